@@ -23,6 +23,10 @@ AtOnce = Annotated[
         "--at-once", metavar="N|zone", help="Brokers of one zone that go together, or all that may."
     ),
 ]
+InPlace = Annotated[
+    bool,
+    typer.Option("--in-place", help="Instances stay and get a new root volume, where they can."),
+]
 Page = Annotated[
     Path | None, typer.Option("--page", help="Also as a page: a bar for each node, in this file.")
 ]
@@ -51,6 +55,7 @@ def rotate_plan(
     pool: Pools = None,
     zone: Zones = None,
     at_once: AtOnce = "1",
+    in_place: InPlace = False,
     any_time: AnyTime = False,
     sample: Annotated[float, typer.Option(help="Seconds to watch the logs grow; 0: not.")] = 5.0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
@@ -66,6 +71,7 @@ def rotate_plan(
         sample_seconds=sample,
         page=page,
         at_once=command.at_once_of(at_once),
+        in_place=in_place,
         any_time=any_time,
         selection=command.selection(
             everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
@@ -82,6 +88,7 @@ def rotate_start(
     pool: Pools = None,
     zone: Zones = None,
     at_once: AtOnce = "1",
+    in_place: InPlace = False,
     any_time: AnyTime = False,
     deadline: Annotated[str, typer.Option(help="For one node: 45min, 2h.")] = "60min",
     even_recovering: EvenRecovering = False,
@@ -89,7 +96,10 @@ def rotate_start(
     acknowledge_errors: AcknowledgeErrors = False,
     watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
 ) -> None:
-    """Replace the instances of outdated nodes, or of those named, in a safe order."""
+    """Replace the instances of outdated nodes, or of those named, in a safe order.
+
+    With --in-place only their root volumes, where nothing speaks against it.
+    """
     from cli import rotate as command
 
     command.started(
@@ -101,6 +111,7 @@ def rotate_start(
         ),
         deadline_seconds=command.seconds_of(deadline),
         at_once=command.at_once_of(at_once),
+        in_place=in_place,
         any_time=any_time,
         even_recovering=even_recovering,
         accept_unavailable=accept_unavailable,

@@ -300,6 +300,10 @@ def advertised_port(first_advertised_port: int, node_id: int) -> int:
     return first_advertised_port + node_id
 
 
+# On a task that replaces a root volume, so that whoever did not live to record it finds it again.
+INCIDENT_TAG = "stillwater.dev/incident"
+
+
 def managed_tag(prefix: str) -> str:
     """Return the tag key by which NTH knows the instances of one cluster in a shared account."""
     return f"aws-node-termination-handler/{prefix}"

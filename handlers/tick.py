@@ -23,6 +23,7 @@ from handlers.adapters.kafka_identity import KafkaAccess
 from handlers.adapters.node_drain import EksDrain
 from handlers.adapters.nodeclaims import NO_ENDS, EksClaimEnds
 from handlers.adapters.pages import SnsTopic
+from handlers.adapters.root_volumes import Ec2RootVolumes
 from handlers.incidents.act import Effects
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
@@ -59,7 +60,9 @@ def _loop() -> Loop:
     ticks = SqsQueue(settings.ticks_queue_url, settings.region)
     topic = settings.alerts_topic_arn
     snapshots = ErrorSnapshots(PodExporters(api, settings.namespace), nodes, records)
-    drain = EksDrain(api, settings.namespace, settings.cluster) if settings.drains else None
+    cordons = EksDrain(api, settings.namespace, settings.cluster)
+    drain = cordons if settings.drains else None
+    roots = Ec2RootVolumes(settings.region) if acts else None
     sources = Sources(
         cloud=cloud,
         nodes=nodes,
@@ -68,6 +71,7 @@ def _loop() -> Loop:
         freezes=freezes,
         drain=drain,
         claims=open_claims(settings, api),
+        roots=roots,
     )
     return Loop(
         sources=sources,
@@ -84,6 +88,8 @@ def _loop() -> Loop:
             lease_seconds=settings.lease_seconds,
             reach=settings.reach,
             claims=EksClaimEnds(api) if settings.ends_claims else NO_ENDS,
+            roots=roots,
+            cordons=cordons,
         ),
         ticks=ticks,
         policy=settings.policy,

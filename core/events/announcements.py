@@ -113,6 +113,7 @@ class Interruption(_Announced):
     event_type: str | None = None  # Health: its eventTypeCode; a volume's problem: what it is
     due_at: float | None = None  # epoch seconds: Health's start, a reservation's end
     party: str | None = None  # a run's: whose nodes may be out together (core.availability.lease)
+    image_id: str | None = None  # a run's: what the root volume is replaced with, in place
     disruption: str | None = None  # Karpenter's: why it ends the node (core.incidents.nodeclaims)
     # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
     updated_at: float | None = None

@@ -55,6 +55,17 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplaceRoot:
+    """Have EC2 replace the root volume of the instance, once, however often it is asked.
+
+    `trial` only asks whether it would. A refusal is an answer, and is kept.
+    """
+
+    image_id: str
+    trial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class EndClaim:
     """Delete this very NodeClaim: Karpenter makes room for its pods, evicts them, ends the node."""
 
@@ -202,6 +213,7 @@ Action = (
     | Cordon
     | Uncordon
     | Evict
+    | ReplaceRoot
     | EndClaim
     | KeepErrors
     | CompleteHook

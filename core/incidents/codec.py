@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from core.events import Kind
-from core.incidents.record import Incident, State, Transition
+from core.incidents.record import Incident, InPlace, State, Transition
 
 E = TypeVar("E", bound=StrEnum)
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
@@ -41,7 +41,14 @@ def from_json(document: str) -> Incident:
         known[name] = tuple(_transition(each) for each in stored[name])
         if any(each["state"] not in set(State) for each in stored[name]):
             unread[name] = stored[name]
+    known["in_place"] = _in_place(known.get("in_place"))
     return Incident(**known, unread=unread)
+
+
+def _in_place(stored: Mapping[str, Any] | None) -> InPlace | None:
+    if stored is None:
+        return None
+    return InPlace(**{k: v for k, v in stored.items() if k in InPlace.__dataclass_fields__})
 
 
 def _member(

@@ -4,7 +4,8 @@
     side exits: ridden_through, cancelled, retained, lost
 
 core.incidents.terminating decides the way of a termination, core.incidents.planned what comes
-before one that AWS has scheduled, core.incidents.lost what is left of an instance that nobody
+before one that AWS has scheduled, core.incidents.in_place the way of an instance that stays and
+gets a new root volume, core.incidents.lost what is left of an instance that nobody
 drained.
 
 handlers.tick calls it once per tick with what is remembered (core.incidents.record) and what is
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.events import Interruption, Kind
-from core.incidents import evicted, lost, own_drain, planned
+from core.incidents import evicted, in_place, lost, own_drain, planned
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -145,6 +146,7 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     called = (*_doubted(incident, seen, decision.state), *deadlines(incident, seen, decision))
     kept_back_now = policy.drain_route != "asked" or kept_back(incident, seen, policy)
     ended = () if kept_back_now else claim_to_end(incident, seen, decision)
+    uncordoned = (*uncordoned, *in_place.tidied(incident, seen, decision))
     added = (*called, *ended, *tidied, *uncordoned)
     decision = replace(decision, actions=(*decision.actions, *added))
     shut = (*closing(incident, seen, decision), *given_back(incident, seen, decision))
@@ -327,6 +329,8 @@ def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.lost_at is not None:
         return lost.gating(incident, seen, policy)
+    if in_place.stays(incident, seen):
+        return in_place.gating(incident, seen, policy)
     decision = gating(incident, seen, policy)
     if decision.state is not State.GATING:
         return decision

@@ -44,10 +44,11 @@ def _still_away(incident: Incident, seen: Observation, policy: Policy) -> str | 
         return f"{home.name}, where {pod.name} runs, is not Ready with its EBS driver."
     if policy.gate == "ready":
         return None
-    return _not_back(incident, seen, policy)
+    return not_back(incident, seen, policy)
 
 
-def _not_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+def not_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return what Kafka still lacks of the broker, or None when it is back for good."""
     if seen.kafka is None or incident.node_id is None:
         return seen.kafka_silence or NOT_ASKED
     verdict = is_back(

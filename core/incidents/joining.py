@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.events import Interruption, Kind
 from core.incidents.nodeclaims import better_reason
-from core.incidents.record import URGENT, Incident, State, Transition, incident_id
+from core.incidents.record import URGENT, Incident, InPlace, State, Transition, incident_id
 from core.naming import DRAIN_HOOK
 
 # A later kind governs an earlier one: what was planned becomes a termination, what was a
@@ -131,7 +131,9 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
     """Take over what is scheduled, unless it is older than what is known."""
     if interruption.kind is Kind.ROTATION:
         party = interruption.party or incident.party
-        return replace(incident, called_off=interruption.closed, party=party)
+        return replace(
+            _in_place(incident, interruption), called_off=interruption.closed, party=party
+        )
     if interruption.kind is Kind.SICK_NODE is incident.kind:
         said = interruption.event_type or incident.event_type
         return replace(incident, called_off=interruption.closed, event_type=said)
@@ -151,6 +153,15 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
         called_off=incident.called_off if incident.kind is Kind.ROTATION else interruption.closed,
         scheduled_said_at=interruption.said_at(now),
     )
+
+
+def _in_place(incident: Incident, interruption: Interruption) -> Incident:
+    """Take over that the root volume is to be replaced in place, before anything is begun."""
+    image_id = interruption.image_id
+    begun = incident.state is not State.OPENED or bool(incident.hooks)
+    if image_id is None or begun or incident.in_place is not None:
+        return incident
+    return replace(incident, in_place=InPlace(image_id=image_id))
 
 
 def reopens(finished: Incident, interruption: Interruption) -> bool:

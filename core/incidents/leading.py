@@ -27,8 +27,8 @@ def asks_of_all(incident: Incident) -> bool:
 
     Once its hooks stand: before, the turn ends at them, and brokers are asked for nothing.
     """
-    in_party = len(members(incident.party)) > 1
-    return in_party and hooked(incident) and incident.leaders_moved_at is None
+    begun = hooked(incident) or incident.in_place is not None
+    return bool(_leavers(incident)) and begun and incident.leaders_moved_at is None
 
 
 def still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -36,14 +36,15 @@ def still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decisi
 
     A party whose leaders the others should not take over gives the lease back.
     """
-    party = members(incident.party)
-    if len(party) < 2 or seen.kafka is None:
+    party = _leavers(incident)
+    if not party or seen.kafka is None:
         return None
     led = [
         p for p in seen.kafka.partitions if p.leader in party and successor(p, party) is not None
     ]
     if incident.leaders_moved_at is None:
-        refusal = too_much(party, seen.kafka, _zones(seen))
+        # One that leaves alone hands over as many by its own shutdown.
+        refusal = too_much(party, seen.kafka, _zones(seen)) if len(party) > 1 else None
         if refusal:
             return stay(incident, policy, refusal, DropLease())
         whom = ", ".join(str(each) for each in sorted(party))
@@ -51,19 +52,29 @@ def still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decisi
         moving = MoveLeaders(tuple(sorted(party)))
         return stay(incident, policy, reason, TakeLease(), moving, delay=LOOK_AGAIN_SECONDS)
     if led and seen.now - incident.leaders_moved_at < ELECTED_SECONDS:
-        reason = f"The party leads {len(led)} partitions still, {led[0].name} first."
+        who = "The party leads" if len(party) > 1 else f"Broker {incident.node_id} leads"
+        reason = f"{who} {len(led)} partitions still, {led[0].name} first."
         return stay(incident, policy, reason, TakeLease(), delay=LOOK_AGAIN_SECONDS)
     return None
 
 
 def given_back(incident: Incident, seen: Observation, decision: Decision) -> tuple[Action, ...]:
     """Let a party lead again once its incident has no lease to leave by, and has not left."""
-    if incident.leaders_moved_at is None or len(members(incident.party)) < 2:
+    if incident.leaders_moved_at is None or not _leavers(incident):
         return ()
     if decision.state not in _BEFORE_IT_LEAVES:
         return ()  # Its end gives them back.
     dropped = any(isinstance(each, DropLease) for each in decision.actions)
     return (RestoreLeaders(),) if dropped or seen.lease_holder != incident.id else ()
+
+
+def _leavers(incident: Incident) -> frozenset[int]:
+    """Return whose leaders move first: a party's, or who stays away for as long as a boot takes."""
+    party = frozenset(members(incident.party))
+    if len(party) > 1:
+        return party
+    alone = incident.node_id if incident.in_place is not None else None
+    return frozenset() if alone is None else frozenset({alone})
 
 
 def _zones(seen: Observation) -> dict[int, str]:

@@ -55,7 +55,7 @@ def learn(incident: Incident, seen: Observation) -> Incident:
     elif incident.node_id is None:
         # A Kafka pod that came to an idle node while its drain was on the way is drained with it.
         incident = _housed(incident, seen)
-    incident = noted(_idle_noted(incident, seen), seen)
+    incident = _root_noted(noted(_idle_noted(incident, seen), seen), seen)
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
     return _lifecycle_noted(incident, seen)
@@ -116,6 +116,24 @@ def _idle_noted(incident: Incident, seen: Observation) -> Incident:
     return replace(incident, idle_since=incident.idle_since or seen.now)
 
 
+def _root_noted(incident: Incident, seen: Observation) -> Incident:
+    """Keep which boot the machine was in before, and what EC2 says of its new root volume."""
+    place, node = incident.in_place, seen.node_named(incident.node_name)
+    if place is None:
+        return incident
+    if place.asked_at is None and node is not None:
+        place = replace(place, boot_id=node.boot_id)
+    if seen.root_task is not None:
+        # Of an invocation, too, that asked for it and did not live to record that.
+        place = replace(
+            place,
+            asked_at=place.asked_at or seen.now,
+            task_id=seen.root_task.id,
+            task_state=seen.root_task.state,
+        )
+    return replace(incident, in_place=place)
+
+
 def _return_noted(incident: Incident, seen: Observation) -> Incident:
     """Keep since when every reading has shown the broker back; one that does not starts again."""
     if seen.kafka is None or incident.node_id is None:
@@ -123,7 +141,9 @@ def _return_noted(incident: Incident, seen: Observation) -> Incident:
         return replace(incident, broker_back_at=None)
     pod = seen.pod_named(incident.pod_name)
     moved = pod is not None and pod.node_name != incident.node_name
-    settled = pod is not None and pod.ready and (moved or evicting(incident))
+    place = incident.in_place
+    same = evicting(incident) or (place is not None and place.returned_at is not None)
+    settled = pod is not None and pod.ready and (moved or same)
     if not settled or not returned(incident.node_id, seen.kafka).allowed:
         return replace(incident, broker_back_at=None)
     return replace(incident, broker_back_at=incident.broker_back_at or seen.now)

@@ -79,6 +79,8 @@ class NodeView:
     unready_since: float | None = None  # epoch seconds; None: it is Ready, or nobody said
     created_at: float | None = None  # epoch seconds, when it joined the cluster
     do_not_disrupt: bool = False  # somebody keeps it from Karpenter
+    boot_id: str | None = None  # another one after each boot
+    cordoned_for: str | None = None  # the incident that keeps new pods off it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,14 @@ class StandingDrain:
     instance_state: str | None = None  # EC2's; None: EC2 does not know it
 
 
+@dataclass(frozen=True, slots=True)
+class RootTask:
+    """EC2's replacement of an instance's root volume that was asked for in an incident's name."""
+
+    id: str
+    state: str  # pending, in-progress, succeeded, failing(-detached), failed(-detached)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """Everything true at `now` that a decision about one incident may rest on."""
@@ -153,6 +163,7 @@ class Observation:
     drains: tuple[StandingDrain, ...] = ()  # of others than its party
     own_drain_at: float | None = None  # when its own drain was last sent, as the lease has it
     on_node: tuple[PodOnNode, ...] = ()  # all that runs on its node, where we drain it ourselves
+    root_task: RootTask | None = None  # of this incident's, where its root is replaced in place
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
     others: frozenset[str] = frozenset()  # ids of the other open incidents
     # Of those, who asked this instance's group for room and has not let its instance go.

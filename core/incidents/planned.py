@@ -21,6 +21,7 @@ from dataclasses import replace
 from core.availability.presence import returned
 from core.events import Kind
 from core.events.scheduled import Answer, answer_to
+from core.incidents import in_place
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -188,6 +189,9 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return passed
     if asked_for(incident, policy) and incident.release_asked_by:
         return replace(go(State.HOLDING, incident.reason), without_replacement=True)
+    in_its_place = in_place.replacing(incident, seen, policy)
+    if in_its_place is not None:
+        return in_its_place
     found = replacement_for(incident, seen)
     if found:
         reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."

@@ -62,6 +62,31 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InPlace:
+    """A root volume that is to be replaced under an instance, which stays."""
+
+    image_id: str
+    boot_id: str | None = None  # the machine's before it reboots
+    tried_at: float | None = None  # when EC2 was asked whether it would
+    asked_at: float | None = None  # when it was asked to
+    task_id: str | None = None
+    task_state: str | None = None  # EC2's word
+    refusal: str | None = None  # why not: nothing is replaced, or the old root volume stays
+    returned_at: float | None = None  # when the node was let take pods again
+
+    @property
+    def done(self) -> bool:
+        """Say whether the instance has its new root volume."""
+        return self.task_state == "succeeded"
+
+    @property
+    def over(self) -> bool:
+        """Say whether nothing was replaced: nobody was let ask EC2, or its task failed."""
+        failed = self.task_state == "failed"
+        return failed or (self.refusal is not None and self.task_id is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """Everything the loop remembers about one instance that is leaving."""
 
@@ -82,6 +107,7 @@ class Incident:
     called_off: bool = False
     scheduled_said_at: float | None = None  # when AWS last said something about the schedule
     party: str | None = None  # of a rotation run: whose nodes may be out together
+    in_place: InPlace | None = None  # of a rotation run: no other instance takes over
     # Of an eviction: who asked the gate for it, and when last.
     asked_by: str | None = None
     asked_at: float | None = None
@@ -186,6 +212,7 @@ class Decision:
     # Written before it is acted on: raised from what is read anew, it would rise at every retry.
     surge_to: int | None = None
     lost: bool = False
+    not_in_place: str | None = None  # why the root volume is not replaced after all
 
 
 def incident_id(instance_id: str, round_number: int) -> str:

@@ -112,7 +112,10 @@ def spare_kept(incident: Incident, seen: Observation, state: State) -> tuple[Act
 
     It is kept from its first sign on: an idle node counts as unneeded whether or not it is Ready.
     """
+    place = incident.in_place
+    moves = place is None or place.refusal is not None
     waits = state in _WAITS_FOR_POD and incident.node_id is not None and incident.expects_return
+    waits = waits and moves
     idle = sorted(_idle(incident, seen), key=lambda n: (n.name != incident.spare, n.name))
     wanted = (replacement_for(incident, seen) or next(iter(idle), None)) if waits else None
     landed = not waits and state is State.GATING

@@ -15,13 +15,15 @@ from core.incidents.actions import (
     KeepSpare,
     MoveLeaders,
     Page,
+    ReplaceRoot,
     RestoreLeaders,
     SetDesired,
     TaintOutOfService,
     TerminateInGroup,
+    Uncordon,
     Untaint,
 )
-from core.incidents.record import ALLOWED, Decision, Incident, Transition
+from core.incidents.record import ALLOWED, Decision, Incident, InPlace, Transition
 
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200
@@ -58,16 +60,32 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         replacement_ready_at=now if found else incident.replacement_ready_at,
         expects_return=incident.expects_return and not decision.without_replacement,
         surge_to=incident.surge_to if decision.surge_to is None else decision.surge_to,
+        in_place=_in_place(acted, decision),
         lost_at=incident.lost_at or (now if decision.lost else None),
         **_found_forwarded(acted, decision),
         next_tick_at=None if delay is None else now + delay,
     )
 
 
+def _in_place(acted: Incident, decision: Decision) -> InPlace | None:
+    """Keep why a root volume is not replaced after all; the first reason stands."""
+    why, place = decision.not_in_place, acted.in_place
+    if place is None or why is None or place.refusal is not None:
+        return place
+    return replace(place, refusal=why)
+
+
 def note_refusal(incident: Incident, words: str | None, now: float) -> Incident:
-    """Keep what a group said when it was asked to terminate the instance; None: it does."""
+    """Keep what was answered where something was asked for and refused; None: nothing was.
+
+    By EC2, about the root volume, for as long as that is to be replaced in place; else by the
+    group that was asked to terminate the instance.
+    """
     if words is None:
         return incident
+    place = incident.in_place
+    if place is not None and place.refusal is None:
+        return replace(incident, in_place=replace(place, refusal=words))
     return replace(incident, refused_at=incident.refused_at or now, refusal=words)
 
 
@@ -82,6 +100,8 @@ def _acted(incident: Incident, decision: Decision, now: float) -> Incident:
     """Remember the actions that later decisions ask about."""
     for action in decision.actions:
         incident = replace(incident, **_remembered(incident, action, now))
+        if incident.in_place is not None and isinstance(action, ReplaceRoot | Uncordon):
+            incident = replace(incident, in_place=_stepped(incident.in_place, action, now))
     return incident
 
 
@@ -103,6 +123,14 @@ def _remembered(incident: Incident, action: Action, now: float) -> dict[str, Any
         return {"spare": None} if action.node == incident.spare else {}
     done, undone = _TIMES.get(type(action)), _UNDONE.get(type(action))
     return {done: now} if done else {undone: None} if undone else {}
+
+
+def _stepped(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPlace:
+    if isinstance(action, Uncordon):
+        return replace(place, returned_at=place.returned_at or now)
+    if action.trial:
+        return replace(place, tried_at=now)
+    return replace(place, asked_at=place.asked_at or now)
 
 
 def _noted(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Transition, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.incidents import own_drain
+from core.incidents import in_place, own_drain
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -158,7 +158,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     )
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
-    if incident.expects_return and replacement_for(incident, seen) is None:
+    if _lacks_a_place(incident, seen, policy):
         reason = f"Replacement {incident.replacement} can no longer take the pod."
         return go(State.REPLACING, reason, *give_back)
     allowed, reason = consent(incident, seen, policy)
@@ -169,6 +169,12 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         step = _leased(incident, seen, policy, reason, mine=mine)
         return replace(step, actions=(*step.actions, page))
     return _leased(incident, seen, policy, reason, mine=mine)
+
+
+def _lacks_a_place(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether a broker that is to come back has nowhere to: no other node, nor its own."""
+    stays = in_place.wanted(incident, policy)
+    return incident.expects_return and not stays and replacement_for(incident, seen) is None
 
 
 def _leased(
@@ -184,7 +190,7 @@ def _free(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether nothing kept an instance to its hold limit but a last in-sync replica."""
     others = next(standing(seen, policy), None) is not None
     kept = seen.lease_holder not in {None, incident.id} or kept_back(incident, seen, policy)
-    ready = not incident.expects_return or replacement_for(incident, seen) is not None
+    ready = not _lacks_a_place(incident, seen, policy)
     return not others and not kept and ready and overruled(incident, seen, policy)
 
 
@@ -212,9 +218,10 @@ def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
     if seen.own_drain_at is None:
         return None
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
-    ready = not incident.expects_return or replacement_for(incident, seen) is not None
+    ready = not _lacks_a_place(incident, seen, policy)
     free = next(standing(seen, policy), None) is None and kept_back(incident, seen, policy) is None
-    again = hooked(incident) and ready and free and consent(incident, seen, policy)[0]
+    sent = hooked(incident) or in_place.wanted(incident, policy)
+    again = sent and ready and free and consent(incident, seen, policy)[0]
     actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
     begun = go(State.DRAINING, reason, *renewed(incident), *actions)
     return replace(begun, forwarded_at=seen.own_drain_at)
@@ -263,6 +270,8 @@ def kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | No
 
 def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Start the drain with the lease in hand; the hooks must stand before it."""
+    if in_place.wanted(incident, policy):
+        return in_place.leave(incident, seen, policy, reason)
     if not hooked(incident):
         alone = last_way(incident, seen, policy)
         if alone:

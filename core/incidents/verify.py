@@ -81,7 +81,9 @@ def _consented(incident: Incident) -> Iterator[Break]:
             incident, sent_at, "turn", f"Node {incident.node_id} is drained before its turn."
         )
     ready_at = incident.replacement_ready_at
-    awaited = incident.expects_return and incident.release_asked_by is None
+    # In place there is none: the instance stays, and never stood in hooks.
+    stays = incident.in_place is not None and not incident.hooks
+    awaited = incident.expects_return and incident.release_asked_by is None and not stays
     if awaited and (ready_at is None or sent_at < ready_at - CLOCKS_APART_SECONDS):
         sentence = f"Node {incident.node_id} is drained before a replacement is ready."
         yield _broken(incident, sent_at, "replacement", sentence)
@@ -95,14 +97,19 @@ def _heard(incident: Incident) -> Iterator[Break]:
 
 
 def _returned(incident: Incident) -> Iterator[Break]:
-    """An instance goes when its broker has been seen back, unless nobody expects it."""
+    """An instance goes, or is done in place, when its broker has been seen back.
+
+    Unless nobody expects it.
+    """
     gated = _entered(incident, State.GATING) is not None and incident.node_id is not None
     waived = not incident.expects_return or incident.release_asked_by is not None
-    if incident.state is not State.RELEASED or not gated or waived:
+    in_place = incident.in_place is not None and incident.state is State.RIDDEN_THROUGH
+    if not (in_place or incident.state is State.RELEASED) or not gated or waived:
         return
     back_at, at = incident.broker_back_at, incident.entered_at
     if back_at is None or back_at > at + CLOCKS_APART_SECONDS:
-        sentence = f"The instance may go before broker {incident.node_id} is back in every ISR."
+        what = "It ends" if in_place else "The instance may go"
+        sentence = f"{what} before broker {incident.node_id} is back in every ISR."
         yield _broken(incident, at, "gate", sentence)
 
 

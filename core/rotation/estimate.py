@@ -20,6 +20,12 @@ from core.rotation.run_record import NodeTurn, Phase, Replication, Run
 
 # Without an earlier run to go by: an EKS node boots, joins and registers its volume driver.
 REPLACEMENT_SECONDS = 180.0
+# In place of that: the trial, the leaders' move and the eviction before a pod stops, then EC2's two
+# volumes, a boot, and a node that has joined again.
+BEFORE_STOP_SECONDS = 20.0
+SWAP_SECONDS = 30.0
+BOOT_SECONDS = 90.0
+IN_PLACE_SECONDS = BEFORE_STOP_SECONDS + SWAP_SECONDS + BOOT_SECONDS
 # From the stop of a broker's pod until its fetchers run on the new node: controlled shutdown, its
 # volume's detaching and attaching, start.
 AWAY_SECONDS = 90.0
@@ -32,8 +38,13 @@ ASSUMED_REPLICATION_BYTES_PER_S = 125e6
 LEFT_OUT = 0.1
 
 
+def kind_of(turn: NodeTurn) -> str:
+    """Return what turns are measured together: a role, and apart those in place."""
+    return turn.role if turn.image_id is None else f"{turn.role} in place"
+
+
 def moves(run: Run | None) -> dict[str, list[float]]:
-    """Return how long a run's moves took, by role; one that waited for a person says nothing.
+    """Return how long a run's moves took, by kind; one that waited for a person says nothing.
 
     Of a party the shortest counts: the others waited for whoever stopped before them.
     """
@@ -43,7 +54,7 @@ def moves(run: Run | None) -> dict[str, list[float]]:
             continue
         # A resume gives the nodes in hand their whole deadline again.
         if not turn.began_at < (turn.since or 0.0) < turn.done_at:
-            of_role = took.setdefault(turn.role, {})
+            of_role = took.setdefault(kind_of(turn), {})
             party = turn.party or (turn.node_id,)
             seconds = turn.done_at - turn.began_at
             of_role[party] = min(seconds, of_role.get(party, seconds))
@@ -51,12 +62,12 @@ def moves(run: Run | None) -> dict[str, list[float]]:
 
 
 def medians(run: Run | None) -> dict[str, float]:
-    """Return how long a run's moves took in the middle, by role."""
+    """Return how long a run's moves took in the middle, by kind."""
     return {role: statistics.median(each) for role, each in moves(run).items()}
 
 
 def spreads(run: Run | None) -> dict[str, tuple[float, float]]:
-    """Return between which times a run's moves took, by role, where it made three or more."""
+    """Return between which times a run's moves took, by kind, where it made three or more."""
     return {role: _interval(sorted(each)) for role, each in moves(run).items() if len(each) > 2}
 
 
@@ -85,7 +96,7 @@ def expecting(run: Run, policy: Policy) -> Run:
     for turn in run.waiting:
         known = turn.expected_seconds
         fallback = unseen.seconds(turn) if known is None else known
-        run = run.with_turn(replace(turn, expected_seconds=seen.get(turn.role, fallback)))
+        run = run.with_turn(replace(turn, expected_seconds=seen.get(kind_of(turn), fallback)))
     return run
 
 
@@ -113,16 +124,17 @@ class Estimate:
 
     def seconds(self, turn: NodeTurn) -> float:
         """Return how long a move takes, from its beginning until the node is back for good."""
-        if turn.role in self._measured:
-            return self._measured[turn.role]
+        if kind_of(turn) in self._measured:
+            return self._measured[kind_of(turn)]
         resync = self._resync(turn)
         catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
         hold = self.policy.post_condition_hold_seconds
-        return REPLACEMENT_SECONDS + AWAY_SECONDS + catching_up + hold
+        machine = REPLACEMENT_SECONDS if turn.image_id is None else IN_PLACE_SECONDS
+        return machine + AWAY_SECONDS + catching_up + hold
 
     def interval(self, turn: NodeTurn) -> tuple[float, float] | None:
         """Return between which times a move takes by earlier moves of the role; None: too few."""
-        return self._spread.get(turn.role)
+        return self._spread.get(kind_of(turn))
 
     def resync_bytes(self, turn: NodeTurn) -> float | None:
         resync = self._resync(turn)
@@ -135,7 +147,9 @@ class Estimate:
         flow = Flow(
             append_bytes_per_s=appended, replication_bytes_per_s=self.replication_bytes_per_s
         )
-        return after_outage(flow, outage_seconds=AWAY_SECONDS)
+        # In place the broker is away while its machine boots.
+        away = AWAY_SECONDS if turn.image_id is None else AWAY_SECONDS + SWAP_SECONDS + BOOT_SECONDS
+        return after_outage(flow, outage_seconds=away)
 
     def notes(self) -> tuple[str, ...]:
         said = []

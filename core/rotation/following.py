@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from core.availability.outsiders import outsider_missing
 from core.availability.presence import is_back, returned
 from core.incidents.decisions import hooked
 from core.incidents.observation import NOT_ASKED, Policy
 from core.incidents.record import Incident, State
 from core.rotation.observation import RunObservation
-from core.rotation.outsiders import outsider_missing
 from core.rotation.pace import paced
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, Begin, CallOff, Elect, RunAction, RunStep, again, stopped
@@ -78,7 +78,13 @@ def _broken_off(run: Run, seen: RunObservation) -> RunStep | None:
 
 def _unhooked(turn: NodeTurn, seen: RunObservation) -> bool:
     incident = seen.incidents.get(turn.node_id)
-    return incident is not None and incident.open and not hooked(incident)
+    return incident is not None and incident.open and not _on_its_way(incident)
+
+
+def _on_its_way(incident: Incident) -> bool:
+    """Say whether a node has left, or its instance stands in hooks."""
+    drained = incident.state in {State.DRAINING, State.GATING}
+    return hooked(incident) or (incident.in_place is not None and drained)
 
 
 def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep:
@@ -95,7 +101,27 @@ def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> R
 
 def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation) -> RunStep:
     now = seen.now
-    if incident.state is State.RELEASED:
+    if not incident.open:
+        return _over(run, turn, incident, now)
+    if run.abort_asked_by and not _on_its_way(incident) and not incident.called_off:
+        return RunStep(run=run.with_turn(turn), actions=(CallOff(turn.node_id),))
+    # Its pod waits for the boot of its own machine, which core.incidents.in_place watches.
+    place = incident.in_place
+    boots = place is not None and place.returned_at is None
+    drained = incident.state is State.GATING and not boots
+    turn, stuck = _stuck(turn, seen, drained=drained)
+    if stuck:
+        return stopped(run, turn, stuck, now, f"stuck:{turn.node_id}")
+    return _within_deadline(run, turn, incident.reason, now)
+
+
+def _over(run: Run, turn: NodeTurn, incident: Incident, now: float) -> RunStep:
+    """Go on with a node whose incident has ended; in another way than it was meant to, stop."""
+    place = incident.in_place
+    stayed = place is not None and incident.state is State.RIDDEN_THROUGH
+    if place is not None and stayed and not place.done:
+        return _by_replacement(run, turn, place.refusal or incident.reason, now)
+    if incident.state is State.RELEASED or stayed:
         back = replace(
             turn,
             phase=Phase.RETURNING,
@@ -105,28 +131,37 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
             reason=incident.reason,
         )
         return RunStep(run=run.with_turn(back))
-    if not incident.open:
-        called_off = incident.called_off and incident.state is State.CANCELLED
-        if called_off:
-            # The run did it itself. Its next incident is another one.
-            waits = replace(
-                turn,
-                phase=Phase.WAITING,
-                attempt=turn.attempt + 1,
-                incident_id=None,
-                reason="Called off.",
-                since=None,
-            )
-            return RunStep(run=run.with_turn(waits))
-        failed = replace(turn, phase=Phase.FAILED)
-        reason = f"Incident {incident.id} ended {incident.state.value}: {incident.reason}"
-        return stopped(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
-    if run.abort_asked_by and not hooked(incident) and not incident.called_off:
-        return RunStep(run=run.with_turn(turn), actions=(CallOff(turn.node_id),))
-    turn, stuck = _stuck(turn, seen, drained=incident.state is State.GATING)
-    if stuck:
-        return stopped(run, turn, stuck, now, f"stuck:{turn.node_id}")
-    return _within_deadline(run, turn, incident.reason, now)
+    if incident.called_off and incident.state is State.CANCELLED:
+        # The run did it itself. Its next incident is another one.
+        waits = replace(
+            turn,
+            phase=Phase.WAITING,
+            attempt=turn.attempt + 1,
+            incident_id=None,
+            reason="Called off.",
+            since=None,
+        )
+        return RunStep(run=run.with_turn(waits))
+    failed = replace(turn, phase=Phase.FAILED)
+    reason = f"Incident {incident.id} ended {incident.state.value}: {incident.reason}"
+    return stopped(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
+
+
+def _by_replacement(run: Run, turn: NodeTurn, why: str, now: float) -> RunStep:
+    """Have a node that is back with its old root volume get another instance, at its next turn."""
+    said = f"Node {turn.node_id} gets another instance, for its root volume was not replaced: {why}"
+    waits = replace(
+        turn,
+        phase=Phase.WAITING,
+        attempt=turn.attempt + 1,
+        incident_id=None,
+        image_id=None,
+        by_replacement=why,
+        reason=said,
+        since=None,
+        began_at=None,
+    )
+    return RunStep(run=noted(run.with_turn(waits), ACTOR, said, now))
 
 
 def _stuck(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tuple[NodeTurn, str]:

@@ -14,6 +14,10 @@ class Build:
     template_version: str | None = None
     image_id: str | None = None
     instance_type: str | None = None
+    # What a launch template says beyond its image, by name; None: its version cannot be read.
+    beyond_image: Mapping[str, str] | None = None
+    # What an instance and the image of its root volume must have in common, by name.
+    traits: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,8 @@ class Launched:
 
     present: Build
     wanted: Build
+    # EKS or Karpenter replaces what differs from its template, and would call this drift.
+    managed: bool = False
 
 
 def why_outdated(launched: Launched, kubelet: str, server: str) -> str | None:
@@ -58,8 +64,15 @@ def _changes(launched: Launched, kubelet: str, server: str) -> Iterator[str]:
     # Versions of two templates say nothing about each other.
     was, new = present.template_version, wanted.template_version
     same = present.template_id == wanted.template_id
-    if same and was is not None and new is not None and was != new:
+    if same and was is not None and new is not None and was != new and not _says_the_same(launched):
         yield f"launch template version {was} instead of {new}"
+
+
+def _says_the_same(launched: Launched) -> bool:
+    """Say whether another version of a template would launch the very same: a root volume that was
+    replaced in place has the image of the newer one."""
+    was, new = launched.present.beyond_image, launched.wanted.beyond_image
+    return was is not None and was == new and _same_image(launched)
 
 
 def stale_template(

@@ -13,12 +13,13 @@ from dataclasses import replace
 
 from core.availability.consent import breaks, may_leave_together
 from core.availability.leader_load import too_much
+from core.availability.outsiders import outsider_missing
 from core.availability.parties import parties, parting
+from core.incidents.in_place import DRAINED_BY_US
 from core.incidents.observation import Policy
 from core.rotation.estimate import together
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
-from core.rotation.outsiders import outsider_missing
 from core.rotation.preconditions import but_consent
 from core.rotation.run_record import NodeTurn, Options
 from core.views import ClusterView, listed
@@ -35,6 +36,13 @@ def refusals(options: Options, policy: Policy) -> Iterator[str]:
         yield (
             "Karpenter's drains ask the gate one by one, so nodes go one at a time; leave "
             "--at-once out."
+        )
+    if options.at_once != 1 and options.in_place:
+        yield "In place nodes go one at a time; leave --at-once or --in-place out."
+    if options.in_place and policy.drain_route not in DRAINED_BY_US:
+        yield (
+            f"With drain_route {policy.drain_route} others drain, so that no machine can be kept "
+            f"back for a boot; leave --in-place out."
         )
 
 

@@ -10,7 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.incidents.observation import Policy
-from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S, Estimate, together
+from core.rotation.estimate import (
+    ASSUMED_REPLICATION_BYTES_PER_S,
+    BOOT_SECONDS,
+    SWAP_SECONDS,
+    Estimate,
+    together,
+)
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
@@ -37,6 +43,7 @@ class PlannedNode:
     # Between which times it takes, by what the last run's nodes of the role took; None: too few.
     interval_seconds: tuple[float, float] | None = None
     objections: tuple[str, ...] = ()
+    image_id: str | None = None  # of its new root volume, where its instance stays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +121,7 @@ def plan(
             batch=batch,
             interval_seconds=estimate.interval(turn),
             objections=tuple(objections(turn, seen, options, policy)),
+            image_id=turn.image_id,
         )
         for turn, batch in zip(ordered, batches, strict=True)
     )
@@ -125,6 +133,7 @@ def plan(
         too_long=tuple(wait.sentence for wait in waits if wait is not None and wait.until is None),
         notes=(
             *notes,
+            *_ways(ordered, options),
             *(partings(ordered, batches, seen.kafka, policy) if options.at_once != 1 else ()),
             *heavy_parties(ordered, batches, seen),
             *_faster(ordered, seen, options, policy),
@@ -157,6 +166,24 @@ def _faster(
             f"With --at-once zone it would take about {span(then)} instead of {span(now)}: "
             f"{len(set(whole))} parties instead of {len(set(asked))}."
         )
+
+
+def _ways(ordered: Sequence[NodeTurn], options: Options) -> Iterator[str]:
+    """Say who keeps its instance, and why others do not, each reason once."""
+    if not options.in_place:
+        return
+    stay = [turn.node_id for turn in ordered if turn.image_id is not None]
+    if stay:
+        yield (
+            f"In place, one at a time: {listed(stay)}. A boot of {SWAP_SECONDS + BOOT_SECONDS:.0f} "
+            f"s is assumed until a run has measured one."
+        )
+    reasons: dict[str, list[int]] = {}
+    for turn in ordered:
+        if turn.by_replacement:
+            reasons.setdefault(turn.by_replacement, []).append(turn.node_id)
+    for why, ids in reasons.items():
+        yield f"By a new instance: {listed(ids)}. {why}"
 
 
 def _left_over(kafka: ClusterView | None) -> Iterator[str]:

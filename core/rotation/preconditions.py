@@ -83,6 +83,8 @@ def _of_machines(
             f"{group.name} has instance {turn.instance_id} of node {turn.node_id} in {lifecycle}; "
             f"`stillwater incidents` says what about it."
         )
+    if turn.image_id is not None:
+        return  # No second machine is needed.
     homes = {node.instance_id for n in beside if (node := seen.node_of(n)) is not None}
     wanted = group.desired + len(homes & set(group.instances))
     if wanted >= group.maximum:

@@ -192,7 +192,7 @@ def _begun(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep
     together = tuple(turn.node_id for turn in turns) if len(turns) > 1 else ()
     for number, turn in enumerate(turns, start=before + 1):
         what = f"{turn.role} {turn.node_id} in {turn.zone}"
-        said = f"{number} of {len(run.turns)}: {what} leaves instance {turn.instance_id}."
+        said = f"{number} of {len(run.turns)}: {what} {_begins(turn)}."
         leaving = replace(
             turn,
             phase=Phase.LEAVING,
@@ -205,6 +205,12 @@ def _begun(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep
         run = noted(run.with_turn(leaving), ACTOR, said, seen.now)
         actions.append(Begin(turn.node_id))
     return RunStep(run=run, actions=tuple(actions), delay_seconds=0.0)
+
+
+def _begins(turn: NodeTurn) -> str:
+    if turn.image_id is None:
+        return f"leaves instance {turn.instance_id}"
+    return f"gets root volume {turn.image_id} on instance {turn.instance_id}"
 
 
 def _moved(turn: NodeTurn, seen: RunObservation) -> str | None:

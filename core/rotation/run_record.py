@@ -89,6 +89,9 @@ class NodeTurn:
     copied_bytes: int = 0
     copied_seconds: float = 0.0
     reason: str = ""
+    # With what its root volume is replaced, where its instance stays; None: a new instance.
+    image_id: str | None = None
+    by_replacement: str = ""  # why not in place, where that was asked for
     party: tuple[int, ...] = ()  # the set it left with, itself included; (): alone
 
     @property
@@ -121,6 +124,7 @@ class Options:
     at_once: int | None = 1
     any_time: bool = False  # begins with nodes outside the maintenance window, too
     even_recovering: bool = False  # begins with a node that still recovers its own logs, too
+    in_place: bool = False  # instances stay and get a new root volume, where that can be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ from handlers.adapters.operator import tell_of_drain, wanted_revisions
 # mark is ever taken off.
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 SPARE_ANNOTATION = "stillwater.dev/spare-for"
+# On a node that was cordoned for an incident: nobody else's cordon is ever taken off.
+CORDON_ANNOTATION = "stillwater.dev/cordoned-for"
 ATTACHMENTS_PATH = "/apis/storage.k8s.io/v1/volumeattachments"
 OUR_POOLS: Mapping[str, Sequence[str]] = {NODE_POOL_LABEL: ()}
 OUT_OF_SERVICE = {
@@ -291,6 +293,8 @@ def _node(
         spare_for=marks.get(SPARE_ANNOTATION),
         do_not_disrupt=marks.get(DO_NOT_DISRUPT) not in {None, "false"},
         kubelet=item.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""),
+        boot_id=item.get("status", {}).get("nodeInfo", {}).get("bootID") or None,
+        cordoned_for=marks.get(CORDON_ANNOTATION),
         out_of_service=any(
             taint["key"] == OUT_OF_SERVICE["key"] for taint in spec.get("taints") or ()
         ),

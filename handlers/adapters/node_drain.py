@@ -8,24 +8,27 @@ from urllib.parse import quote
 from core.incidents.pods_on_node import PodOnNode
 from core.naming import CLUSTER_LABEL, POOL_LABEL
 from handlers.adapters.eks import EksApi
+from handlers.adapters.kubernetes import CORDON_ANNOTATION
 
 Json = dict[str, Any]
-# On a node that was cordoned for an incident: nobody else's cordon is ever taken off.
-CORDON_ANNOTATION = "stillwater.dev/cordoned-for"
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 
 
-class NodeDrain(Protocol):
-    """Empties nodes."""
-
-    def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
-        """Return the pods on a node that have not ended."""
+class Cordons(Protocol):
+    """Keeps new pods off nodes."""
 
     def cordon(self, node: str, incident_id: str) -> None:
         """Keep new pods off a node; one that takes none, or is gone, is left alone."""
 
     def uncordon(self, node: str, incident_id: str) -> None:
         """Let a node take pods again that was cordoned for this incident."""
+
+
+class NodeDrain(Cordons, Protocol):
+    """Empties nodes."""
+
+    def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
+        """Return the pods on a node that have not ended."""
 
     def evict(self, namespace: str, name: str, uid: str) -> str | None:
         """Ask for the eviction of this very pod; return why it was refused for now, if it was."""

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from core.incidents.ownership import Ownership
+from core.rotation.in_place import ROOT_DEVICE
 from core.rotation.outdated import Build, Launched
 from handlers.adapters.aws import described_groups
 
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
+    from mypy_boto3_ec2.type_defs import InstanceTypeDef, LaunchTemplateVersionTypeDef
 
+# Versions by template and number, each asked for once.
+_Known: TypeAlias = "dict[tuple[str, str], LaunchTemplateVersionTypeDef | None]"
+# On the groups that EKS makes for its managed node groups.
+MANAGED_TAG = "eks:nodegroup-name"
 _CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
 
 
@@ -35,41 +44,81 @@ class AwsTemplates:
     def launched(self, whose: Ownership) -> Mapping[str, Launched]:
         pages = self._groups.get_paginator("describe_auto_scaling_groups")
         groups = described_groups(pages, whose)
-        images = self._images(i["InstanceId"] for g in groups for i in g.get("Instances", []))
+        running = self._running(i["InstanceId"] for g in groups for i in g.get("Instances", []))
+        known: _Known = {}
+        wanted = {group["AutoScalingGroupName"]: self._wanted(group, known) for group in groups}
+        traits = self._traits(build.image_id for build in wanted.values() if build is not None)
         found: dict[str, Launched] = {}
         for group in groups:
-            wanted = self._wanted(group)
+            would = wanted[group["AutoScalingGroupName"]]
             for instance in group.get("Instances", []):
                 template = instance.get("LaunchTemplate")
-                if wanted is None or template is None:
+                if would is None or template is None:
                     continue
+                runs = running.get(instance["InstanceId"])
                 present = Build(
                     template_id=template.get("LaunchTemplateId"),
                     template_version=template.get("Version"),
-                    image_id=images.get(instance["InstanceId"]),
+                    image_id=None if runs is None else runs.get("ImageId"),
                     instance_type=instance.get("InstanceType"),
+                    beyond_image=self._launched_with(
+                        template.get("LaunchTemplateId"), template.get("Version"), known
+                    ),
+                    traits=None if runs is None else _traits_of(runs),
                 )
-                found[instance["InstanceId"]] = Launched(present, wanted)
+                found[instance["InstanceId"]] = Launched(
+                    present,
+                    replace(would, traits=traits.get(would.image_id or "")),
+                    managed=_managed(group),
+                )
         return found
 
-    def _wanted(self, group: AutoScalingGroupTypeDef) -> Build | None:
+    def _wanted(self, group: AutoScalingGroupTypeDef, known: _Known) -> Build | None:
         named: Mapping[str, Any] | None = group.get("LaunchTemplate")
         if not named or "LaunchTemplateId" not in named:
             return None
-        answer = self._ec2.describe_launch_template_versions(
-            LaunchTemplateId=named["LaunchTemplateId"],
-            Versions=[named.get("Version") or "$Default"],
+        version = self._version(
+            named["LaunchTemplateId"], named.get("Version") or "$Default", known
         )
-        version = answer["LaunchTemplateVersions"][0]
+        if version is None:
+            return None
         data = version.get("LaunchTemplateData", {})
         return Build(
             template_id=named["LaunchTemplateId"],
             template_version=str(version["VersionNumber"]),
             image_id=data.get("ImageId"),
             instance_type=data.get("InstanceType"),
+            beyond_image=_beyond_image(data),
         )
 
-    def _images(self, instance_ids: Iterable[str]) -> dict[str, str]:
+    def _launched_with(
+        self, template_id: str | None, version: str | None, known: _Known
+    ) -> Mapping[str, str] | None:
+        """Return what a version says beyond its image; None where it cannot be read any more."""
+        if template_id is None or version is None:
+            return None
+        try:
+            found = self._version(template_id, version, known)
+        except ClientError as error:
+            if not error.response["Error"]["Code"].startswith("InvalidLaunchTemplate"):
+                raise
+            known[template_id, version] = found = None
+        return None if found is None else _beyond_image(found.get("LaunchTemplateData", {}))
+
+    def _version(
+        self, template_id: str, version: str, known: _Known
+    ) -> LaunchTemplateVersionTypeDef | None:
+        """Return a version, asked for once; None: it was deleted."""
+        key = (template_id, version)
+        if key not in known:
+            answer = self._ec2.describe_launch_template_versions(
+                LaunchTemplateId=template_id, Versions=[version]
+            )
+            found = answer["LaunchTemplateVersions"]
+            known[key] = found[0] if found else None
+        return known[key]
+
+    def _running(self, instance_ids: Iterable[str]) -> dict[str, InstanceTypeDef]:
         ids = sorted(instance_ids)
         if not ids:
             return {}
@@ -77,9 +126,42 @@ class AwsTemplates:
             Filters=[{"Name": "instance-id", "Values": ids}]
         )
         return {
-            instance["InstanceId"]: instance["ImageId"]
+            instance["InstanceId"]: instance
             for page in pages
             for reservation in page["Reservations"]
             for instance in reservation.get("Instances", [])
-            if "ImageId" in instance
         }
+
+    def _traits(self, image_ids: Iterable[str | None]) -> dict[str, dict[str, str]]:
+        """Return what is known of images; one that is gone, or not ours to see, is not in it."""
+        ids = sorted({id_ for id_ in image_ids if id_})
+        if not ids:
+            return {}
+        pages = self._ec2.get_paginator("describe_images").paginate(
+            Filters=[{"Name": "image-id", "Values": ids}]
+        )
+        return {image["ImageId"]: _traits_of(image) for page in pages for image in page["Images"]}
+
+
+def _beyond_image(data: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: json.dumps(value, sort_keys=True, default=str)
+        for name, value in data.items()
+        if name != "ImageId"
+    }
+
+
+def _traits_of(described: Mapping[str, Any]) -> dict[str, str]:
+    """Return what EC2 compares of an instance and an image, which it describes alike."""
+    codes = [str(code.get("ProductCodeId")) for code in described.get("ProductCodes") or ()]
+    return {
+        ROOT_DEVICE: described.get("RootDeviceType") or "",
+        "architecture": described.get("Architecture") or "",
+        "virtualization": described.get("VirtualizationType") or "",
+        "platform": "Windows" if described.get("Platform") == "windows" else "Linux",
+        "product code": ", ".join(sorted(codes)) or "none",
+    }
+
+
+def _managed(group: AutoScalingGroupTypeDef) -> bool:
+    return any(tag.get("Key") == MANAGED_TAG for tag in group.get("Tags", []))

@@ -30,6 +30,7 @@ from core.incidents.actions import (
     OpenBudget,
     Page,
     ReleaseAttachments,
+    ReplaceRoot,
     RestoreLeaders,
     SetDesired,
     TaintOutOfService,
@@ -43,9 +44,10 @@ from core.incidents.lost import CONFIRMED
 from core.incidents.record import Incident
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
-from handlers.adapters.node_drain import NodeDrain
+from handlers.adapters.node_drain import Cordons, NodeDrain
 from handlers.adapters.nodeclaims import NO_ENDS, ClaimEnds
 from handlers.adapters.pages import call
+from handlers.adapters.root_volumes import RootVolumes
 from handlers.incidents.drain_messages import drain_message
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
@@ -76,6 +78,9 @@ class Effects:
     # None: we drain no node ourselves
     drain: NodeDrain | None = field(default=None, kw_only=True)
     claims: ClaimEnds = field(default=NO_ENDS, kw_only=True)
+    # None: no root volume is replaced in place, and no node is cordoned for it.
+    roots: RootVolumes | None = field(default=None, kw_only=True)
+    cordons: Cordons | None = field(default=None, kw_only=True)
     ticks: Queue
     lease_seconds: float
     reach: Reach = field(default_factory=Reach)
@@ -85,7 +90,7 @@ class Effects:
 def perform(
     incident: Incident, actions: Sequence[Action], effects: Effects, now: float
 ) -> str | None:
-    """Carry out a decision's actions in their order; return a group's refusal to terminate.
+    """Carry out a decision's actions in their order; return what was refused, in AWS's words.
 
     Below level `act` only what is ours is written; a group that is not asked has refused.
 
@@ -105,6 +110,8 @@ def perform(
                 raise Conflict(refusal)
         elif isinstance(action, TerminateInGroup):
             refused = _terminate(incident, action, effects)
+        elif isinstance(action, ReplaceRoot):
+            refused = _replace_root(incident, action, effects)
         elif isinstance(action, OpenBudget | CloseBudget):
             _label(incident, action, effects)
         else:
@@ -166,7 +173,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
 def _needs_lease(action: Action) -> bool:
     if isinstance(action, Evict):
         return action.kafka
-    return isinstance(action, ForwardDrain | OpenBudget | TerminateInGroup)
+    return isinstance(action, ForwardDrain | OpenBudget | ReplaceRoot | TerminateInGroup)
 
 
 def _label(incident: Incident, action: OpenBudget | CloseBudget, effects: Effects) -> None:
@@ -202,6 +209,21 @@ def _terminate(incident: Incident, action: TerminateInGroup, effects: Effects) -
         return None
     logger.warning("The group does not terminate it.", instance_id=instance_id, said=refusal)
     return refusal if instance_id == incident.instance_id else None
+
+
+def _replace_root(incident: Incident, action: ReplaceRoot, effects: Effects) -> str | None:
+    """Have EC2 replace the root volume; return why it does not."""
+    if effects.roots is None:
+        return "Nobody here may replace a root volume."
+    _check_not_paused(effects)
+    # Asked by two, EC2 would make one task of it: the key is the incident's.
+    _check_mine(incident, effects)
+    refusal = effects.roots.replace(
+        incident.instance_id, action.image_id, incident.id, trial=action.trial
+    )
+    if refusal is not None:
+        logger.warning("EC2 replaces no root volume.", incident_id=incident.id, said=refusal)
+    return refusal
 
 
 def _mark_node(
@@ -289,16 +311,16 @@ def _empty(
     incident: Incident, action: Cordon | Uncordon | Evict, effects: Effects, now: float
 ) -> None:
     """Take one step of a drain of our own; what is refused is asked for again at the next look."""
-    drain = effects.drain
-    if drain is None:
+    drain, cordons = effects.drain, effects.drain or effects.cordons
+    if cordons is None or (drain is None and isinstance(action, Evict)):
         raise Conflict(f"Nobody may empty the node of incident {incident.id}.")
     match action:
         case Uncordon(node=node):
-            drain.uncordon(node, incident.id)
+            cordons.uncordon(node, incident.id)
         case Cordon(node=node):
             _check_mine(incident, effects)
-            drain.cordon(node, incident.id)
-        case Evict(namespace=namespace, name=name, uid=uid, kafka=kafka):
+            cordons.cordon(node, incident.id)
+        case Evict(namespace=namespace, name=name, uid=uid, kafka=kafka) if drain is not None:
             if kafka:
                 if not incident.urgent:
                     _check_not_paused(effects)

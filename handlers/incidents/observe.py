@@ -12,7 +12,7 @@ from core.availability.lease import Lease, companions, in_the_way
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
 from core.incidents.leading import asks_of_all
-from core.incidents.observation import NOT_ASKED, Observation, StandingDrain
+from core.incidents.observation import NOT_ASKED, Observation, RootTask, StandingDrain
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.rotation import hinders, lease_of
@@ -22,6 +22,7 @@ from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.node_drain import NodeDrain
 from handlers.adapters.nodeclaims import NO_CLAIMS, Claims
+from handlers.adapters.root_volumes import RootVolumes
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 
@@ -47,6 +48,7 @@ class Sources:
     freezes: Freezes
     drain: NodeDrain | None = None  # None: we drain no node ourselves
     claims: Claims = NO_CLAIMS
+    roots: RootVolumes | None = None  # None: no root volume is replaced in place
 
 
 def observe(
@@ -104,6 +106,7 @@ def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafk
         drains=_drains(incident, leases, sources),
         own_drain_at=None if own is None else own.forwarded_at,
         on_node=_on_node(incident, sources),
+        root_task=_root_task(incident, sources),
         leaving=frozenset(other.instance_id for other in others),
         others=frozenset(other.id for other in others),
         asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
@@ -158,6 +161,14 @@ def _on_node(incident: Incident, sources: Sources) -> tuple[PodOnNode, ...]:
     if sources.drain is None or incident.node_name is None or not emptied:
         return ()
     return sources.drain.pods_on(incident.node_name)
+
+
+def _root_task(incident: Incident, sources: Sources) -> RootTask | None:
+    """Return what EC2 does to the instance's root volume by this incident's word."""
+    gated = incident.in_place is not None and incident.state is State.GATING
+    if sources.roots is None or not gated:
+        return None
+    return sources.roots.task_of(incident.instance_id, incident.id)
 
 
 def _revisions(incident: Incident, nodes: Nodes) -> tuple[Mapping[str, str], str]:

@@ -16,6 +16,7 @@ from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
 from core.rotation.claims import drifted
+from core.rotation.in_place import in_place
 from core.rotation.observation import RunObservation
 from core.rotation.outdated import stale_template, why_outdated
 from core.rotation.pace import measured
@@ -117,7 +118,7 @@ class Conductor:
 
     def _plan(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         planned = self._planned(event, now)
-        said = f"{len(planned.turns)} nodes would get a new instance." if planned.turns else NOTHING
+        said = _told_of(planned.turns) if planned.turns else NOTHING
         return {"said": said, "plan": to_plan_document(planned.plan)}
 
     def _planned(self, event: Mapping[str, Any], now: float) -> _Planned:
@@ -145,7 +146,10 @@ class Conductor:
             at_once=_at_once(event),
             any_time=bool(event.get("any_time")),
             even_recovering=bool(event.get("even_recovering")),
+            in_place=bool(event.get("in_place")),
         )
+        if options.in_place:
+            turns = tuple(in_place(t, launched.get(t.instance_id), seen) for t in turns)
         kubelets = {n.instance_id: n.kubelet for n in seen.nodes if n.instance_id in launched}
         apart = tuple(refusals(options, self.policy))
         planned = plan(
@@ -227,6 +231,18 @@ class Conductor:
 
     def _wake(self, run: Run) -> None:
         self.ticks.send(rotation_message(run.version))
+
+
+def _told_of(turns: Iterable[NodeTurn]) -> str:
+    """Say how many nodes get a new instance, and how many keep theirs."""
+    listed_ = tuple(turns)
+    stay = sum(turn.image_id is not None for turn in listed_)
+    if not stay:
+        return f"{len(listed_)} nodes would get a new instance."
+    return (
+        f"{stay} of {len(listed_)} nodes would keep their instance and get a new root volume, the "
+        f"others a new instance."
+    )
 
 
 def _actor(event: Mapping[str, Any]) -> str:

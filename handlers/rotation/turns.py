@@ -177,6 +177,7 @@ def asking(run: Run, turn: NodeTurn, now: float) -> Interruption:
         event_type=f"{turn.why.rstrip('.')} ({run.id})",
         body="",
         party=run.party_of(turn),
+        image_id=turn.image_id,
     )
 
 

@@ -28,6 +28,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
         find_open(scope),
         look(
             "autoscaling:DescribeAutoScalingGroups",
+            "ec2:DescribeImages",
             "ec2:DescribeInstances",
             "ec2:DescribeLaunchTemplateVersions",
         ),

@@ -31,6 +31,7 @@ from infra.functions.definition import (
     read_queue,
 )
 from infra.functions.drain_lease import tell_of_drains
+from infra.functions.root_volumes import replace_roots
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -44,6 +45,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
             "ec2:DescribeInstances",
             "ec2:DescribeInstanceStatus",
             "ec2:DescribeVolumes",
+            *(["ec2:DescribeReplaceRootVolumeTasks"] if _holds(scope) else []),
         ),
         read_queue(scope, "ticks"),
         *(_act(scope) if scope.cluster.acts else ()),
@@ -64,6 +66,10 @@ def _act(scope: Scope) -> Sequence[iam.Statement]:
     return [forward, *_hold(scope)]
 
 
+def _holds(scope: Scope) -> bool:
+    return scope.cluster.acts and bool(scope.cluster.scaling_groups)
+
+
 def _hold(scope: Scope) -> Sequence[iam.Statement]:
     """Hold and let go the nodes of groups; without groups there is nothing to name."""
     names = scope.cluster.scaling_groups
@@ -82,7 +88,8 @@ def _hold(scope: Scope) -> Sequence[iam.Statement]:
                 "autoscaling:TerminateInstanceInAutoScalingGroup",
             ],
             resources=[scope.account.group_arn(name) for name in names],
-        )
+        ),
+        *replace_roots(scope, names),
     ]
 
 

@@ -2,13 +2,17 @@
 
 moto has no such task. Here it is `pending` while the new volume is made, `in-progress` while the
 old one is detached and the new one attached, then `succeeded`; the instance runs on under its id,
-with its other volumes and its addresses. What an instance with TROUBLE_TAG says ends otherwise:
+with its other volumes and its addresses, and shows the new image. It boots anew: the kubelet knows
+that by its root volume. What an instance with TROUBLE_TAG says ends otherwise:
 
-    failed             failing -> failed: the original root volume is still attached
+    failed             failing -> failed: it has booted from its original root volume (BOOTED_TAG)
     failed-detached    failing-detached -> failed-detached: the instance has no root volume
+    slow               succeeded, and the machine does not boot from what it got (UNBOOTABLE_TAG)
 
-Source: EC2 API, CreateReplaceRootVolumeTask and ReplaceRootVolumeTask. The codes of errors whose
-code AWS does not document are those of its neighbours: IncorrectState, InvalidParameterValue.
+A request that is repeated under its ClientToken is the same task. Source: EC2 API,
+CreateReplaceRootVolumeTask and ReplaceRootVolumeTask; user guide, "Replace a root volume". The
+codes of errors whose code AWS does not document are those of its neighbours: IncorrectState,
+InvalidParameterValue.
 """
 
 from __future__ import annotations
@@ -28,6 +32,9 @@ from local.aws.agenda import Agenda
 from local.aws.instances import state_of
 
 TROUBLE_TAG = "stillwater.dev/twin-root-volume"
+# Written by the twin itself, for its kubelet.
+BOOTED_TAG = "stillwater.dev/twin-booted"
+UNBOOTABLE_TAG = "stillwater.dev/twin-unbootable"
 MAKING_SECONDS = 0.5
 SWAPPING_SECONDS = 1.0
 UNDER_WAY = frozenset({"pending", "in-progress", "failing", "failing-detached"})
@@ -46,6 +53,7 @@ class Task:
         self.state = "pending"
         self.started, self.completed = datetime.now(UTC), ""
         self.delete_replaced, self.tags = delete_replaced, tags
+        self.token: str | None = None
 
     def go(self, state: str) -> None:
         self.state = state
@@ -74,6 +82,7 @@ class Task:
         )
         device = self.instance.root_device_name
         backend.attach_volume(new.id, self.instance.id, device, delete_on_termination=True)
+        self.instance.image_id = self.image.id
         if self.delete_replaced:
             backend.delete_volume(old_id)
 
@@ -83,6 +92,10 @@ class Task:
         volume_id = str(self.instance.block_device_mapping[device].volume_id)
         self.instance.ec2_backend.detach_volume(volume_id, self.instance.id, device)
         return volume_id
+
+
+def _trouble(instance: Any) -> str | None:
+    return {tag["key"]: tag["value"] for tag in instance.get_tags()}.get(TROUBLE_TAG)
 
 
 def _stamp(moment: datetime) -> str:
@@ -96,16 +109,36 @@ class RootVolumes:
         self._agenda, self._journal = agenda, journal
         self._tasks: dict[str, Task] = {}
 
-    def create(self, instance: Any, image: Any, *, delete_replaced: bool, tags: Any) -> Task:
+    def create(
+        self,
+        instance: Any,
+        image: Any,
+        *,
+        delete_replaced: bool,
+        tags: Any,
+        token: str | None = None,
+    ) -> Task:
         """Begin a task; raises EC2's error where the instance or the image allows none."""
+        known = next((t for t in self._tasks.values() if token and t.token == token), None)
+        if known is not None:
+            return self._same(known, instance, image)
         self._check(instance, image)
         task = Task(instance, image, delete_replaced=delete_replaced, tags=tags)
+        task.token = token
         self._tasks[task.id] = task
         at = time.time()
         for seconds, step in self._steps(task):
             at += seconds
             self._agenda.add(at, partial(self._step, task, step))
         return task
+
+    def _same(self, known: Task, instance: Any, image: Any) -> Task:
+        if (known.instance, known.image) != (instance, image):
+            raise EC2ClientError(
+                "IdempotentParameterMismatch",
+                "The client token was used before, with other parameters.",
+            )
+        return known
 
     def found(self, ids: list[str]) -> list[Task]:
         missing = [each for each in ids if each not in self._tasks]
@@ -141,10 +174,10 @@ class RootVolumes:
                 )
 
     def _steps(self, task: Task) -> Iterator[tuple[float, Callable[[], None]]]:
-        trouble = {tag["key"]: tag["value"] for tag in task.instance.get_tags()}.get(TROUBLE_TAG)
+        trouble = _trouble(task.instance)
         if trouble == "failed":
             yield MAKING_SECONDS, partial(task.go, "failing")
-            yield SWAPPING_SECONDS, partial(task.go, "failed")
+            yield SWAPPING_SECONDS, partial(self._fail, task)
             return
         yield MAKING_SECONDS, partial(task.go, "in-progress")
         if trouble == "failed-detached":
@@ -153,7 +186,13 @@ class RootVolumes:
             return
         yield SWAPPING_SECONDS, partial(self._succeed, task)
 
+    def _fail(self, task: Task) -> None:
+        task.instance.add_tags({BOOTED_TAG: task.id})
+        task.go("failed")
+
     def _succeed(self, task: Task) -> None:
+        if _trouble(task.instance) == "slow":
+            task.instance.add_tags({UNBOOTABLE_TAG: task.id})
         task.swap()
         task.go("succeeded")
 
@@ -191,6 +230,7 @@ def install(agenda: Agenda, journal: Journal) -> RootVolumes:
             image,
             delete_replaced=given("DeleteReplacedRootVolume") is True,
             tags=[{"Key": key, "Value": value} for key, value in named.items()],
+            token=given("ClientToken"),
         )
         return ActionResult({"ReplaceRootVolumeTask": task.shown()})
 

@@ -53,6 +53,10 @@ MAKING: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "CreateFleet": (["fleet"], []),
     "CreateLaunchTemplate": (["launch-template"], []),
     "CreateNetworkInterface": (["network-interface"], ["SubnetId", "Groups"]),
+    "CreateReplaceRootVolumeTask": (
+        ["replace-root-volume-task", "volume"],
+        ["InstanceId", "ImageId"],
+    ),
     "CreateSnapshot": (["snapshot"], ["VolumeId"]),
     "CreateVolume": (["volume"], ["SnapshotId"]),
     "RunInstances": (

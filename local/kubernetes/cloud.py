@@ -17,6 +17,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import InvalidInput
+from local.aws.root_volumes import BOOTED_TAG, UNBOOTABLE_TAG
 from local.kubernetes import node_config
 from local.kubernetes.node_config import NodeConfig
 from local.place import Place
@@ -104,6 +105,25 @@ class Cloud:
             if _owner(_tags(instance))
         }
         return {key: str(value["State"]["Name"]) for key, value in self._listed.items()}
+
+    def boot(self, instance_id: str) -> str | None:
+        """Return what an instance of the last `states` has booted from; None: it does not boot.
+
+        Another root volume is another boot, and so is one that EC2 failed to replace.
+        """
+        listed, tags = self._listed[instance_id], _tags(self._listed[instance_id])
+        device = listed.get("RootDeviceName")
+        root = next(
+            (
+                each["Ebs"]["VolumeId"]
+                for each in listed.get("BlockDeviceMappings", [])
+                if each["DeviceName"] == device
+            ),
+            None,
+        )
+        if root is None or UNBOOTABLE_TAG in tags:
+            return None
+        return f"{root} {tags.get(BOOTED_TAG, '')}"
 
     def describe(self, instance_id: str) -> Instance:
         """Return an instance of the last `states`.

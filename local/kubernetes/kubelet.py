@@ -2,7 +2,8 @@
 
 It watches EC2 for instances the cluster owns. Each becomes a Node, and the pods bound to it run as
 processes; an instance that ends takes its processes with it, and its Node goes a moment later, as
-the cloud provider's node lifecycle controller would have it.
+the cloud provider's node lifecycle controller would have it. One whose root volume is replaced
+boots anew: its processes are killed, what is on its root is lost, and other volumes are kept.
 
 Run it as `python -m local.kubernetes.kubelet` with STILLWATER_TWIN set.
 """
@@ -57,6 +58,7 @@ class Machine:
     """One running instance and what the kubelet runs on it."""
 
     agent: NodeAgent
+    boot: str | None = None  # what it has booted from
     # Set when the instance has ended: nothing is reported from here any more.
     ended: threading.Event = field(default_factory=threading.Event)
     registered: bool = False
@@ -117,10 +119,14 @@ class Kubelet:
                 self._boot(instance_id)
         for instance_id, machine in list(self._machines.items()):
             current = states.get(instance_id)
+            boot = None if current is None else self._cloud.boot(instance_id)
+            if current == RUNNING and boot != machine.boot:
+                self._reboot(machine, boot)
             if current != RUNNING:
                 self._end(machine, orderly=current is not None)
+            dark = boot is None and machine.boot is not None
             # One that was stopped and runs again boots again.
-            if current is None or (current == RUNNING and machine.ended.is_set()):
+            if current is None or (current == RUNNING and machine.ended.is_set() and not dark):
                 del self._machines[instance_id]
         self._delete_nodes_without_instance(states, now)
 
@@ -135,7 +141,8 @@ class Kubelet:
                     "kubelet", "node_refused", instance_id=instance_id, why=str(error)
                 )
             return
-        machine = Machine(NodeAgent(self._api, instance, self._journal))
+        boot = self._cloud.boot(instance_id)
+        machine = Machine(NodeAgent(self._api, instance, self._journal, boot=boot or ""), boot)
         self._machines[instance_id] = machine
         threading.Thread(
             target=self._join, args=(machine, instance), name=f"boot {instance_id}", daemon=True
@@ -144,8 +151,9 @@ class Kubelet:
     def _join(self, machine: Machine, instance: Instance) -> None:
         """Register a node step by step, as far as its instance lives."""
         agent = machine.agent
-        known = ("", instance.node_name) in self._nodes.objects
-        if not known and machine.ended.wait(BOOT_SECONDS):
+        known = self._nodes.objects.get(("", instance.node_name))
+        boots = known is None or agent.rebooted(known)
+        if boots and machine.ended.wait(BOOT_SECONDS):
             return
         while not machine.ended.is_set():
             try:
@@ -177,6 +185,15 @@ class Kubelet:
         if first or not orderly:
             for worker in self._workers_of(machine.agent):
                 worker.abandon(grace, "its instance has ended")
+
+    def _reboot(self, machine: Machine, boot: str | None) -> None:
+        """Kill what runs on a machine whose root volume is another one, or gone."""
+        if machine.ended.is_set():
+            return
+        machine.ended.set()
+        self._journal.write("kubelet", "node_reboots", node=machine.agent.name, boot=boot or "")
+        for worker in self._workers_of(machine.agent):
+            worker.abandon(0.0, "its machine boots from another root volume", root_lost=True)
 
     def _workers_of(self, agent: NodeAgent) -> list[PodWorker]:
         with self._lock:

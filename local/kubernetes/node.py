@@ -27,8 +27,10 @@ STATUS_REPORT_SECONDS = 300.0
 class NodeAgent:
     """The Node of one running instance; every method may be called from any thread."""
 
-    def __init__(self, api: Api, instance: Instance, journal: Journal) -> None:
+    def __init__(self, api: Api, instance: Instance, journal: Journal, *, boot: str = "") -> None:
         self.instance = instance
+        # A kubelet that is started again finds the boot it was in.
+        self._boot_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{instance.instance_id} {boot}"))
         self.name = instance.node_name
         self.path = f"/api/v1/nodes/{self.name}"
         self.ready = False
@@ -47,7 +49,7 @@ class NodeAgent:
         A Node of the same name with another providerID belongs to an instance that had the same
         address before; providerID cannot be changed, so that Node goes first.
         """
-        body = node_object(self.instance, boot_id=str(uuid.uuid4()))
+        body = node_object(self.instance, boot_id=self._boot_id)
         try:
             node = self._api.post("/api/v1/nodes", body)
             created = True
@@ -61,13 +63,20 @@ class NodeAgent:
                 node = self._api.post("/api/v1/nodes", body)
         self._uid = node["metadata"]["uid"]
         # A kubelet that comes back finds its node as ready as it left it.
-        self.ready = not created and _is_ready(node)
+        rebooted = not created and self.rebooted(node)
+        self.ready = not (created or rebooted) and _is_ready(node)
         # After a restart these stay reported until the pods that use them are found again: a
         # volume dropped from the list may be detached under its reader.
-        self._in_use = dict.fromkeys(node["status"].get("volumesInUse") or [])
+        in_use = () if rebooted else node["status"].get("volumesInUse") or ()
+        self._in_use = dict.fromkeys(in_use)
         self.heartbeat()
         self.report()
         return created
+
+    def rebooted(self, node: Object) -> bool:
+        """Say whether a Node was last reported by an earlier boot of this machine."""
+        known = (node.get("status", {}).get("nodeInfo") or {}).get("bootID")
+        return bool(known) and known != self._boot_id
 
     def become_ready(self) -> None:
         if self.ready:
@@ -121,7 +130,11 @@ class NodeAgent:
         with self._lock:
             in_use = sorted(self._in_use)
             self._reported_at = time.monotonic()
-            status = {"conditions": self._conditions(), "volumesInUse": in_use or None}
+            status = {
+                "conditions": self._conditions(),
+                "volumesInUse": in_use or None,
+                "nodeInfo": {"bootID": self._boot_id},
+            }
             self._api.strategic(f"{self.path}/status", {"status": status})
 
     def observe(self, node: Object) -> None:

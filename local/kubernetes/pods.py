@@ -57,6 +57,7 @@ class Abandoned:
 
     grace_seconds: float
     why: str
+    root_lost: bool = False  # with what the machine's root volume held of the pod
 
 
 class PodWorker:
@@ -102,10 +103,10 @@ class PodWorker:
         self._removed = True
         self.wake()
 
-    def abandon(self, grace_seconds: float, why: str) -> None:
+    def abandon(self, grace_seconds: float, why: str, *, root_lost: bool = False) -> None:
         """Stop the processes within a grace, and say nothing to the API."""
         if self._abandoned is None or grace_seconds < self._abandoned.grace_seconds:
-            self._abandoned = Abandoned(grace_seconds, why)
+            self._abandoned = Abandoned(grace_seconds, why, root_lost)
         self.wake()
 
     @property
@@ -259,6 +260,8 @@ class PodWorker:
         if group is not None:
             group.stop(self._grace_seconds, self._wake)
         if self._abandoned is not None:
+            if self._abandoned.root_lost:
+                self._volumes.remove()
             self._report.tell("pod_killed", why=self._abandoned.why)
             return
         if group is not None and not self._removed:

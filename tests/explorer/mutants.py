@@ -218,7 +218,7 @@ MUTANTS = (
     _M(
         "Ready is back",
         "core",
-        "    return _not_back(incident, seen, policy)\n",
+        "    return not_back(incident, seen, policy)\n",
         "    return None\n",
     ),
     _M("back at once", "core", "    if held_seconds < hold_seconds:", "    if held_seconds < 0:"),

@@ -290,12 +290,12 @@ class FakeCluster:
     def cordon(self, node: str, incident_id: str) -> None:
         if any(view.name == node and view.schedulable for view in self.node_views.values()):
             self.cordons[node] = incident_id
-            self._change_node(node, schedulable=False)
+            self._change_node(node, schedulable=False, cordoned_for=incident_id)
 
     def uncordon(self, node: str, incident_id: str) -> None:
         if self.cordons.get(node) == incident_id:
             del self.cordons[node]
-            self._change_node(node, schedulable=True)
+            self._change_node(node, schedulable=True, cordoned_for=None)
 
     def evict(self, namespace: str, name: str, uid: str) -> str | None:
         refusal = self.refusals.get(name)

@@ -25,6 +25,7 @@ from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
+from tests.unit.handlers.fake_roots import FakeRoots
 from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster, FakeQueue, three_brokers
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -43,6 +44,7 @@ class Station:
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     ticks: FakeQueue = field(default_factory=FakeQueue)
     termination_handler: FakeQueue = field(default_factory=FakeQueue)
+    roots: FakeRoots = field(default_factory=FakeRoots)
     records: MemoryRecords = field(default_factory=MemoryRecords)
     archive: MemoryArchive = field(default_factory=MemoryArchive)
     told: list[Incident] = field(default_factory=list)
@@ -85,7 +87,14 @@ class Station:
         drain = self.cluster if self.policy.drain_route == "evict" else None
         cluster = self.cluster
         sources = Sources(
-            cluster, cluster, cluster, self.ledger, self.freezes, drain, claims=cluster
+            cluster,
+            cluster,
+            cluster,
+            self.ledger,
+            self.freezes,
+            drain,
+            claims=cluster,
+            roots=self.roots,
         )
         snapshots = ErrorSnapshots(self.cluster, self.cluster, self.records)
         self.runs = LedgerRuns(self.records, "orders")
@@ -124,6 +133,8 @@ class Station:
                 lease_seconds=900,
                 reach=self.reach or Reach(self.level),
                 claims=cluster,
+                roots=self.roots,
+                cordons=cluster,
                 clock=lambda: self.now,
             ),
             ticks=self.ticks,

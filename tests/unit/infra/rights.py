@@ -32,7 +32,7 @@ TAGS: Mapping[str, Mapping[str, str]] = {
         "stillwater:cluster": "orders",
         "stillwater:environment": "test",
     },
-    INSTANCE: OWNED,
+    INSTANCE: {**OWNED, "aws:autoscaling:groupName": GROUP},
     TEMPLATE: OWNED,
     VOLUME: {"stillwater:snapshots": PREFIX},
     SNAPSHOT: {"stillwater:snapshots": PREFIX},
@@ -135,6 +135,19 @@ CALLS: Mapping[str, Sequence[Call]] = {
         *group("CompleteLifecycleAction", "RecordLifecycleActionHeartbeat"),
         *group("SetDesiredCapacity", "SetInstanceProtection"),
         call("autoscaling", "TerminateInstanceInAutoScalingGroup", InstanceId=INSTANCE),
+        *look("ec2", "DescribeReplaceRootVolumeTasks"),
+        call(
+            "ec2",
+            "CreateReplaceRootVolumeTask",
+            InstanceId=INSTANCE,
+            ImageId="ami-0123456789abcdef0",
+            TagSpecifications=[
+                {
+                    "ResourceType": "replace-root-volume-task",
+                    "Tags": [{"Key": "stillwater.dev/incident", "Value": INSTANCE}],
+                }
+            ],
+        ),
         call("sns", "Publish", TopicArn=ALERTS),
         *logs("tick"),
         *in_a_vpc(),
@@ -162,7 +175,7 @@ CALLS: Mapping[str, Sequence[Call]] = {
         *queue("ticks", "SendMessage"),
         *ledger("rotation#r"),
         OPEN,
-        *look("ec2", "DescribeInstances", "DescribeLaunchTemplateVersions"),
+        *look("ec2", "DescribeImages", "DescribeInstances", "DescribeLaunchTemplateVersions"),
         *look("autoscaling", "DescribeAutoScalingGroups"),
         *logs("rotate"),
         *in_a_vpc(),

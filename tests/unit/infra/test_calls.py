@@ -36,7 +36,12 @@ HOLDING = {
     "autoscaling:SetDesiredCapacity",
     "autoscaling:SetInstanceProtection",
     "autoscaling:TerminateInstanceInAutoScalingGroup",
+    "ec2:CreateReplaceRootVolumeTask",
+    "ec2:CreateTags",
+    "ec2:DescribeReplaceRootVolumeTasks",
 }
+# A task is tagged by the call that makes it.
+TAGGED_AT_BIRTH = {"ec2:CreateReplaceRootVolumeTask": "ec2:CreateTags"}
 IN_A_VPC = {
     "ec2:AssignPrivateIpAddresses",
     "ec2:CreateNetworkInterface",
@@ -103,6 +108,7 @@ def test_a_role_allows_what_its_function_calls_and_nothing_else(
 ) -> None:
     for role, (layer, function) in functions(recorded).items():
         needed = called(role) | for_lambda(layer, function) | for_sns(role)
+        needed |= {TAGGED_AT_BIRTH[each] for each in needed & TAGGED_AT_BIRTH.keys()}
         if not recorded["kafka"].of("autoscaling/group:Group"):
             needed -= HOLDING  # Karpenter's: there is no group that could be named.
         allowed = granted(layer, function)
@@ -154,6 +160,11 @@ def known_resources(layers: Mapping[str, Recorded], role: str) -> Mapping[str, s
         },
         "s3:ListBucket": {getattr(known, "samples_bucket", "")},
         "autoscaling:": held,
+        # Which instances, by their group's tag; what is made of them has no name yet.
+        "ec2:Create": {
+            *(f"{kind}/*" for kind in ("instance", "volume", "image", "snapshot")),
+            "replace-root-volume-task/*",
+        },
         "sns:Publish": {str(getattr(known, "alerts_topic_arn", "")).rpartition(":")[2]},
         # Whichever key the topic has, and through SNS alone.
         "kms:": {"key/*"},

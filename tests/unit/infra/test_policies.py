@@ -35,6 +35,7 @@ WITHOUT_RESOURCE = {
     "ec2:DescribeLaunchTemplates",
     "ec2:DescribeNetworkInterfaces",
     "ec2:DescribePlacementGroups",
+    "ec2:DescribeReplaceRootVolumeTasks",
     "ec2:DescribeSecurityGroups",
     "ec2:DescribeSnapshots",
     "ec2:DescribeSpotPriceHistory",

@@ -49,6 +49,9 @@ NO_GROUPS = {
     "autoscaling:SetDesiredCapacity",
     "autoscaling:SetInstanceProtection",
     "autoscaling:TerminateInstanceInAutoScalingGroup",
+    "ec2:CreateReplaceRootVolumeTask",
+    "ec2:CreateTags",
+    "ec2:DescribeReplaceRootVolumeTasks",
 }
 NO_TOPIC = {"kms:Decrypt", "kms:GenerateDataKey", "sns:Publish"}
 UNMADE: Mapping[str, Mapping[str, set[str]]] = {
@@ -75,6 +78,19 @@ MADE_TOO: Mapping[tuple[str, str], list[Call]] = {
 }
 
 
+class Named(one_shape.Described):
+    """The account, with the groups of the shape that its functions are called in."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def tags(self, region: str, resource: str) -> Mapping[str, str]:
+        return {
+            key: value if self._prefix == PREFIX else value.replace(GROUP, "kafka-a")
+            for key, value in super().tags(region, resource).items()
+        }
+
+
 @functools.cache
 def policies(shape: str) -> Mapping[str, tuple[str, dict[str, Any]]]:
     """Return a shape's policies by name: what its functions are called by, and the document."""
@@ -91,7 +107,7 @@ def requests(shape: str, name: str, prefix: str) -> Iterator[Request]:
     """Yield what a role needs, of resources that are called as this shape calls them."""
     usual = one_shape.calls_of(name.removeprefix(f"{prefix}-"))
     for call in itertools.chain(usual, MADE_TOO.get((shape, name), ())):
-        for need in needs(_called(call, prefix), one_shape.Described()):
+        for need in needs(_called(call, prefix), Named(prefix)):
             yield Request(
                 action=need.action,
                 resource=need.resource,

@@ -17,6 +17,7 @@ from moto.ec2.responses import EC2Response
 from local.aws import root_volumes
 from local.aws.agenda import Agenda
 from local.aws.root_volumes import MAKING_SECONDS, SWAPPING_SECONDS, TROUBLE_TAG
+from local.kubernetes.cloud import Cloud
 
 
 class Ec2:
@@ -183,3 +184,40 @@ def test_tasks_are_listed_by_their_instance_and_an_unknown_one_is_an_error(ec2: 
     assert [task["InstanceId"] for task in listed["ReplaceRootVolumeTasks"]] == [other]
     with pytest.raises(ClientError, match="does not exist"):
         ec2.api.describe_replace_root_volume_tasks(ReplaceRootVolumeTaskIds=["replacevol-1"])
+
+
+def test_the_same_request_under_its_token_is_the_same_task(ec2: Ec2) -> None:
+    first = ec2.replace(ClientToken="i-1")
+    again = ec2.replace(ClientToken="i-1")
+    assert again["ReplaceRootVolumeTaskId"] == first["ReplaceRootVolumeTaskId"]
+    assert ec2.error(ClientToken="i-1", ImageId=ec2.image) == "IdempotentParameterMismatch"
+    ec2.later(MAKING_SECONDS + SWAPPING_SECONDS)
+    ec2.replace(ClientToken="i-1")
+    assert ec2.facts == ["in-progress", "succeeded"]
+
+
+def test_an_instance_shows_the_image_of_its_new_root_volume(ec2: Ec2) -> None:
+    ec2.replace()
+    ec2.later(MAKING_SECONDS + SWAPPING_SECONDS)
+    found = ec2.api.describe_instances(InstanceIds=[ec2.id])["Reservations"][0]["Instances"][0]
+    assert found["ImageId"] == ec2.newer
+
+
+def test_the_kubelet_sees_each_boot_by_its_root_volume(ec2: Ec2) -> None:
+    owned = {"kubernetes.io/cluster/c": "owned"}
+    well, failed, dark, slow = (
+        ec2.launch(**owned, **({TROUBLE_TAG: trouble} if trouble else {}))
+        for trouble in ("", "failed", "failed-detached", "slow")
+    )
+    cloud = Cloud(ec2.api)
+    cloud.states()
+    before = {id_: cloud.boot(id_) for id_ in (well, failed, dark, slow)}
+    assert None not in before.values()
+    for id_ in before:
+        ec2.replace(id_)
+    ec2.later(MAKING_SECONDS + SWAPPING_SECONDS)
+    cloud.states()
+    after = {id_: cloud.boot(id_) for id_ in before}
+    assert after[well] not in {None, before[well]}
+    assert after[failed] not in {None, before[failed]}
+    assert (after[dark], after[slow]) == (None, None)

@@ -1,7 +1,8 @@
 """Looks for a replica out of sync that a party of brokers does not account for.
 
 None may be missing when brokers of a zone go together, and one that leaves an ISR while they are
-away stops the run: core.rotation.parallel asks before, core.rotation.following meanwhile.
+away stops the run: core.rotation.parallel asks before, core.rotation.following meanwhile. One that
+has left an ISR keeps a machine from being rebooted: core.incidents.in_place asks.
 """
 
 from __future__ import annotations

@@ -1,0 +1,261 @@
+"""Decides about an instance that stays and gets a new root volume, in the place of a new instance.
+
+    replacing  no machine is awaited: what speaks against it in place is found before anybody leaves
+    holding    consent, the lease, EC2's dry run; others lead; the node is cordoned and drained
+    gating     EC2 is asked once, the machine boots, its node takes pods again, its broker is back
+    ridden_through  the instance has stayed: with the new root volume, or with the old one
+
+Before the drain whatever speaks against it makes it an ordinary replacement by the same incident.
+After it and before EC2 is asked, and where its task fails with the old volume still attached, the
+node takes its pod back as it is; the run then replaces the instance (core.rotation.following). From
+the request on nothing is taken back: the machine is waited for, with the lease, and a person is
+called when it is late. Hooks, a two-minute warning or the machine's end make it what they always
+do (`stays`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from core.availability.outsiders import outsider_missing
+from core.incidents.actions import (
+    Action,
+    Cordon,
+    DropLease,
+    ForwardDrain,
+    Page,
+    ReplaceRoot,
+    TakeLease,
+    Uncordon,
+)
+from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
+from core.incidents.gating import not_back
+from core.incidents.leading import still_leads
+from core.incidents.observation import NOT_ASKED, NodeView, Observation, Policy
+from core.incidents.record import TERMINAL, Decision, Incident, InPlace, State
+
+# EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.
+SHOWN_SECONDS = 30.0
+# So long a reading of Kafka is waited for before the old root volume boots the broker again.
+UNREAD_SECONDS = 120.0
+# A volume is made of a snapshot in seconds, and a machine boots in a minute or two.
+LATE_SECONDS = 600.0
+_DETACHED = frozenset({"failing-detached", "failed-detached"})
+# Routes on which a drain is ours to begin.
+DRAINED_BY_US = frozenset({"held", "evict"})
+_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
+
+
+def wanted(incident: Incident, policy: Policy) -> bool:
+    """Say whether a node that has not left yet is to stay and get a new root volume."""
+    place = incident.in_place
+    if place is None or place.refusal is not None:
+        return False
+    ours = policy.drain_route in DRAINED_BY_US
+    return ours and not (hooked(incident) or incident.urgent or incident.release_asked_by)
+
+
+def stays(incident: Incident, seen: Observation) -> bool:
+    """Say whether a node that was drained takes its own pod back: its instance stays, and runs."""
+    leaves = hooked(incident) or incident.urgent or incident.lost_at is not None
+    return incident.in_place is not None and not leaves and ec2_state(seen) not in ENDING | STOPPED
+
+
+def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Go on without another machine; None: one is awaited after all."""
+    if not wanted(incident, policy) or incident.node_id is None:
+        return None
+    unfit = next(_unfit(incident, seen), None)
+    if unfit is not None:
+        reason = f"{unfit} Its instance is replaced."
+        return replace(stay(incident, policy, reason, delay=0.0), not_in_place=unfit)
+    reason = f"Instance {incident.instance_id} stays: only its root volume is replaced."
+    return go(State.HOLDING, reason)
+
+
+def leave(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Take the steps from the lease to the drain; each is seen before the next."""
+    place = _place(incident)
+    unfit = next(_unfit(incident, seen), None)
+    if unfit is not None:
+        said = f"{unfit} Its instance is replaced."
+        return replace(stay(incident, policy, said, DropLease(), delay=0.0), not_in_place=unfit)
+    if place.tried_at is None:
+        said = f"{reason} EC2 is asked whether it would replace the root volume."
+        trial = ReplaceRoot(place.image_id, trial=True)
+        return stay(incident, policy, said, TakeLease(), trial, delay=0.0)
+    leading = still_leads(incident, seen, policy)
+    if leading is not None:
+        return replace(leading, reason=f"{reason} {leading.reason}")
+    # Cordoned first: made anew, its pod would start on the very machine that is about to reboot.
+    cordon = Cordon(incident.node_name or "")
+    return go(State.DRAINING, reason, TakeLease(), cordon, ForwardDrain())
+
+
+def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Follow the machine from the request to the broker's return."""
+    place = _place(incident)
+    if incident.let_go:
+        reason = f"{incident.release_asked_by} lets node {incident.node_name} go on as it is."
+        return go(State.RIDDEN_THROUGH, reason, DropLease())
+    if seen.now - incident.entered_at > policy.post_condition_wait_seconds:
+        waited = f"{seen.now - incident.entered_at:.0f} s after the pod left"
+        return retained(incident, "not_back", f"{incident.reason.rstrip('.')}, {waited}.")
+    if place.over:
+        return _taken_back(incident, seen, policy)
+    if place.asked_at is None:
+        return _ask(incident, seen, policy)
+    return _waited_for(incident, seen, policy)
+
+
+def tidied(incident: Incident, seen: Observation, decision: Decision) -> tuple[Action, ...]:
+    """Let a node take pods again that was cordoned for a drain which is not on its way."""
+    going = decision.state not in TERMINAL | _UNDRAINED
+    cordoned = (n for n in seen.nodes if n.cordoned_for == incident.id and not n.schedulable)
+    if incident.in_place is None or going:
+        return ()
+    return tuple(Uncordon(node.name) for node in cordoned)
+
+
+def _place(incident: Incident) -> InPlace:
+    if incident.in_place is None:
+        raise ValueError(f"Incident {incident.id} replaces no root volume.")
+    return incident.in_place
+
+
+def _unfit(incident: Incident, seen: Observation) -> Iterator[str]:
+    """Yield what speaks against it in place, as far as the node itself shows it."""
+    node = seen.node_named(incident.node_name)
+    if node is None or not node.ready:
+        yield f"Node {incident.node_name} is not Ready, so a boot may not bring it back."
+        return
+    if node.boot_id is None:
+        yield f"Node {node.name} tells no boot id, so its next boot could not be told from this."
+    elsewhere = node.cordoned_for != incident.id
+    if not node.schedulable and elsewhere:
+        yield f"Somebody has cordoned {node.name}, whose cordon is not ours to take off."
+    if seen.group is not None and seen.lifecycle_state != "InService":
+        state = seen.lifecycle_state or "not"
+        yield f"{seen.group.name} has instance {incident.instance_id} {state}."
+
+
+def _ask(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Have EC2 replace the root volume, unless the broker is wanted back at once."""
+    against = _wanted_back(incident, seen)
+    if against is not None:
+        said = f"{against} {incident.node_name} takes its pod back with its old root volume."
+        return replace(
+            stay(incident, policy, said, *renewed(incident), delay=0.0), not_in_place=against
+        )
+    if seen.kafka is None or seen.kafka.stale or seen.kafka.doubts:
+        reason = f"Nothing is replaced without a whole reading of Kafka. {_silence(seen)}"
+        return stay(incident, policy, reason, *renewed(incident))
+    image = _place(incident).image_id
+    reason = f"EC2 is asked to replace the root volume of {incident.instance_id} with {image}."
+    return stay(incident, policy, reason, *renewed(incident), ReplaceRoot(image))
+
+
+def _wanted_back(incident: Incident, seen: Observation) -> str | None:
+    """Say why the broker should return rather than stay away for the length of a boot."""
+    if incident.called_off:
+        return "The rotation was called off."
+    if seen.paused:
+        return seen.paused
+    freeze = seen.freeze(incident.zone)
+    if freeze is not None:
+        return freeze.sentence
+    if seen.kafka is None or seen.kafka.stale or seen.kafka.doubts:
+        if seen.now - incident.entered_at <= UNREAD_SECONDS:
+            return None
+        return f"Kafka gives no whole reading for {UNREAD_SECONDS:.0f} s. {_silence(seen)}"
+    away = frozenset({incident.node_id}) if incident.node_id is not None else frozenset[int]()
+    return outsider_missing(away, seen.kafka)
+
+
+def _silence(seen: Observation) -> str:
+    if seen.kafka is None:
+        return seen.kafka_silence or NOT_ASKED
+    return seen.kafka.doubt or "The quorum does not answer."
+
+
+def _waited_for(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait for EC2, then for the machine, then for the broker; a person hears when it is late."""
+    place = _place(incident)
+    asked_at = place.asked_at or seen.now
+    node = seen.node_named(incident.node_name)
+    if place.task_state in _DETACHED:
+        reason = (
+            f"EC2 has detached the root volume of instance {incident.instance_id} and attached no "
+            f"other ({place.task_state}): it does not boot. Terminate it through its group."
+        )
+        return stay(incident, policy, reason, Page("root_detached", reason), *renewed(incident))
+    if place.task_id is None and seen.now - asked_at > SHOWN_SECONDS:
+        reason = f"EC2 shows no task for {incident.instance_id}: it is asked under the same key."
+        return stay(
+            incident,
+            policy,
+            reason,
+            *renewed(incident),
+            ReplaceRoot(place.image_id),
+            *_late(incident, seen, reason),
+        )
+    if place.task_state != "succeeded":
+        told = place.task_state or "asked for"
+        reason = f"EC2 replaces the root volume of {incident.instance_id}: {told}."
+        return _patiently(incident, seen, policy, reason)
+    if node is None or node.boot_id in {None, place.boot_id}:
+        reason = f"{incident.node_name} has not joined again with its new root volume."
+        return _patiently(incident, seen, policy, reason)
+    missing = _not_ready(node)
+    if missing is not None:
+        return _patiently(incident, seen, policy, missing)
+    return _home(incident, seen, policy, node)
+
+
+def _taken_back(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Wait until the node takes its pod back with the root volume that it has."""
+    place = _place(incident)
+    why = place.refusal or f"EC2's task {place.task_id} failed, and the old root volume stays."
+    node = seen.node_named(incident.node_name)
+    missing = "It has no Node." if node is None else _not_ready(node)
+    if node is None or missing is not None:
+        return replace(_patiently(incident, seen, policy, f"{why} {missing}"), not_in_place=why)
+    return replace(_home(incident, seen, policy, node), not_in_place=why)
+
+
+def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView) -> Decision:
+    """Let the node take its pod, and wait until the broker is back for good."""
+    place = _place(incident)
+    opening = () if node.schedulable and place.returned_at is not None else (Uncordon(node.name),)
+    missing = None if not opening else f"{node.name} takes pods again."
+    pod = seen.pod_named(incident.pod_name)
+    if missing is None and (pod is None or not pod.ready):
+        missing = f"Pod {incident.pod_name} is not Ready yet."
+    missing = missing or (None if policy.gate == "ready" else not_back(incident, seen, policy))
+    if missing is not None:
+        return _patiently(incident, seen, policy, missing, *opening)
+    with_what = f"root volume {place.image_id}" if place.done else "the root volume it had"
+    reason = f"Kafka node {incident.node_id} is back on {node.name} with {with_what}."
+    return go(State.RIDDEN_THROUGH, reason, DropLease(ended=True))
+
+
+def _patiently(
+    incident: Incident, seen: Observation, policy: Policy, reason: str, *actions: Action
+) -> Decision:
+    late = _late(incident, seen, reason)
+    return stay(incident, policy, reason, *late, *renewed(incident), *actions)
+
+
+def _late(incident: Incident, seen: Observation, reason: str) -> tuple[Action, ...]:
+    waited = seen.now - incident.entered_at
+    if waited <= LATE_SECONDS:
+        return ()
+    said = f"{reason.rstrip('.')}, {waited:.0f} s after its pod left; nobody else goes meanwhile."
+    return (Page("machine_late", said),)
+
+
+def _not_ready(node: NodeView) -> str | None:
+    if not node.ready:
+        return f"{node.name} is not Ready yet."
+    return None if node.csi_ready else f"{node.name} has not registered its EBS driver yet."

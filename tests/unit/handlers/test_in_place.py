@@ -1,0 +1,301 @@
+"""A rotation in place on the station: one machine, a new root volume, and whoever dies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.incidents.record import Incident, State
+from core.incidents.verify import breaks
+from core.rotation.outdated import Build, Launched
+from core.rotation.run_record import Phase, Run, RunState
+from handlers.adapters.aws import tick_message
+from tests.unit.handlers.fakes import OLD, healthy_kafka
+from tests.unit.handlers.station import Station
+
+IMAGE, TEMPLATE = "ami-new", {"InstanceType": '"m7g.large"'}
+TRAITS = {"root device": "ebs", "architecture": "arm64"}
+
+
+def launched(**wanted: Any) -> Launched:
+    present = Build(
+        template_id="lt-1",
+        template_version="3",
+        image_id="ami-old",
+        instance_type="m7g.large",
+        beyond_image=TEMPLATE,
+        traits=TRAITS,
+    )
+    newer = {"template_version": "4", "image_id": IMAGE, **wanted}
+    return Launched(present, replace(present, **newer))
+
+
+@pytest.fixture
+def station() -> Station:
+    found = Station()
+    for instance_id in list(found.cluster.node_views):
+        found.cluster.builds[instance_id] = launched()
+        boots(found, instance_id, "boot-1")
+    return found
+
+
+def boots(station: Station, instance_id: str, boot_id: str) -> None:
+    view = station.cluster.node_views[instance_id]
+    station.cluster.node_views[instance_id] = replace(view, boot_id=boot_id)
+
+
+def start(station: Station, **said: object) -> Run:
+    asked = {"selection": {"node_ids": [10]}, "in_place": True, **said}
+    answer = station.conductor.take({"command": "start", "actor": "ada", **asked}, station.now)
+    assert "problems" not in answer, answer
+    return run_of(station)
+
+
+def run_of(station: Station) -> Run:
+    run = station.runs.current()
+    assert run is not None
+    return run
+
+
+def turn(station: Station, seconds: float = 5) -> Run:
+    station.now += seconds
+    station.rotations.turn(run_of(station).version, station.now)
+    return run_of(station)
+
+
+def look(station: Station, id_: str = OLD, seconds: float = 1) -> Incident:
+    incident = station.incident(id_)
+    station.now += seconds
+    station.loop.turn(tick_message(incident.id, incident.version), station.now)
+    return station.incident(id_)
+
+
+def drain(station: Station) -> None:
+    """Have the termination handler evict the broker, whose pod then finds no node."""
+    cluster = station.cluster
+    assert not cluster.node_views[OLD].schedulable
+    cluster.pods[10] = replace(cluster.pods[10], node_name=None, ready=False)
+    cluster.kafka = healthy_kafka(out=10)
+
+
+def away(station: Station) -> Incident:
+    """Carry a run's node to the moment when EC2 has been asked."""
+    start(station)
+    turn(station)
+    for _ in range(12):
+        if look(station).state is State.DRAINING:
+            break
+    drain(station)
+    for _ in range(4):
+        if look(station).state is State.GATING and station.roots.tasks:
+            break
+    return station.incident()
+
+
+def joins_again(station: Station) -> None:
+    station.roots.go(station.incident().id, "succeeded")
+    boots(station, OLD, "boot-2")
+
+
+def comes_back(station: Station) -> Incident:
+    """Let the pod start on its own node, and the broker catch up."""
+    assert station.cluster.node_views[OLD].schedulable
+    station.cluster.place_pod(10, OLD)
+    station.cluster.kafka = healthy_kafka()
+    for _ in range(6):
+        if not look(station, seconds=5).open:
+            break
+    return station.incident()
+
+
+def test_a_machine_stays_and_gets_the_new_root_volume(station: Station) -> None:
+    incident = away(station)
+    assert station.roots.asked == [(OLD, IMAGE, True), (OLD, IMAGE, False)]
+    assert incident.leaders_moved_at is not None
+    assert incident.leaders_moved_at < (incident.forwarded_at or 0.0)
+    look(station)
+    assert not station.cluster.node_views[OLD].schedulable
+    joins_again(station)
+    look(station)
+    ended = comes_back(station)
+    assert ended.state is State.RIDDEN_THROUGH
+    assert f"with root volume {IMAGE}" in ended.reason
+    for _ in range(4):
+        run = turn(station)
+        if run.state is RunState.DONE:
+            break
+    assert run.turn_of(10).phase is Phase.DONE, run.reason
+    # Nobody launched, nobody terminated, and the lease is free again.
+    assert (station.cluster.desired_calls, station.cluster.terminated) == ([], [])
+    assert station.ledger.leases() == ()
+    assert station.ticks.pages == []
+    assert breaks([ended]) == []
+    (unseen,) = breaks([replace(ended, broker_back_at=None)])
+    assert unseen.rule == "gate"
+
+
+def test_a_node_is_not_let_back_before_its_machine_has_booted(station: Station) -> None:
+    away(station)
+    station.roots.go(OLD, "succeeded")
+    assert "not joined again" in look(station).reason
+    assert not station.cluster.node_views[OLD].schedulable
+    boots(station, OLD, "boot-2")
+    look(station)
+    assert station.cluster.node_views[OLD].schedulable
+
+
+def test_what_the_trial_refuses_is_an_ordinary_replacement(station: Station) -> None:
+    station.roots.refuses_trial = "UnauthorizedOperation: You are not authorized."
+    start(station)
+    turn(station)
+    for _ in range(8):
+        incident = look(station)
+    assert incident.state is State.REPLACING
+    assert incident.surge_to == 2
+    assert [trial for _, _, trial in station.roots.asked] == [True]
+    assert station.cluster.node_views[OLD].schedulable
+
+
+def test_a_task_that_failed_brings_the_broker_back_and_replaces_the_instance(
+    station: Station,
+) -> None:
+    away(station)
+    station.roots.go(OLD, "failed")
+    look(station)
+    look(station)
+    ended = comes_back(station)
+    assert ended.state is State.RIDDEN_THROUGH
+    assert "root volume it had" in ended.reason
+    run = turn(station)
+    assert run.turn_of(10).phase is Phase.WAITING
+    assert "its root volume was not replaced" in run.reason
+    run = turn(station)
+    assert run.turn_of(10).phase is Phase.LEAVING
+    assert look(station, f"{OLD}.2").in_place is None
+    assert station.incident(f"{OLD}.2").state is State.REPLACING
+
+
+def test_a_function_that_dies_over_the_request_asks_for_no_second_task(station: Station) -> None:
+    station.roots.dies = True
+    with pytest.raises(KeyboardInterrupt):
+        away(station)
+    station.now += 60  # The sweep finds the late tick.
+    incident = look(station)
+    assert incident.in_place is not None
+    assert incident.in_place.task_id == "replacevol-0"
+    look(station)
+    assert [trial for _, _, trial in station.roots.asked] == [True, False]
+
+
+def test_another_broker_lost_before_the_request_brings_this_one_back(station: Station) -> None:
+    start(station)
+    turn(station)
+    for _ in range(12):
+        if look(station).state is State.DRAINING:
+            break
+    drain(station)
+    view = healthy_kafka(out=10)
+    station.cluster.kafka = replace(
+        view,
+        fenced=frozenset({10, 20}),
+        partitions=tuple(replace(p, isr=(30,), leader=30) for p in view.partitions),
+    )
+    for _ in range(4):
+        incident = look(station)
+    assert [trial for _, _, trial in station.roots.asked] == [True]
+    assert station.cluster.node_views[OLD].schedulable
+    assert incident.in_place is not None
+    assert "Broker 20 is not in the ISR" in (incident.in_place.refusal or "")
+
+
+def test_a_machine_that_is_late_is_paged_and_holds_everybody_else_back(station: Station) -> None:
+    away(station)
+    station.roots.go(OLD, "succeeded")
+    incident = look(station, seconds=700)
+    assert [page["page"] for page in station.ticks.pages] == ["machine_late"]
+    assert incident.state is State.GATING
+    assert [lease.holder for lease in station.ledger.leases()] == [OLD]
+    look(station, seconds=60)
+    assert len(station.ticks.pages) == 1
+
+
+def test_a_root_volume_that_was_detached_calls_a_person(station: Station) -> None:
+    away(station)
+    station.roots.go(OLD, "failed-detached")
+    incident = look(station)
+    assert [page["page"] for page in station.ticks.pages] == ["root_detached"]
+    assert incident.state is State.GATING
+    assert not station.cluster.node_views[OLD].schedulable
+
+
+def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> None:
+    view = station.cluster.node_views[OLD]
+    station.cluster.node_views[OLD] = replace(view, schedulable=False)
+    start(station)
+    turn(station)
+    for _ in range(4):
+        incident = look(station)
+    assert incident.state is State.REPLACING
+    assert incident.in_place is not None
+    assert "Somebody has cordoned" in (incident.in_place.refusal or "")
+    assert not station.cluster.node_views[OLD].schedulable
+
+
+def test_an_abort_after_the_drain_lets_the_machine_finish(station: Station) -> None:
+    away(station)
+    station.conductor.take({"command": "abort", "actor": "ada"}, station.now)
+    turn(station)
+    assert not station.incident().called_off
+    joins_again(station)
+    look(station)
+    assert comes_back(station).state is State.RIDDEN_THROUGH
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        pytest.param(
+            {"beyond_image": {**TEMPLATE, "UserData": '"x"'}}, "more than the image", id="user-data"
+        ),
+        pytest.param({"beyond_image": None}, "cannot be read", id="no-version"),
+        pytest.param({"traits": {**TRAITS, "architecture": "x86_64"}}, "architecture", id="x86"),
+        pytest.param(
+            {"traits": {**TRAITS, "root device": "instance-store"}}, "no EBS volume", id="store"
+        ),
+        pytest.param({"traits": None}, "EC2 tells nothing", id="no-image"),
+        pytest.param({"instance_type": "m8g.large"}, "instance type", id="type"),
+        pytest.param({"template_id": "lt-2"}, "another launch template", id="template"),
+        pytest.param({"image_id": None}, "is not known", id="unknown-image"),
+    ],
+)
+def test_what_a_new_root_volume_would_not_make_right_is_replaced(
+    station: Station, wanted: dict[str, Any], why: str
+) -> None:
+    station.cluster.builds[OLD] = launched(**wanted)
+    found = start(station).turn_of(10)
+    assert found.image_id is None
+    assert why in found.by_replacement
+
+
+def test_a_managed_group_is_left_to_eks(station: Station) -> None:
+    station.cluster.builds[OLD] = replace(launched(), managed=True)
+    assert "EKS manages" in start(station).turn_of(10).by_replacement
+
+
+def test_in_place_goes_one_at_a_time(station: Station) -> None:
+    said = {"command": "start", "in_place": True, "at_once": "zone"}
+    answer = station.conductor.take({**said, "selection": {"everything": True}}, station.now)
+    assert "one at a time" in str(answer["problems"])
+
+
+def test_a_plan_says_who_stays_and_why_others_do_not(station: Station) -> None:
+    station.cluster.builds[OLD] = launched(traits=None)
+    said = {"command": "plan", "in_place": True, "selection": {"everything": True}}
+    plan = station.conductor.take(said, station.now)["plan"]
+    notes = " ".join(plan["notes"])
+    assert "In place, one at a time: 20, 30." in notes
+    assert "By a new instance: 10. EC2 tells nothing" in notes
+    seconds = {node["node_id"]: node["seconds"] for node in plan["nodes"]}
+    assert seconds[20] < seconds[10]
