@@ -152,9 +152,13 @@ def _no_room(gate: Asked) -> Iterator[float]:
 
 
 def _admitted(gate: Asked) -> Iterator[float]:
-    for number in range(ADMITTED):
-        yield from let_through(gate, gate.pods[number % len(gate.pods)])
-        gate.back()
+    # The first time the fakes put the answers about a broker together, in Python and for longer
+    # than Kafka takes: that time is nobody's.
+    for first in (True, False):
+        for number in range(ADMITTED):
+            took = let_through(gate, gate.pods[number % len(gate.pods)])
+            gate.back()
+            yield from () if first else took
 
 
 def let_through(gate: Asked, pod: str) -> list[float]:
