@@ -2,9 +2,10 @@
 
     python -m bench.drainers [--only WAY]
 
-The lagging broker of bench.rotation (Ready, unfenced and behind), with the node termination handler
-and a person's `kubectl drain` in turn: each alone, and each before the eviction gate, which runs as
-its pods do on EKS. The same load for each way in one run. Writes out/bench/drainers.json.
+The lagging broker of bench.rotation (Ready, unfenced and behind), with the node termination
+handler, a person's `kubectl drain` and real Karpenter in turn: each alone, and each before the
+eviction gate, which runs as its pods do on EKS. The same load for each way in one run. Writes
+out/bench/drainers.json.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from rich.console import Console
 from bench import record, rotation
 from bench.fleet import ways
 from bench.fleet.ground import Ground, probes, provisioned
+from bench.fleet.karpenters import karpenters
 from bench.fleet.ways import LAGGING, LEAVING, WATCHED_SECONDS, Told
 from core.errors import StillwaterError
 from handlers.eviction.certificate import WEBHOOKS
 from local.demo import load
 from local.tools import tool_path
 from local.tools.build import build
-from local.tools.catalogue import KUBECTL
+from local.tools.catalogue import FOR_LONG_TESTS, KUBECTL
 
 LOGS = Path("out/bench/drainers-logs")
 IMAGE = "stillwater-gate:bench"
@@ -78,11 +80,44 @@ def kubectl_gate(ground: Ground) -> Told:
     return Told([f"broker {LEAVING} {waited}", *drain.said()])
 
 
+def karpenter_alone(ground: Ground) -> Told:
+    """Karpenter ends its NodeClaim, and neither the toolkit nor its gate is asked."""
+    with karpenters(ground) as machine:
+        with ungated(ground), ground.alone(), ground.slow_follower(LAGGING):
+            since = time.monotonic()
+            machine.delete()
+            done = machine.over(WATCHED_SECONDS)
+            time.sleep(max(0.0, since + WATCHED_SECONDS - time.monotonic()))
+        machine.finish(DRAIN_SECONDS)
+        told = machine.said()
+    machine.end(replaced=True)
+    ground.settle()
+    return Told([f"broker {LEAVING} {'was drained' if done else 'was not drained'}", *told])
+
+
+def karpenter_gate(ground: Ground) -> Told:
+    """The same end of a NodeClaim before the gate, with the toolkit at work."""
+    with karpenters(ground) as machine:
+        with ground.slow_follower(LAGGING):
+            machine.delete()
+            done = machine.over(WATCHED_SECONDS)
+        machine.finish(DRAIN_SECONDS)
+        told = machine.said()
+        ground.wait(lambda: not ground.cluster.ledger.open_incidents(), "its incident is over")
+    # The gate has had its room made already.
+    machine.end(replaced=False)
+    ground.settle()
+    waited = "was drained" if done else "waited"
+    return Told([f"broker {LEAVING} {waited}", *told])
+
+
 WAYS: Mapping[str, Callable[[Ground], Told]] = {
     "handler_alone": handler_alone,
     "handler_ours": ways.ours_beside_a_lagging_broker,
     "kubectl_alone": kubectl_alone,
     "kubectl_gate": kubectl_gate,
+    "karpenter_alone": karpenter_alone,
+    "karpenter_gate": karpenter_gate,
 }
 
 
@@ -160,7 +195,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--only", choices=WAYS, action="append")
     given = parser.parse_args(arguments)
     console = Console(stderr=True)
-    build(KUBECTL)
+    for tool in (KUBECTL, *FOR_LONG_TESTS):
+        build(tool)
     gate = {"eviction_gate": {"image": IMAGE}}
     with provisioned(console, LOGS, changes=gate) as ground:
         measured = rotation.measure(ground, given.only or list(WAYS), console, WAYS)

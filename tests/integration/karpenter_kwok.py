@@ -84,11 +84,7 @@ def instance_types(name: str, architecture: str, zones: list[str]) -> list[Json]
 def running(twin: Twin, directory: Path, types: list[Json]) -> Iterator[Child]:
     """Run Karpenter under its own account for as long as the block lasts; leave nothing of it."""
     api = twin.api
-    made = list(definitions())
-    for each in made:
-        api.apply(f"{DEFINITIONS}/{each['metadata']['name']}", each, field_manager=NAME)
-    for each in made:
-        _established(api, each["metadata"]["name"])
+    kinds = define(api)
     sold = directory / "instance-types.json"
     sold.write_text(json.dumps(types))
     environment = {
@@ -107,7 +103,18 @@ def running(twin: Twin, directory: Path, types: list[Json]) -> Iterator[Child]:
         yield processes.start("karpenter", [binary], environment=environment)
     finally:
         processes.close()
-        _remove(api, [each["metadata"]["name"] for each in made])
+        _remove(api, kinds)
+
+
+def define(api: Api) -> list[str]:
+    """Have an API server know Karpenter's kinds; return the definitions' names."""
+    made = list(definitions())
+    names = [str(each["metadata"]["name"]) for each in made]
+    for name, each in zip(names, made, strict=True):
+        api.apply(f"{DEFINITIONS}/{name}", each, field_manager=NAME)
+    for name in names:
+        _established(api, name)
+    return names
 
 
 def _established(api: Api, name: str) -> None:
