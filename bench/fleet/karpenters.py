@@ -99,7 +99,7 @@ class Machine:
     def said(self) -> list[str]:
         """Return what Karpenter told of the node as events, each sentence once."""
         events = self._api.get("/api/v1/namespaces/default/events")["items"]
-        told = [str(e["message"]) for e in events if e["involvedObject"]["name"] == self.name]
+        told = [e["message"] for e in events if e["involvedObject"].get("name") == self.name]
         return list(dict.fromkeys(m for m in told if "drain" in m.lower() or "evict" in m.lower()))
 
     def end(self, *, replaced: bool) -> None:

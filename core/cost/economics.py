@@ -2,8 +2,10 @@
 
 A volume survives its instance, so a rotation copies only what the broker missed. A disk inside the
 instance costs nothing extra and dies with it, so a rotation copies everything the broker holds,
-between zones, with a replica fewer meanwhile. Which is cheaper depends on how full the disks would
-be and on how often nodes go: `compare` answers for one cluster, at the prices of its region.
+between zones, with a replica fewer meanwhile; unless the rotation was planned and is done in place,
+where the machine stays and its disks with it. Which is cheaper depends on how full the disks would
+be, on how often nodes go and on how many of them by plan: `compare` answers for one cluster, at the
+prices of its region.
 The economics job asks here; docs/reference/formulas.md says where each formula comes from.
 """
 
@@ -25,7 +27,10 @@ HOURS_PER_MONTH = 730
 FILL_LIMIT = 0.75
 # Traffic between zones is billed where it leaves and where it arrives.
 SIDES = 2
-EBS, NVME = "EBS", "NVMe"
+EBS, NVME, IN_PLACE = "EBS", "NVMe", "NVMe in place"
+# From the stop to the start where a root volume is replaced beneath a machine: the replacement, its
+# boot and the node's return. Never seen on AWS; as long as a node's whole turn is seen to take.
+IN_PLACE_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +39,8 @@ class Brokers:
 
     `append_bytes_per_s` is what all its replicas take in; `held_bytes` what it stores. Replicas are
     in zones of their own, so every byte of replication crosses from one to another.
-    `seen_bytes_per_s` is the fastest catch-up that was measured, where one was.
+    `seen_bytes_per_s` is the fastest catch-up that was measured, where one was. Of the rotations a
+    month so many were planned, which may be done in place.
     """
 
     number: int
@@ -47,6 +53,7 @@ class Brokers:
     held_bytes: float
     outage_seconds: float
     rotations_per_month: float
+    planned_per_month: float = 0.0
     seen_bytes_per_s: float | None = None
 
     def __post_init__(self) -> None:
@@ -56,8 +63,17 @@ class Brokers:
             for name, value in self._figures().items()
             if not value >= least.get(name, 0) or math.isinf(value)
         ]
+        if not problems and self.planned_per_month > self.rotations_per_month:
+            problems.append(
+                f"planned_per_month is {self.planned_per_month}: more than all rotations, "
+                f"{self.rotations_per_month}; correct it."
+            )
         if problems:
             raise InvalidInput(problems)
+
+    @property
+    def planned_share(self) -> float:
+        return self.planned_per_month / self.rotations_per_month if self.planned_per_month else 0.0
 
     def _figures(self) -> Mapping[str, float]:
         return {
@@ -68,6 +84,7 @@ class Brokers:
             "held_bytes": self.held_bytes,
             "outage_seconds": self.outage_seconds,
             "rotations_per_month": self.rotations_per_month,
+            "planned_per_month": self.planned_per_month,
         }
 
 
@@ -75,7 +92,8 @@ class Brokers:
 class Design:
     """One way to run the cluster; dollars are those of all brokers.
 
-    `rotation_usd` and `rotation_seconds` are those of one broker. Nodes go one by one, so a design
+    `rotation_usd` and `rotation_seconds` are those of one broker, the mean of those planned and
+    those not where they differ. Nodes go one by one, so a design
     with twice the brokers sees twice the rotations: `rotations_ratio`.
     """
 
@@ -109,25 +127,32 @@ class Design:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Both designs; `nvme` is None where no type with disks and a price would do.
+    """Each design; `nvme` is None where no type with disks and a price would do.
 
-    `break_even_fill`: a local disk fuller than this is cheaper per stored GiB than gp3, above 1
-    never. `break_even_rotations`: from so many rotations a month on EBS is cheaper; 0 when it
-    always is, None when it never is.
+    `in_place` is there where some rotations were planned. `break_even_fill`: a local disk fuller
+    than this is cheaper per stored GiB than gp3, above 1 never. `break_even_rotations`: from so
+    many rotations a month on EBS is cheaper; 0 when it always is, None when it never is.
     """
 
     ebs: Design
     nvme: Design | None
     rotations: float
+    in_place: Design | None = None
     break_even_fill: float | None = None
     break_even_rotations: float | None = None
 
     @property
+    def designs(self) -> tuple[Design, ...]:
+        found = (self.ebs, self.nvme, self.in_place)
+        return tuple(design for design in found if design is not None)
+
+    @property
     def cheaper(self) -> Design:
-        """Return the cheaper one that gets its brokers back."""
-        if self.nvme is None or math.isinf(self.nvme.rotation_seconds):
-            return self.ebs
-        return min(self.ebs, self.nvme, key=lambda design: design.monthly_usd(self.rotations))
+        """Return the cheapest one that gets its brokers back."""
+        return min(
+            (d for d in self.designs if d is self.ebs or not math.isinf(d.rotation_seconds)),
+            key=lambda design: design.monthly_usd(self.rotations),
+        )
 
     @property
     def saving_usd(self) -> Decimal:
@@ -144,10 +169,23 @@ def compare(brokers: Brokers, book: PriceBook) -> Comparison:
     """
     ebs = _on_volumes(brokers, book)
     rotations = brokers.rotations_per_month
-    candidates = list(_on_disks(brokers, book))
-    if not candidates:
+    nvme = _cheapest(_on_disks(brokers, book), rotations)
+    if nvme is None:
         return Comparison(ebs=ebs, nvme=None, rotations=rotations)
-    nvme = min(
+    planned = brokers.planned_share
+    return Comparison(
+        ebs=ebs,
+        nvme=nvme,
+        rotations=rotations,
+        in_place=_cheapest(_on_disks(brokers, book, planned), rotations) if planned else None,
+        break_even_fill=break_even_fill(ebs, nvme, book),
+        break_even_rotations=break_even_rotations(ebs, nvme),
+    )
+
+
+def _cheapest(candidates: Iterator[Design], rotations: float) -> Design | None:
+    """Return the cheapest that gets its brokers back, or where none does the cheapest."""
+    return min(
         candidates,
         # Prices are linear in size, so the same dollars come in many sizes: fewer brokers are less
         # to run.
@@ -156,13 +194,7 @@ def compare(brokers: Brokers, book: PriceBook) -> Comparison:
             round(design.monthly_usd(rotations)),
             design.brokers,
         ),
-    )
-    return Comparison(
-        ebs=ebs,
-        nvme=nvme,
-        rotations=rotations,
-        break_even_fill=break_even_fill(ebs, nvme, book),
-        break_even_rotations=break_even_rotations(ebs, nvme),
+        default=None,
     )
 
 
@@ -206,7 +238,7 @@ def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
         + pricing.billed_iops(brokers.iops) * book.price("gp3_iops_month").usd
         + pricing.billed_gib_per_s(brokers.throughput_mib_per_s) * book.price("gp3_gibps_month").usd
     )
-    usd, seconds = _rotation(way, brokers, book)
+    usd, seconds = _rotation(way, brokers.outage_seconds, book)
     return Design(
         name=EBS,
         instance_type=rates.name,
@@ -220,7 +252,7 @@ def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
     )
 
 
-def _on_disks(brokers: Brokers, book: PriceBook) -> Iterator[Design]:
+def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) -> Iterator[Design]:
     """Yield the cluster on every priced type with disks, with as many brokers as it then needs.
 
     A broker stays at least as large as it is: a cluster of many small ones is another cluster.
@@ -239,14 +271,9 @@ def _on_disks(brokers: Brokers, book: PriceBook) -> Iterator[Design]:
         number = math.ceil(needed / brokers.zones) * brokers.zones
         share = brokers.number / number
         flow = _flow(brokers, {**_network(rates), **_seen(brokers)}, share)
-        way = resync.after_loss(
-            flow,
-            outage_seconds=brokers.outage_seconds,
-            held_bytes=brokers.held_bytes * share,
-        )
-        usd, seconds = _rotation(way, brokers, book)
+        usd, seconds = _of_a_disk(brokers, flow, brokers.held_bytes * share, book, in_place_share)
         yield Design(
-            name=NVME,
+            name=IN_PLACE if in_place_share else NVME,
             instance_type=rates.name,
             brokers=number,
             instances_usd=_instances_usd(number, rates, book),
@@ -259,14 +286,32 @@ def _on_disks(brokers: Brokers, book: PriceBook) -> Iterator[Design]:
         )
 
 
+def _of_a_disk(
+    brokers: Brokers, flow: resync.Flow, held_bytes: float, book: PriceBook, in_place_share: float
+) -> tuple[Decimal, float]:
+    """Return what a rotation costs and takes where that share of them keeps the disk's data."""
+    away = brokers.outage_seconds
+    lost = resync.after_loss(flow, outage_seconds=away, held_bytes=held_bytes)
+    kept = resync.after_outage(flow, outage_seconds=IN_PLACE_SECONDS, held_bytes=held_bytes)
+    usd, seconds = Decimal(0), 0.0
+    for share, (each_usd, each_seconds) in (
+        (1 - in_place_share, _rotation(lost, away, book)),
+        (in_place_share, _rotation(kept, IN_PLACE_SECONDS, book)),
+    ):
+        if share:
+            usd += each_usd * Decimal(repr(share))
+            seconds += each_seconds * share
+    return usd, seconds
+
+
 def _rotation(
-    way: resync.CatchUp | resync.Divergence, brokers: Brokers, book: PriceBook
+    way: resync.CatchUp | resync.Divergence, away_seconds: float, book: PriceBook
 ) -> tuple[Decimal, float]:
     """Return what one rotation costs beyond what replication copies anyway, and how long it is."""
     if isinstance(way, resync.Divergence):
         return crossing_usd(way.behind_bytes, book), math.inf
     usd = crossing_usd(max(0.0, way.incremental_bytes), book)
-    return usd, brokers.outage_seconds + way.seconds
+    return usd, away_seconds + way.seconds
 
 
 def _instances_usd(number: int, rates: Rates, book: PriceBook) -> Decimal:

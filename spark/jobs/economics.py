@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from core.cost import economics, pricing
 from core.cost.economics import Brokers, Comparison, Design
 from core.cost.pricing import PriceBook
+from core.events.announcements import Kind
 from core.settings.facts import Facts
 from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
@@ -31,6 +32,8 @@ DAYS_PER_MONTH = Decimal(economics.HOURS_PER_MONTH) / 24
 FEWEST_DAYS = 7
 # What a rotation takes where none was seen.
 AWAY_SECONDS = 300.0
+# What somebody asked for: the machine was well, and could have been kept.
+PLANNED = frozenset({Kind.ROTATION.value})
 _PLACES = Decimal("1e-6")
 
 
@@ -102,6 +105,7 @@ def measured(
         held_bytes=max(held),
         outage_seconds=statistics.median(downs) if downs else AWAY_SECONDS,
         rotations_per_month=len(rotations) / window.months,
+        planned_per_month=sum(row.kind in PLANNED for row in rotations) / window.months,
         # A short catch-up shows how little was missed, not how fast a copy could be.
         seen_bytes_per_s=max(rates) if rates and max(rates) > append * 2 else None,
     )
@@ -110,9 +114,8 @@ def measured(
 def _rows(
     comparison: Comparison, facts: Facts, book: PriceBook, window: Window
 ) -> Iterator[tuple[Any, ...]]:
-    for design in (comparison.ebs, comparison.nvme):
-        if design is not None:
-            yield _row(design, comparison, facts, book, window)
+    for design in comparison.designs:
+        yield _row(design, comparison, facts, book, window)
 
 
 def _row(
@@ -121,6 +124,10 @@ def _row(
     """Return one row of ECONOMICS, in its order."""
     ends = not math.isinf(design.rotation_seconds)
     rotations = comparison.rotations
+    fill, often = comparison.break_even_fill, comparison.break_even_rotations
+    if design.name == economics.IN_PLACE:
+        fill = economics.break_even_fill(comparison.ebs, design, book)
+        often = economics.break_even_rotations(comparison.ebs, design)
     return (
         f"{window.last:%Y-%m}",
         facts.cluster,
@@ -137,8 +144,8 @@ def _row(
         design.rotations_ratio,
         design.monthly_usd(rotations).quantize(_PLACES),
         design.risk_hours(rotations) if ends else None,
-        comparison.break_even_fill,
-        comparison.break_even_rotations,
+        fill,
+        often,
         design is comparison.cheaper,
         book.region,
         _oldest(book, design.instance_type),

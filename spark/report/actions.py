@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core.cost.economics import EBS
+from core.cost.economics import EBS, IN_PLACE
 from core.cost.pricing import total
 from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from spark.report.document import Action
@@ -188,16 +188,19 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
 
 def _of_design(evidence: Evidence) -> Iterator[Action]:
     ebs = next((row for row in evidence.economics if row.design == EBS), None)
-    nvme = next((row for row in evidence.economics if row.design != EBS), None)
-    if ebs is None or nvme is None or not nvme.chosen:
+    nvme = next((row for row in evidence.economics if row.design != EBS and row.chosen), None)
+    if ebs is None or nvme is None:
         return
+    way = "another way to rotate"
+    if nvme.design == IN_PLACE:
+        way = "planned rotations have to be done in place (`stillwater rotate start --in-place`)"
     yield Action(
         title=f"Consider {nvme.brokers} {nvme.instance_type} with local disks",
         why=f"at {ebs.rotations_per_month:.1f} rotations a month the volumes cost more than what "
         f"copying would",
         how="weigh it against the hours a month that partitions are a replica short; it is a new "
-        "pool and another way to rotate",
-        evidence="design-NVMe",
+        f"pool, and {way}",
+        evidence=slug("design", nvme.design),
         usd_per_month=ebs.monthly_cost - nvme.monthly_cost,
         way=LOCAL_DISKS,
     )

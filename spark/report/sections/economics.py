@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from core.cost.economics import EBS
+from core.cost.economics import EBS, IN_PLACE, NVME
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table
 from spark.report.evidence import Evidence, Found
-from spark.report.sections.cost import exact
+from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, count, dollars, duration, share
 
 METHOD = (
     "A local disk costs what its instance costs more than one without; it holds at most 75 % and "
-    "is copied whole between zones when its node goes. A volume costs what gp3 costs, full or "
+    "is copied whole between zones when its node goes; a planned rotation in place keeps machine "
+    "and disk, and copies what was missed. A volume costs what gp3 costs, full or "
     "not, and comes back with its data. Break-even fill: (price of the instance with disks - "
     "without) / (GiB of disk x gp3's price per GiB / how full the volumes are). Break-even "
     "rotations: (EBS a month - NVMe a month) / (what a rotation costs on NVMe - on EBS). Hours at "
@@ -29,12 +30,13 @@ def section(evidence: Evidence) -> Section | None:
     if not rows:
         return None
     ebs = next(row for row in rows if row.design == EBS)
-    nvme = next((row for row in rows if row.design != EBS), None)
+    nvme = next((row for row in rows if row.design == NVME), None)
+    in_place = next((row for row in rows if row.design == IN_PLACE), None)
     currency = evidence.report.currency
     return Section(
         key="economics",
         title="EBS or local disks",
-        sentences=tuple(_sentences(ebs, nvme, currency)),
+        sentences=(*_sentences(ebs, nvme, currency), *_kept(ebs, in_place, currency)),
         plots=(_plot(ebs, nvme, currency),) if nvme else (),
         tables=(_table(rows, currency),),
         method=f"{METHOD} Oldest price read on {min(row.prices_as_of for row in rows)}.",
@@ -69,6 +71,21 @@ def _sentences(ebs: Found, nvme: Found | None, currency: str) -> list[str]:
     return said
 
 
+def _kept(ebs: Found, in_place: Found | None, currency: str) -> list[str]:
+    """Return what planned rotations in place change, where some were planned."""
+    if in_place is None:
+        return []
+    gap = in_place.monthly_cost - ebs.monthly_cost
+    machines = count(in_place.brokers, in_place.instance_type, in_place.instance_type)
+    return [
+        (
+            f"Where planned rotations are done in place, local disks keep their data: {machines} "
+            f"would then cost {dollars(abs(gap))} {currency} a month "
+            f"{'more' if gap >= 0 else 'less'} than gp3."
+        )
+    ]
+
+
 def _rotations(break_even: float | None) -> str:
     if break_even is None:
         return "No number of rotations makes EBS the cheaper one."
@@ -88,7 +105,9 @@ def _table(rows: list[Found], currency: str) -> Table:
         Column("At risk", "hours a month", wide=True),
         Column("Disks full", wide=True),
     )
-    return Table("", columns, tuple(Row(_cells(row), key=f"design-{row.design}") for row in rows))
+    return Table(
+        "", columns, tuple(Row(_cells(row), key=slug("design", row.design)) for row in rows)
+    )
 
 
 def _cells(row: Found) -> tuple[Cell, ...]:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
+from pyspark.sql import Row
 
 from spark import schemas
 from spark.report import actions, formats, story, words
@@ -151,6 +152,23 @@ def test_a_bill_without_any_kafka_says_so_and_asks_for_the_tag() -> None:
         "Look at extended support of EKS versions",
     ]
     assert "team=streaming" in text
+
+
+def test_local_disks_that_pay_only_in_place_are_advised_with_that_way_to_rotate() -> None:
+    ebs, nvme, kept = month.evidence().economics
+    rows = (month.a_design(chosen=False), nvme, Row(**{**kept.asDict(), "chosen": True}))
+    told = story.told(month.evidence(economics=rows, storage=(), transfer=(), easy=()))
+    (advised,) = [each for each in told.actions if "local disks" in each.title]
+    assert "rotate start --in-place" in advised.how
+    assert advised.evidence == "design-nvme-in-place"
+    assert advised.usd_per_month == ebs.monthly_cost - kept.monthly_cost
+    (section,) = [each for each in told.sections if each.key == "economics"]
+    assert any(
+        sentence.startswith("Where planned rotations are done in place, local disks keep their")
+        and "394 USD a month less than gp3" in sentence
+        for sentence in section.sentences
+    )
+    assert advised.evidence in {row.key for table in section.tables for row in table.rows}
 
 
 def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:

@@ -96,6 +96,36 @@ def test_a_local_disk_at_its_break_even_fill_costs_what_gp3_costs_for_the_same_b
     assert economics.break_even_fill(half, nvme, BOOK) == pytest.approx(0.466, abs=0.001)
 
 
+def test_a_planned_rotation_in_place_copies_only_what_was_missed() -> None:
+    assert compare(BROKERS, BOOK).in_place is None
+    every = compare(replace(BROKERS, planned_per_month=6), BOOK)
+    assert every.in_place is not None
+    assert every.nvme is not None
+    # Nothing crosses a zone that replication would not have brought; 15 MB/s missed for 300 s come
+    # at 185 MB/s net.
+    assert every.in_place.rotation_usd == 0
+    assert every.in_place.rotation_seconds == pytest.approx(324, abs=1)
+    assert every.in_place.fixed_usd == every.nvme.fixed_usd
+    half = compare(replace(BROKERS, planned_per_month=3), BOOK)
+    assert half.in_place is not None
+    assert half.in_place.rotation_usd == every.nvme.rotation_usd / 2
+    assert half.in_place.rotation_seconds == pytest.approx(
+        (every.in_place.rotation_seconds + every.nvme.rotation_seconds) / 2
+    )
+
+
+def test_planned_rotations_in_place_change_which_design_is_the_cheaper_one() -> None:
+    # Volumes three quarters empty make gp3 dear, and copying makes the disks dearer still.
+    brokers = replace(BROKERS, volume_gib=30_000, rotations_per_month=60)
+    assert compare(brokers, BOOK).cheaper.name == economics.EBS
+    assert compare(replace(brokers, planned_per_month=60), BOOK).cheaper.name == economics.IN_PLACE
+
+
+def test_more_planned_rotations_than_there_are_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"planned_per_month is 7: more than all rotations, 6"):
+        replace(BROKERS, planned_per_month=7)
+
+
 def test_only_types_of_the_same_processor_are_candidates() -> None:
     graviton = compare(BROKERS, BOOK).nvme
     intel = compare(replace(BROKERS, instance_type="r6i.2xlarge"), BOOK).nvme
