@@ -29,7 +29,7 @@ def _parts(plan: Mapping[str, Any]) -> Iterator[RenderableType]:
             "" if place and batches[place - 1] == batches[place] else str(batches[place]),
             Text(f"{node['role']} {node['node_id']}"),
             Text(node["zone"]),
-            Text(node["instance_id"]),
+            Text(f"{node['instance_id']}, stays" if node.get("image_id") else node["instance_id"]),
             span(node["seconds"]),
             "" if copied is None else f"{copied / MIB:.1f} MiB",
             Text(node["why"]),

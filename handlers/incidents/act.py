@@ -51,10 +51,10 @@ from handlers.adapters.root_volumes import RootVolumes
 from handlers.incidents.drain_messages import drain_message
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
+from handlers.incidents.lost_zone import freeze
 from handlers.incidents.shifts import INCIDENT_CAUSE
-from handlers.store.freezes import Freezes, LostZone
+from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
-from handlers.store.messages import SHIFT_MESSAGE
 
 logger = Logger(service="stillwater", child=True)
 # From a reading to the drain that rests on it. A function has a minute; one that was stopped in
@@ -167,7 +167,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
         case MoveLeaders() | RestoreLeaders():
             _shift_leaders(incident, action, effects)
         case FreezeZone(zone=zone, reason=reason):
-            _freeze(zone, reason, effects, now)
+            freeze(zone, reason, effects.cloud, effects.freezes, effects.ticks, now)
 
 
 def _needs_lease(action: Action) -> bool:
@@ -218,12 +218,9 @@ def _replace_root(incident: Incident, action: ReplaceRoot, effects: Effects) -> 
     _check_not_paused(effects)
     # Asked by two, EC2 would make one task of it: the key is the incident's.
     _check_mine(incident, effects)
-    refusal = effects.roots.replace(
+    return effects.roots.replace(
         incident.instance_id, action.image_id, incident.id, trial=action.trial
     )
-    if refusal is not None:
-        logger.warning("EC2 replaces no root volume.", incident_id=incident.id, said=refusal)
-    return refusal
 
 
 def _mark_node(
@@ -269,16 +266,6 @@ def _shift_leaders(
     except (StillwaterError, Conflict) as error:
         # Nobody's end waits for this: a cause whose incident is over is given back by a shift.
         logger.warning("Leaders stay moved for now.", incident_id=incident.id, error=str(error))
-
-
-def _freeze(zone: str, reason: str, effects: Effects, now: float) -> None:
-    """Freeze a zone; who is first to do so calls a person, in the name of all its incidents."""
-    ids = {name: id_ for id_, name in effects.cloud.zone_names().items()}
-    known = effects.freezes.current(now)
-    frozen = effects.freezes.note(LostZone(ids.get(zone, zone), zone), now)
-    if frozen != known:
-        call(effects.ticks, reason, page="zone_lost", zone=zone)
-        effects.ticks.send(SHIFT_MESSAGE)
 
 
 def _drain(

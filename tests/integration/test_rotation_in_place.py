@@ -12,6 +12,8 @@ from cli.rotate import Rotor, rotor
 from core.incidents.record import State
 from core.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Phase, Run, RunState
+from handlers.store.ledger import rounds
+from local.aws.root_volumes import TROUBLE_TAG
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 
@@ -61,6 +63,27 @@ def test_a_root_volume_is_replaced_in_place_and_nothing_is_lost(
     assert task["TaskState"] == "succeeded"
     turn = run.turn_of(BROKER)
     assert (turn.phase, turn.image_id) == (Phase.DONE, incident.in_place.image_id)
+
+
+def test_a_task_that_fails_costs_a_start_and_the_instance_is_replaced(
+    cluster: Cluster, rotations: Rotor
+) -> None:
+    before = machine(cluster)
+    cluster.twin.aws("ec2").create_tags(
+        Resources=[before.instance_id], Tags=[{"Key": TROUBLE_TAG, "Value": "failed"}]
+    )
+    with cluster.under_load() as load:
+        rotations.ask("start", selection={"node_ids": [BROKER]}, in_place=True)
+        run = cluster.until(lambda: done(rotations), "the run is done", 360)
+        summary = load.finish()
+    assert (summary["lost"], summary["client_errors"]) == (0, 0), summary
+    found = rounds(cluster.ledger, before.instance_id)
+    assert [each.state for each in found[-2:]] == [State.RIDDEN_THROUGH, State.RELEASED]
+    assert "the root volume it had" in found[-2].reason
+    after = machine(cluster)
+    assert after.instance_id != before.instance_id
+    assert after.data == before.data
+    assert "failed, and the old root volume stays" in run.turn_of(BROKER).by_replacement
 
 
 def machine(cluster: Cluster) -> Machine:

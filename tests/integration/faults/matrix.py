@@ -23,6 +23,19 @@ PARTS = {
 }
 TWIN_ROWS = (
     TwinRow(
+        "test_rotation_in_place.py::test_a_root_volume_is_replaced_in_place_and_nothing_is_lost",
+        "A broker's machine boots from another root volume, under a producer with `acks=all`",
+        "Leaders move and the pod stops first; the node takes pods again after its next boot",
+        "The same instance and volumes, every acknowledged record read back",
+    ),
+    TwinRow(
+        "test_rotation_in_place.py::"
+        "test_a_task_that_fails_costs_a_start_and_the_instance_is_replaced",
+        "EC2 fails to replace a broker's root volume, under the same load",
+        "The broker comes back on its old root volume; then its instance is replaced",
+        "Released, every acknowledged record read back",
+    ),
+    TwinRow(
         "test_rotation.py::test_a_brokers_node_dies_under_load_and_nothing_is_lost",
         "A broker's node is terminated under a producer with `acks=all`",
         "The replacement comes first, NTH drains, the volume moves",
