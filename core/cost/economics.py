@@ -28,9 +28,6 @@ FILL_LIMIT = 0.75
 # Traffic between zones is billed where it leaves and where it arrives.
 SIDES = 2
 EBS, NVME, IN_PLACE = "EBS", "NVMe", "NVMe in place"
-# From the stop to the start where a root volume is replaced beneath a machine: the replacement, its
-# boot and the node's return. Never seen on AWS; as long as a node's whole turn is seen to take.
-IN_PLACE_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +37,8 @@ class Brokers:
     `append_bytes_per_s` is what all its replicas take in; `held_bytes` what it stores. Replicas are
     in zones of their own, so every byte of replication crosses from one to another.
     `seen_bytes_per_s` is the fastest catch-up that was measured, where one was. Of the rotations a
-    month so many were planned, which may be done in place.
+    month so many were planned, which may be done in place: then a broker is away for
+    `in_place_seconds`.
     """
 
     number: int
@@ -53,6 +51,7 @@ class Brokers:
     held_bytes: float
     outage_seconds: float
     rotations_per_month: float
+    in_place_seconds: float
     planned_per_month: float = 0.0
     seen_bytes_per_s: float | None = None
 
@@ -84,6 +83,7 @@ class Brokers:
             "held_bytes": self.held_bytes,
             "outage_seconds": self.outage_seconds,
             "rotations_per_month": self.rotations_per_month,
+            "in_place_seconds": self.in_place_seconds,
             "planned_per_month": self.planned_per_month,
         }
 
@@ -290,13 +290,13 @@ def _of_a_disk(
     brokers: Brokers, flow: resync.Flow, held_bytes: float, book: PriceBook, in_place_share: float
 ) -> tuple[Decimal, float]:
     """Return what a rotation costs and takes where that share of them keeps the disk's data."""
-    away = brokers.outage_seconds
+    away, in_place = brokers.outage_seconds, brokers.in_place_seconds
     lost = resync.after_loss(flow, outage_seconds=away, held_bytes=held_bytes)
-    kept = resync.after_outage(flow, outage_seconds=IN_PLACE_SECONDS, held_bytes=held_bytes)
+    kept = resync.after_outage(flow, outage_seconds=in_place, held_bytes=held_bytes)
     usd, seconds = Decimal(0), 0.0
     for share, (each_usd, each_seconds) in (
         (1 - in_place_share, _rotation(lost, away, book)),
-        (in_place_share, _rotation(kept, IN_PLACE_SECONDS, book)),
+        (in_place_share, _rotation(kept, in_place, book)),
     ):
         if share:
             usd += each_usd * Decimal(repr(share))

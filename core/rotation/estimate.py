@@ -29,6 +29,8 @@ IN_PLACE_SECONDS = BEFORE_STOP_SECONDS + SWAP_SECONDS + BOOT_SECONDS
 # From the stop of a broker's pod until its fetchers run on the new node: controlled shutdown, its
 # volume's detaching and attaching, start.
 AWAY_SECONDS = 90.0
+# In place of that, its machine boots meanwhile.
+AWAY_IN_PLACE_SECONDS = AWAY_SECONDS + SWAP_SECONDS + BOOT_SECONDS
 # What a gp3 volume takes when nothing more is provisioned; replication that is faster waits for it.
 ASSUMED_REPLICATION_BYTES_PER_S = 125e6
 
@@ -148,7 +150,7 @@ class Estimate:
             append_bytes_per_s=appended, replication_bytes_per_s=self.replication_bytes_per_s
         )
         # In place the broker is away while its machine boots.
-        away = AWAY_SECONDS if turn.image_id is None else AWAY_SECONDS + SWAP_SECONDS + BOOT_SECONDS
+        away = AWAY_SECONDS if turn.image_id is None else AWAY_IN_PLACE_SECONDS
         return after_outage(flow, outage_seconds=away)
 
     def notes(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from core.cost import economics, pricing
 from core.cost.economics import Brokers, Comparison, Design
 from core.cost.pricing import PriceBook
 from core.events.announcements import Kind
+from core.rotation.estimate import AWAY_IN_PLACE_SECONDS
 from core.settings.facts import Facts
 from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
@@ -105,6 +106,7 @@ def measured(
         held_bytes=max(held),
         outage_seconds=statistics.median(downs) if downs else AWAY_SECONDS,
         rotations_per_month=len(rotations) / window.months,
+        in_place_seconds=AWAY_IN_PLACE_SECONDS,
         planned_per_month=sum(row.kind in PLANNED for row in rotations) / window.months,
         # A short catch-up shows how little was missed, not how fast a copy could be.
         seen_bytes_per_s=max(rates) if rates and max(rates) > append * 2 else None,

@@ -30,6 +30,7 @@ BROKERS = Brokers(
     held_bytes=30 * MB * 3 * DAY,
     outage_seconds=300,
     rotations_per_month=6,
+    in_place_seconds=210,
     seen_bytes_per_s=200 * MB,
 )
 
@@ -101,10 +102,10 @@ def test_a_planned_rotation_in_place_copies_only_what_was_missed() -> None:
     every = compare(replace(BROKERS, planned_per_month=6), BOOK)
     assert every.in_place is not None
     assert every.nvme is not None
-    # Nothing crosses a zone that replication would not have brought; 15 MB/s missed for 300 s come
+    # Nothing crosses a zone that replication would not have brought; 15 MB/s missed for 210 s come
     # at 185 MB/s net.
     assert every.in_place.rotation_usd == 0
-    assert every.in_place.rotation_seconds == pytest.approx(324, abs=1)
+    assert every.in_place.rotation_seconds == pytest.approx(227, abs=1)
     assert every.in_place.fixed_usd == every.nvme.fixed_usd
     half = compare(replace(BROKERS, planned_per_month=3), BOOK)
     assert half.in_place is not None
