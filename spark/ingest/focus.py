@@ -118,7 +118,12 @@ def _lines(raw: DataFrame) -> DataFrame:
     return raw.select(
         _period().alias("billing_period"),
         day("ChargePeriodStart").alias("day"),
-        F.coalesce(filled("ProviderName"), filled("ServiceProviderName")).alias("provider"),
+        # Without either, a column that AWS alone adds says whose the charge is.
+        F.coalesce(
+            filled("ProviderName"),
+            filled("ServiceProviderName"),
+            F.when(filled("x_UsageType").isNotNull(), F.lit("AWS")),
+        ).alias("provider"),
         text("SubAccountId").alias("account"),
         text("BillingCurrency").alias("currency"),
         F.when(_is_unused(), F.lit(UNUSED)).otherwise(text("ChargeCategory")).alias("category"),

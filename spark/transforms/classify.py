@@ -156,7 +156,7 @@ RULES = (
     Rule(
         Component.CONTROL_PLANE,
         r"^AmazonEKS-Hours:",
-        r"^(Amazon Elastic Container Service for Kubernetes|AmazonEKS)$",
+        r"^(Amazon Elastic (Container Service for Kubernetes|Kubernetes Service)|AmazonEKS)$",
         r"^(Hours|Hrs)$",
         r"(?i)EKS cluster",
     ),

@@ -96,3 +96,24 @@ def test_59_what_another_writer_made_of_a_report_is_read(
     came, usage, _ = ingested(session, path)
     assert (came.lines, came.billed) == (2, Decimal(3))
     assert [(str(row.day), row.cluster) for row in usage] == [("2026-11-20", "harbour")]
+
+
+def test_60_a_focus_bill_says_by_any_of_its_names_that_it_is_awss(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    hours = {"PricingUnit": "Hours", "ChargeDescription": "$0.10 per hour for Amazon EKS cluster"}
+    rows = [
+        {"ProviderName": "", "x_UsageType": "USE2-BoxUsage:m7i.large"},
+        {"ServiceName": "Amazon Elastic Kubernetes Service", **hours},
+        {"ProviderName": "Amazon Web Services, Inc.", "ServiceName": "AmazonEKS", **hours},
+        {"ProviderName": ""},
+    ]
+    path = bills.focus_file(tmp_path / "focus.csv", rows)
+    came, usage, _ = ingested(session, path)
+    assert came.billed == sum(row.billed_cost for row in usage) == 4
+    assert sorted((row.provider or "", str(row.component)) for row in usage) == [
+        ("", Component.OTHER),
+        ("AWS", Component.INSTANCES),
+        ("AWS", Component.CONTROL_PLANE),
+        ("Amazon Web Services, Inc.", Component.CONTROL_PLANE),
+    ]
