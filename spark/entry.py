@@ -37,6 +37,7 @@ from spark.tables import (
     ParquetStore,
     Store,
 )
+from spark.tag_keys import KafkaTags
 
 COST_AND_TRANSFER = {COST: cost.cost_table, TRANSFER: transfer.not_explained}
 
@@ -61,7 +62,7 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
     given = _inputs(session, chosen)
     months = chosen.month
     if chosen.unsettled:
-        months = _unsettled(session, chosen.bill, store)
+        months = _unsettled(session, chosen.bill, store, given.kafka)
         if months == []:
             return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
     cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
@@ -129,7 +130,9 @@ def _every(
         every.run(session, store, replace(given, month=period))
 
 
-def _unsettled(session: SparkSession, written: str, store: Store) -> list[str] | None:
+def _unsettled(
+    session: SparkSession, written: str, store: Store, kafka: KafkaTags
+) -> list[str] | None:
     """Return the months to make again, or None for a bill that no manifest describes."""
     address = address_of(written)
     files = files_of(session, address)
@@ -137,9 +140,11 @@ def _unsettled(session: SparkSession, written: str, store: Store) -> list[str] |
         if not files.is_folder(address) or manifest.unlisted(files, address):
             return None
         delivered = manifest.refreshes(files, address)
-    rows = store.read(DELIVERIES).select("billing_period", "execution", "ingested_at").collect()
-    held = {row.billing_period: Held(row.execution, row.ingested_at.date()) for row in rows}
-    return unsettled(delivered, held)
+    held = {
+        row.billing_period: Held(row.execution, row.ingested_at.date(), every.made_by(row))
+        for row in store.read(DELIVERIES).collect()
+    }
+    return unsettled(delivered, held, kafka.asked)
 
 
 def _inputs(session: SparkSession, chosen: argparse.Namespace) -> every.Inputs:

@@ -16,6 +16,8 @@ class Held:
 
     execution: str
     read_on: date
+    # The tags by which Kafka's was told from the rest; None: nobody noted them yet.
+    tags: tuple[str, str] | None = None
 
 
 def first_day_after(billing_period: str) -> date:
@@ -34,11 +36,14 @@ def settled_on(billing_period: str) -> date:
     return first_day_after(billing_period) + timedelta(days=SETTLING_DAYS)
 
 
-def unsettled(delivered: Mapping[str, str], held: Mapping[str, Held]) -> list[str]:
+def unsettled(
+    delivered: Mapping[str, str], held: Mapping[str, Held], tags: tuple[str, str] | None = None
+) -> list[str]:
     """Return the months to make again: all but those held as AWS left them.
 
     `delivered` is the newest refresh of every month of the bill. A month last read before it was
-    final is made once more, however long the job was away.
+    final is made once more, however long the job was away; so is one whose tables were made by
+    other tags than `tags`, since months are compared with each other.
     """
     done = {
         period
@@ -46,5 +51,6 @@ def unsettled(delivered: Mapping[str, str], held: Mapping[str, Held]) -> list[st
         if period in held
         and held[period].execution == execution
         and held[period].read_on >= settled_on(period)
+        and held[period].tags in (None, tags)
     }
     return sorted(set(delivered) - done)

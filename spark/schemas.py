@@ -191,6 +191,8 @@ DELIVERIES = _struct(
     simulated=StringType(),  # `true` for a bill that no one was charged for
     ingested_at=TimestampType(),
     final_on=DateType(),  # AWS may still correct the month before this day
+    cluster_tag=STRING,  # what meant Kafka when the tables were made: KEY, or KEY = VALUE
+    pool_tag=STRING,  # and a node's pool; both null in tables of before they were noted
 )
 
 # One line of any bill, as a reader leaves it and before it is summed. Its money is what the format

@@ -55,6 +55,11 @@ class KafkaTags:
         return self.cluster if self.value is None else f"{self.cluster} = {self.value}"
 
     @property
+    def asked(self) -> tuple[str, str]:
+        """Return what tables are made by: the cluster's tag and the pool's."""
+        return self.spoken, self.pool
+
+    @property
     def called(self) -> str | None:
         """Return the name of the one cluster that is meant, where there is one."""
         return self.name or self.value

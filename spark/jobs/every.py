@@ -160,7 +160,8 @@ def _known(
     if inputs.bill is None:
         cost.run(store, [month], rotations=read.rotations)
         transfer.run(session, store, [month], traffic=read.traffic)
-    report = replace(_report(store, month, note, today), tag=inputs.kafka.spoken)
+    tag, _ = made_by(note) or inputs.kafka.asked
+    report = replace(_report(store, month, note, today), tag=tag)
     evidence = replace(
         _of_bill(store, read, report, month),
         notes=(
@@ -190,7 +191,9 @@ def finished(store: Store, inputs: Inputs) -> Known:
     month = chosen_month.chosen(inputs.month, deliveries, today)
     recent = F.col("billing_period").isin(month_before(month), month)
     own = F.col("billing_period") == month
-    report = replace(_report(store, month, deliveries[month], today), tag=inputs.kafka.spoken)
+    note = deliveries[month]
+    tag, _ = made_by(note) or inputs.kafka.asked
+    report = replace(_report(store, month, note, today), tag=tag)
     evidence = replace(
         _of_tables(store, report, month, store.read(tables.COST).where(recent)),
         unit=store.read(UNIT_TABLE).where(recent).collect(),
@@ -198,9 +201,27 @@ def finished(store: Store, inputs: Inputs) -> Known:
         resync=store.read(RESYNC_TABLE).where(own).collect(),
         storage=store.read(STORAGE_TABLE).where(own).collect(),
         economics=store.read(ECONOMICS_TABLE).where(own).collect(),
-        notes=(*chosen_month.others(month, deliveries, report.currency), *_notes(inputs, report)),
+        notes=(
+            *chosen_month.others(month, deliveries, report.currency),
+            *other_tags(note, inputs.kafka),
+            *_notes(inputs, report),
+        ),
     )
-    return Known(evidence, deliveries[month].billed_cost)
+    return Known(evidence, note.billed_cost)
+
+
+def made_by(note: Row) -> tuple[str, str] | None:
+    """Return the tags by which a month's tables tell Kafka's from the rest, where that is noted."""
+    return None if note.cluster_tag is None else (note.cluster_tag, note.pool_tag)
+
+
+def other_tags(note: Row, kafka: KafkaTags) -> list[str]:
+    """Say where tables were made by other tags than are asked for now."""
+    made = made_by(note)
+    if made is None or kafka.asked in (made, OURS.asked):
+        return []
+    shown, asked = (f"{cluster} and, of pools, {pool}" for cluster, pool in (made, kafka.asked))
+    return [f"These tables were made by the tags {shown}; by {asked} they have to be made again."]
 
 
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:

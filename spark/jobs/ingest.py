@@ -295,4 +295,5 @@ def _note(
         "true" if delivery.simulated else "false",
         now.replace(tzinfo=None),
         settled_on(period) if period != UNKNOWN_PERIOD else None,
+        *delivery.kafka.asked,
     )

@@ -17,6 +17,7 @@ from local.bills.export import write
 from local.bills.line import Line
 from spark import entry, findings, tables
 from spark.tables import IcebergStore, Table
+from spark.tag_keys import KafkaTags
 from tests.integration.spark import simulated
 from tests.integration.spark.simulated import FACTS, Rotation
 
@@ -97,6 +98,11 @@ def test_when_every_month_is_final_nothing_is_read(
     told = ["--bill", str(tmp_path / "bill"), "--namespace", NAMESPACE, "--unsettled"]
     chosen = entry.parser().parse_args(told)
     assert "is final and in here.scheduled" in entry.run(session, chosen, NEXT)
+    # By another tag Kafka is something else in every month, and months are compared.
+    (row,) = (r for p, r in mornings.deliveries().items() if p == "2026-10")
+    assert (row.cluster_tag, row.pool_tag) == ("stillwater:cluster", "stillwater:pool")
+    asked = KafkaTags("team", "streaming")
+    assert entry._unsettled(session, told[1], mornings.store, asked) == ["2026-10"]
 
 
 @pytest.mark.parametrize("option", ["--metrics", "--history"])

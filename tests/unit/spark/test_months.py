@@ -40,6 +40,22 @@ def test_a_month_that_is_no_longer_delivered_is_left_as_it_is() -> None:
     assert unsettled({}, {"2026-10": Held("a", date(2026, 10, 3))}) == []
 
 
+@pytest.mark.parametrize(
+    ("tags", "again"),
+    [
+        (("team = streaming", "pool"), []),
+        (None, []),
+        (("stillwater:cluster", "pool"), ["2026-10"]),
+        (("team = streaming", "another"), ["2026-10"]),
+    ],
+)
+def test_a_final_month_made_by_other_tags_is_made_again(
+    tags: tuple[str, str] | None, again: list[str]
+) -> None:
+    held = {"2026-10": Held("a", FINAL, tags)}
+    assert unsettled({"2026-10": "a"}, held, ("team = streaming", "pool")) == again
+
+
 @given(DAYS, st.integers(1, 80))
 def test_a_job_that_runs_every_day_makes_the_open_month_and_at_most_the_one_before_it(
     first: date, days: int
