@@ -24,6 +24,7 @@ LEAVING = {
     "karpenter.sh/disruption",
     "ToBeDeletedByClusterAutoscaler",
     "aws-node-termination-handler/asg-lifecycle-termination",
+    "aws-node-termination-handler/rebalance-recommendation",
     "aws-node-termination-handler/scheduled-maintenance",
     "aws-node-termination-handler/spot-itn",
 }

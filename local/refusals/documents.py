@@ -259,53 +259,6 @@ def user_data(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
-    "cloudwatch/eventRule:EventRule",
-    source="https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
-)
-def event_pattern(wanted: Wanted) -> Iterator[Refusal]:
-    """2,048 characters; every leaf of it is a list."""
-    pattern = wanted.inputs.get("eventPattern")
-    if pattern is None:
-        return
-    if len(text(pattern)) > 2_048:
-        message = "Event pattern is not valid. Reason: Event pattern exceeds the maximum size"
-        yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
-        return
-    document = parsed(pattern)
-    wrong = "Filter is not an object" if document is None else _unknown_match(document)
-    if document is not None and not _lists(document):
-        wrong = "a value must be an object or an array"
-    if wrong:
-        message = f"Event pattern is not valid. Reason: {wrong}"
-        yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
-
-
-_MATCHES = frozenset(
-    {
-        *("prefix", "suffix", "anything-but", "numeric", "cidr", "exists"),
-        *("equals-ignore-case", "wildcard"),
-    }
-)
-
-
-def _unknown_match(pattern: Any) -> str:
-    """Return the first way of matching that EventBridge has not."""
-    if isinstance(pattern, dict):
-        return next((wrong for each in pattern.values() if (wrong := _unknown_match(each))), "")
-    for leaf in pattern if isinstance(pattern, list) else ():
-        for match in leaf if isinstance(leaf, dict) and len(leaf) == 1 else ():
-            if match not in _MATCHES and not isinstance(leaf[match], list | dict):
-                return f"Unrecognized match type {match}"
-    return ""
-
-
-def _lists(pattern: Any) -> bool:
-    if isinstance(pattern, dict):
-        return bool(pattern) and all(_lists(each) for each in pattern.values())
-    return isinstance(pattern, list) and bool(pattern)
-
-
-@limit(
     "ssm/parameter:Parameter",
     source="https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-advanced-parameters.html",
 )

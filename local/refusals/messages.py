@@ -21,6 +21,7 @@ PROTOCOLS = frozenset(
     }
 )
 DISK_MB = (512, 10_240)
+PATHS = 100
 
 
 @limit("sqs/queue:Queue", source=f"{_SQS}API_SetQueueAttributes.html")
@@ -199,6 +200,11 @@ def input_and_letters_of_a_target(wanted: Wanted) -> Iterator[Refusal]:
             inputs.get("input") is not None and not _is_json(inputs["input"]),
             f"JSON syntax error in input for target {named}",
             "input",
+        ),
+        (
+            len((inputs.get("inputTransformer") or {}).get("inputPaths") or {}) > PATHS,
+            f"InputTransformer for target {named} has more than {PATHS} entries in InputPathsMap.",
+            "inputTransformer",
         ),
         (
             letters and (":sqs:" not in str(letters) or str(letters).endswith(".fifo")),

@@ -15,6 +15,11 @@ _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _EKS = "https://docs.aws.amazon.com/eks/latest/APIReference/"
 VALIDATION = "ValidationException"
 _LABEL = re.compile(r"(([A-Za-z0-9][A-Za-z0-9_.-]{0,61})?[A-Za-z0-9])?")
+_LABEL_KEY = re.compile(
+    r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+)
+# EKS user guide, "Node taints on managed node groups".
+TAINTS = 50
 _RESERVED_LABELS = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")
 
 
@@ -137,21 +142,6 @@ def what_an_alarm_looks_at(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("PutMetricAlarm", "ValidationError", wrong, "metricQueries")
 
 
-@limit(
-    "cloudwatch/dashboard:Dashboard",
-    source="https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html",
-)
-def body_of_a_dashboard(wanted: Wanted) -> Iterator[Refusal]:
-    """JSON, with 500 widgets at most."""
-    try:
-        widgets = len(json.loads(text(wanted.inputs["dashboardBody"])).get("widgets", []))
-    except ValueError:
-        widgets = -1
-    if not 0 <= widgets <= 500:
-        message = "The dashboard body is invalid, there are validation errors"
-        yield Refusal("PutDashboard", "InvalidParameterInput", message, "dashboardBody")
-
-
 @limit("eks/cluster:Cluster", source=f"{_EKS}API_VpcConfigRequest.html")
 def network_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     """Two subnets, five groups, and one way at least to the API server."""
@@ -177,8 +167,12 @@ def labels_and_updates_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
     for key, value in (wanted.inputs.get("labels") or {}).items():
         if any(reserved in f"{key.partition('/')[0]}/" for reserved in _RESERVED_LABELS):
             wrong = f"Label cannot contain reserved prefixes {', '.join(_RESERVED_LABELS)}: {key}"
+        elif _LABEL_KEY.fullmatch(key) is None:
+            wrong = f"Label key {key} is invalid"
         elif _LABEL.fullmatch(str(value)) is None:
             wrong = f"Label value {value} of {key} is invalid"
+    if len(wanted.inputs.get("taints") or ()) > TAINTS:
+        wrong = f"A maximum of {TAINTS} taints can be applied to one node group"
     update = wanted.inputs.get("updateConfig") or {}
     if update.get("maxUnavailable") and update.get("maxUnavailablePercentage"):
         wrong = "Only one of maxUnavailable and maxUnavailablePercentage can be specified"

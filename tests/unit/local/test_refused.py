@@ -9,9 +9,15 @@ import pytest
 
 from local.refusals import gate
 from local.refusals.refusal import Wanted
-from tests.unit.local import refused_clusters, refused_messages, refused_stores, refused_traffic
+from tests.unit.local import (
+    refused_clusters,
+    refused_messages,
+    refused_stores,
+    refused_traffic,
+    refused_watching,
+)
 
-TABLES = (refused_clusters, refused_messages, refused_stores, refused_traffic)
+TABLES = (refused_clusters, refused_messages, refused_stores, refused_traffic, refused_watching)
 REFUSED = [pytest.param(*row, id=name) for t in TABLES for name, row in t.REFUSED.items()]
 TAKEN = [pytest.param(*row, id=name) for t in TABLES for name, row in t.TAKEN.items()]
 

@@ -1,0 +1,75 @@
+"""CloudWatch's dashboards: how many widgets and metrics, and what each kind of widget has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from local.refusals.documents import text
+from local.refusals.limits import limit
+from local.refusals.refusal import Refusal, Wanted
+
+WIDGETS, METRICS_OF_A_WIDGET, METRICS = 500, 500, 2_500
+GRID, HEIGHT = 24, 1_000
+# What a kind of widget must say, each by one of these names.
+NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "alarm": (("alarms",),),
+    "custom": (("endpoint",),),
+    "explorer": (("metrics",), ("labels",)),
+    "log": (("region",), ("query",)),
+    "metric": (("region",), ("metrics", "annotations")),
+    "text": (("markdown",),),
+}
+
+
+@limit(
+    "cloudwatch/dashboard:Dashboard",
+    source="https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html",
+)
+def body_of_a_dashboard(wanted: Wanted) -> Iterator[Refusal]:
+    """JSON of widgets that have a place on the grid and what their kind needs.
+
+    Counts: CloudWatch service quotas, metrics per dashboard widget and across all widgets.
+    """
+    try:
+        widgets = list(json.loads(text(wanted.inputs["dashboardBody"])).get("widgets", []))
+    except (ValueError, AttributeError, TypeError):
+        found = ["Should be a JSON object"]
+    else:
+        found = [wrong for at, each in enumerate(widgets) for wrong in _wrong(at, each)]
+        if len(widgets) > WIDGETS:
+            found.append(f"/widgets: Should NOT have more than {WIDGETS} items")
+        if sum(_metrics(each) for each in widgets if isinstance(each, dict)) > METRICS:
+            found.append(f"A dashboard may have up to {METRICS} metrics across all widgets")
+    if found:
+        message = "The dashboard body is invalid, there are validation errors: "
+        message += "; ".join(found[:5])
+        yield Refusal("PutDashboard", "InvalidParameterInput", message, "dashboardBody")
+
+
+def _wrong(at: int, widget: Any) -> Iterator[str]:
+    where = f"/widgets/{at}"
+    if not isinstance(widget, dict):
+        yield f"{where}: Should be object"
+        return
+    kind, properties = str(widget.get("type")), widget.get("properties")
+    if kind not in NEEDED:
+        yield f"{where}/type: Should be equal to one of the allowed values"
+        return
+    for name, least, most in (("x", 0, GRID - 1), ("width", 1, GRID), ("height", 1, HEIGHT)):
+        value = widget.get(name)
+        if value is not None and not (isinstance(value, int) and least <= value <= most):
+            yield f"{where}/{name}: Should be an integer from {least} to {most}"
+    told = properties if isinstance(properties, dict) else {}
+    for names in NEEDED[kind]:
+        if not any(name in told for name in names):
+            yield f"{where}/properties: Should have required property '{names[0]}'"
+    if _metrics(widget) > METRICS_OF_A_WIDGET:
+        yield f"{where}/properties/metrics: Should NOT have more than {METRICS_OF_A_WIDGET} items"
+
+
+def _metrics(widget: Mapping[str, Any]) -> int:
+    told = widget.get("properties")
+    metrics = told.get("metrics") if isinstance(told, dict) else None
+    return len(metrics) if isinstance(metrics, list) else 0
