@@ -4,6 +4,7 @@
 
 One cluster on the twin, the same load for each way in one run: a producer with acks=all that never
 waits, a live consumer, a reader of every ISR. `ours`: Stillwater takes the brokers one by one.
+`inplace`: the same, and their machines stay: only their root volumes are replaced.
 `evict`: every node is announced to the node termination handler, which drains under a disruption
 budget of one. `kill`: SIGKILL of each broker in turn. Then a node goes while another broker is out
 of sync though its pod is Ready, with and without the toolkit. Writes out/bench/rotation.json and a
@@ -32,6 +33,7 @@ LOGS = Path("out/bench/rotation-logs")
 AFTER_SECONDS = 4.0
 WAYS: Mapping[str, Callable[[Ground], ways.Told]] = {
     "ours": ways.ours,
+    "inplace": ways.in_place,
     "ours_lagging": ways.ours_beside_a_lagging_broker,
     "kill": ways.kill,
     "evict": ways.evict,
@@ -101,6 +103,9 @@ def write(measured: Sequence[tuple[dict[str, Any], list[Mapping[str, Any]]]]) ->
         "lagging": f"broker {ways.LAGGING} is Ready and out of sync, broker {ways.LEAVING} goes",
     }
     summary = {f"{row['way']}_{key}": row[key] for row in rows for key in SUMMARY}
+    minutes = {row["way"]: row["minutes"] for row in rows}
+    if {"ours", "inplace"} <= minutes.keys():
+        summary["inplace_minutes_ratio"] = round(minutes["inplace"] / minutes["ours"], 2)
     path = record.write("rotation", parameters, rows, summary)
     _draw(measured, path.with_suffix(".png"))
     _show(rows)
@@ -112,7 +117,7 @@ def judge(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     nothing = ("lost", "duplicates", "out_of_order", "client_errors", "below_min_isr_s")
     missed = [
         f"{name}: {key} is {rows[name][key]} instead of 0."
-        for name in ("ours", "ours_lagging")
+        for name in ("ours", "inplace", "ours_lagging")
         if name in rows
         for key in nothing
         if rows[name][key]

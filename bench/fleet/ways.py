@@ -42,6 +42,13 @@ def ours(ground: Ground) -> Told:
     return Told([rotated(ground, sorted(BROKERS)).reason])
 
 
+def in_place(ground: Ground) -> Told:
+    """Let a rotation run replace the root volumes of all brokers' machines, one after the other."""
+    run = rotated(ground, sorted(BROKERS), in_place=True)
+    moved = [f"broker {turn.node_id}: {turn.by_replacement}" for turn in run.turns]
+    return Told([run.reason, *(each for each in moved if not each.endswith(": "))])
+
+
 def evict(ground: Ground) -> Told:
     """Announce that every broker's node goes; the handler drains each as the budget allows."""
     with ground.alone():

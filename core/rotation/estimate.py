@@ -25,12 +25,12 @@ REPLACEMENT_SECONDS = 180.0
 BEFORE_STOP_SECONDS = 20.0
 SWAP_SECONDS = 30.0
 BOOT_SECONDS = 90.0
-IN_PLACE_SECONDS = BEFORE_STOP_SECONDS + SWAP_SECONDS + BOOT_SECONDS
+# Controlled shutdown and start: its volume is let go and taken again while the machine boots.
+RESTART_SECONDS = 50.0
+AWAY_IN_PLACE_SECONDS = SWAP_SECONDS + BOOT_SECONDS + RESTART_SECONDS
 # From the stop of a broker's pod until its fetchers run on the new node: controlled shutdown, its
 # volume's detaching and attaching, start.
 AWAY_SECONDS = 90.0
-# In place of that, its machine boots meanwhile.
-AWAY_IN_PLACE_SECONDS = AWAY_SECONDS + SWAP_SECONDS + BOOT_SECONDS
 # What a gp3 volume takes when nothing more is provisioned; replication that is faster waits for it.
 ASSUMED_REPLICATION_BYTES_PER_S = 125e6
 
@@ -43,6 +43,10 @@ LEFT_OUT = 0.1
 def kind_of(turn: NodeTurn) -> str:
     """Return what turns are measured together: a role, and apart those in place."""
     return turn.role if turn.image_id is None else f"{turn.role} in place"
+
+
+def _away_seconds(turn: NodeTurn) -> float:
+    return AWAY_SECONDS if turn.image_id is None else AWAY_IN_PLACE_SECONDS
 
 
 def moves(run: Run | None) -> dict[str, list[float]]:
@@ -124,15 +128,19 @@ class Estimate:
     def replication_bytes_per_s(self) -> float:
         return ASSUMED_REPLICATION_BYTES_PER_S if self.pace is None else self.pace.bytes_per_s
 
+    def knows(self, turn: NodeTurn) -> bool:
+        """Say whether earlier moves of this kind were measured."""
+        return kind_of(turn) in self._measured
+
     def seconds(self, turn: NodeTurn) -> float:
         """Return how long a move takes, from its beginning until the node is back for good."""
-        if kind_of(turn) in self._measured:
+        if self.knows(turn):
             return self._measured[kind_of(turn)]
         resync = self._resync(turn)
         catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
         hold = self.policy.post_condition_hold_seconds
-        machine = REPLACEMENT_SECONDS if turn.image_id is None else IN_PLACE_SECONDS
-        return machine + AWAY_SECONDS + catching_up + hold
+        before = REPLACEMENT_SECONDS if turn.image_id is None else BEFORE_STOP_SECONDS
+        return before + _away_seconds(turn) + catching_up + hold
 
     def interval(self, turn: NodeTurn) -> tuple[float, float] | None:
         """Return between which times a move takes by earlier moves of the role; None: too few."""
@@ -149,9 +157,7 @@ class Estimate:
         flow = Flow(
             append_bytes_per_s=appended, replication_bytes_per_s=self.replication_bytes_per_s
         )
-        # In place the broker is away while its machine boots.
-        away = AWAY_SECONDS if turn.image_id is None else AWAY_IN_PLACE_SECONDS
-        return after_outage(flow, outage_seconds=away)
+        return after_outage(flow, outage_seconds=_away_seconds(turn))
 
     def notes(self) -> tuple[str, ...]:
         said = []

@@ -133,7 +133,7 @@ def plan(
         too_long=tuple(wait.sentence for wait in waits if wait is not None and wait.until is None),
         notes=(
             *notes,
-            *_ways(ordered, options),
+            *_ways(ordered, options, estimate),
             *(partings(ordered, batches, seen.kafka, policy) if options.at_once != 1 else ()),
             *heavy_parties(ordered, batches, seen),
             *_faster(ordered, seen, options, policy),
@@ -168,16 +168,16 @@ def _faster(
         )
 
 
-def _ways(ordered: Sequence[NodeTurn], options: Options) -> Iterator[str]:
+def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: Estimate) -> Iterator[str]:
     """Say who keeps its instance, and why others do not, each reason once."""
     if not options.in_place:
         return
-    stay = [turn.node_id for turn in ordered if turn.image_id is not None]
+    stay = [turn for turn in ordered if turn.image_id is not None]
     if stay:
-        yield (
-            f"In place, one at a time: {listed(stay)}. A boot of {SWAP_SECONDS + BOOT_SECONDS:.0f} "
-            f"s is assumed until a run has measured one."
-        )
+        yield f"In place, one at a time: {listed([turn.node_id for turn in stay])}."
+    if any(not estimate.knows(turn) for turn in stay):
+        boot = SWAP_SECONDS + BOOT_SECONDS
+        yield f"{boot:.0f} s are assumed for a boot from a new root volume; no run has measured it."
     reasons: dict[str, list[int]] = {}
     for turn in ordered:
         if turn.by_replacement:
