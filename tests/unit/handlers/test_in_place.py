@@ -12,7 +12,7 @@ from core.incidents.verify import breaks
 from core.rotation.outdated import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
-from tests.unit.handlers.fakes import OLD, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
 from tests.unit.handlers.station import Station
 
 IMAGE, TEMPLATE = "ami-new", {"InstanceType": '"m7g.large"'}
@@ -251,6 +251,61 @@ def test_an_abort_after_the_drain_lets_the_machine_finish(station: Station) -> N
     joins_again(station)
     look(station)
     assert comes_back(station).state is State.RIDDEN_THROUGH
+
+
+def test_a_group_that_takes_the_booting_machine_gets_an_ordinary_departure(
+    station: Station,
+) -> None:
+    away(station)
+    cluster = station.cluster
+    cluster.terminate(OLD)
+    for hook in ("drain", "gate"):
+        station.announce(hook_event(hook))
+    assert "EC2 replaces" not in look(station).reason
+    assert not cluster.node_views[OLD].schedulable
+    cluster.add_instance(NEW, "us-east-1a")
+    cluster.add_node(NEW)
+    cluster.place_pod(10, NEW)
+    cluster.kafka = healthy_kafka()
+    for _ in range(8):
+        if not look(station, seconds=5).open:
+            break
+    assert station.incident().state is State.RELEASED
+    assert [trial for _, _, trial in station.roots.asked] == [True, False]
+
+
+def test_nobody_else_goes_while_a_machine_boots(station: Station) -> None:
+    away(station)
+    station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
+    station.cluster.set_lifecycle("i-0b", "Terminating:Wait")
+    station.cluster.add_instance("i-0e", "us-east-1b")
+    station.cluster.add_node("i-0e")
+    for _ in range(6):
+        other = look(station, "i-0b")
+    assert other.state is State.HOLDING
+    assert other.forwarded_at is None
+    assert OLD in other.reason
+
+
+@pytest.mark.parametrize(
+    "quorum", [pytest.param(None, id="silent"), pytest.param("away", id="no-quorum")]
+)
+def test_without_a_whole_reading_ec2_is_not_asked_and_the_broker_returns(
+    station: Station, quorum: str | None
+) -> None:
+    start(station)
+    turn(station)
+    for _ in range(12):
+        if look(station).state is State.DRAINING:
+            break
+    drain(station)
+    view = replace(healthy_kafka(out=10), stale=True)
+    station.cluster.kafka = None if quorum is None else view
+    look(station, seconds=2)
+    look(station, seconds=130)
+    look(station)
+    assert [trial for _, _, trial in station.roots.asked] == [True]
+    assert station.cluster.node_views[OLD].schedulable
 
 
 @pytest.mark.parametrize(
