@@ -121,7 +121,7 @@ def _root_noted(incident: Incident, seen: Observation) -> Incident:
     place, node = incident.in_place, seen.node_named(incident.node_name)
     if place is None:
         return incident
-    if place.asked_at is None and node is not None:
+    if place.asked_at is None and seen.root_task is None and node is not None:
         place = replace(place, boot_id=node.boot_id)
     if seen.root_task is not None:
         # Of an invocation, too, that asked for it and did not live to record that.

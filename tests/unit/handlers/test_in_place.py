@@ -189,6 +189,19 @@ def test_a_function_that_dies_over_the_request_asks_for_no_second_task(station: 
     assert [trial for _, _, trial in station.roots.asked] == [True, False]
 
 
+def test_a_machine_that_has_booted_before_the_request_was_recorded_is_known_to_have(
+    station: Station,
+) -> None:
+    station.roots.dies = True
+    with pytest.raises(KeyboardInterrupt):
+        away(station)
+    joins_again(station)
+    station.now += 60
+    look(station)
+    look(station)
+    assert comes_back(station).state is State.RIDDEN_THROUGH
+
+
 def test_another_broker_lost_before_the_request_brings_this_one_back(station: Station) -> None:
     start(station)
     turn(station)
