@@ -82,15 +82,17 @@ def kubectl_gate(ground: Ground) -> Told:
 
 def karpenter_alone(ground: Ground) -> Told:
     """Karpenter ends its NodeClaim, and neither the toolkit nor its gate is asked."""
-    with karpenters(ground) as machine:
-        with ungated(ground), ground.alone(), ground.slow_follower(LAGGING):
+    with karpenters(ground) as machine, ungated(ground), ground.alone():
+        with ground.slow_follower(LAGGING):
             since = time.monotonic()
             machine.delete()
             done = machine.over(WATCHED_SECONDS)
+            machine.finish(DRAIN_SECONDS)
+            machine.end(replaced=True)
             time.sleep(max(0.0, since + WATCHED_SECONDS - time.monotonic()))
-        machine.finish(DRAIN_SECONDS)
+            # Each broker is told itself that the throttle is off.
+            ground.wait(lambda: ground.ready(LEAVING), f"broker {LEAVING} is back")
         told = machine.said()
-    machine.end(replaced=True)
     ground.settle()
     return Told([f"broker {LEAVING} {'was drained' if done else 'was not drained'}", *told])
 

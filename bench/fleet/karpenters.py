@@ -17,6 +17,7 @@ from pathlib import Path
 
 from bench.fleet.ground import Ground
 from bench.fleet.ways import LEAVING
+from core.constants import HOOKS
 from core.errors import StillwaterError
 from core.naming import ZONE_LABEL
 from local.kubernetes.lookups import find
@@ -103,10 +104,23 @@ class Machine:
         return list(dict.fromkeys(m for m in told if "drain" in m.lower() or "evict" in m.lower()))
 
     def end(self, *, replaced: bool) -> None:
-        """Terminate the instance; it is replaced where nothing came in its place before."""
-        self._ground.cluster.twin.aws("autoscaling").terminate_instance_in_auto_scaling_group(
+        """Terminate the instance, which is replaced where nothing came in its place before.
+
+        Its hooks are completed then as soon as they are there: nobody else may be there to.
+        """
+        groups = self._ground.cluster.twin.aws("autoscaling")
+        answer = groups.terminate_instance_in_auto_scaling_group(
             InstanceId=self.instance_id, ShouldDecrementDesiredCapacity=not replaced
         )
+        if not replaced:
+            return
+        for hook in HOOKS:
+            groups.complete_lifecycle_action(
+                AutoScalingGroupName=answer["Activity"]["AutoScalingGroupName"],
+                LifecycleHookName=hook,
+                InstanceId=self.instance_id,
+                LifecycleActionResult="CONTINUE",
+            )
 
     def _gone(self) -> bool:
         return find(self._api, f"{kwok.NODES}/{self.name}") is None

@@ -65,6 +65,7 @@ def test_a_root_volume_is_replaced_in_place_and_nothing_is_lost(
     assert (turn.phase, turn.image_id) == (Phase.DONE, incident.in_place.image_id)
 
 
+@pytest.mark.long
 def test_a_task_that_fails_costs_a_start_and_the_instance_is_replaced(
     cluster: Cluster, rotations: Rotor
 ) -> None:

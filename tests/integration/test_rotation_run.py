@@ -28,6 +28,7 @@ def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
     return rotor(TWIN_ENVIRONMENT)
 
 
+@pytest.mark.long
 def test_a_run_moves_a_controller_and_a_broker_and_nothing_is_lost(
     cluster: Cluster, rotations: Rotor
 ) -> None:
