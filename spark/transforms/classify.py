@@ -37,8 +37,10 @@ class Component(StrEnum):
     NAT_GATEWAY = "NAT gateway"
     CONTROL_PLANE = "control plane"
     REPORTS = "Stillwater's reports"
+    BETWEEN_REGIONS = "inter-region transfer"
     INTERNET = "internet egress"
     PUBLIC_IPV4 = "public IPv4"
+    MANAGED_KAFKA = "Amazon MSK"
     SPLIT = "split cost allocation"
     OTHER = "other"
     UNREADABLE = "unreadable rows"
@@ -139,6 +141,14 @@ RULES = (
         r"(?i)hours$",
         r"(?i)serverless",
     ),
+    # Both regions stand before it, and are cut off with the prefixes.
+    Rule(
+        Component.BETWEEN_REGIONS,
+        r"^AWS-(In|Out)-Bytes$",
+        _ANY,
+        r"^GB$",
+        r"(?i)data transfer (to|from) [^(]+\(",
+    ),
     Rule(
         Component.INTERNET,
         r"^DataTransfer-Out-Bytes$",
@@ -159,6 +169,14 @@ RULES = (
         r"^(Amazon Elastic (Container Service for Kubernetes|Kubernetes Service)|AmazonEKS)$",
         r"^(Hours|Hrs)$",
         r"(?i)EKS cluster",
+    ),
+    # Its bytes between zones and out are on the meters above.
+    Rule(
+        Component.MANAGED_KAFKA,
+        r"^Kafka\.",
+        r"^(Amazon Managed Streaming for Apache Kafka|AmazonMSK)$",
+        r"^(?!GB$)",
+        _ANY,
     ),
 )
 

@@ -44,6 +44,9 @@ ORACLE = r"""
         WHEN text LIKE '%provisioned mibps-month of gp3%' THEN 'gp3 throughput'
         WHEN service LIKE 'Amazon Elastic Compute Cloud' AND text LIKE '%snapshot%' THEN 'snapshots'
         WHEN unit = 'GB' AND text LIKE '%regional data transfer%' THEN 'inter-AZ transfer'
+        WHEN unit = 'GB'
+            AND (text LIKE '% data transfer to %(%' OR text LIKE '% data transfer from %(%')
+            THEN 'inter-region transfer'
         WHEN service = 'Elastic Load Balancing' AND unit IN ('Hours', 'LCU-Hours')
             THEN 'load balancer'
         WHEN service = 'Amazon Virtual Private Cloud'

@@ -45,6 +45,8 @@ def component(usage_type: str) -> Component:
         ("NatGateway-Hours", Component.NAT_GATEWAY),
         ("VpcEndpoint-Bytes", Component.PRIVATELINK),
         ("EMR-SERVERLESS-ARM-vCPUHours", Component.REPORTS),
+        ("Kafka.m7g.large", Component.MANAGED_KAFKA),
+        ("Kafka.Storage.GP2", Component.MANAGED_KAFKA),
     ],
 )
 def test_a_usage_type_is_its_component_in_any_region(
@@ -53,5 +55,36 @@ def test_a_usage_type_is_its_component_in_any_region(
     assert component(prefix + usage_type) is expected
 
 
-def test_bytes_between_two_regions_are_not_between_zones() -> None:
-    assert component("USE1-CAN1-AWS-Out-Bytes") is Component.OTHER
+@pytest.mark.parametrize("between", ["USE1-CAN1", "USE1-EU", "EU-APS1"])
+def test_bytes_between_two_regions_are_not_between_zones(between: str) -> None:
+    assert component(f"{between}-AWS-Out-Bytes") is Component.BETWEEN_REGIONS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "$0.02 per GB - US West (Oregon) data transfer to US East (Northern Virginia)",
+            Component.BETWEEN_REGIONS,
+        ),
+        (
+            "$0.00 per GB - US West (Oregon) data transfer from EU (Germany)",
+            Component.BETWEEN_REGIONS,
+        ),
+        ("$0.00 per GB data transfer out of US East (Ohio) to CloudFront", Component.INTERNET),
+        ("$0.000 per GB - data transfer in per month", None),
+        (
+            "$0.010 per GB - regional data transfer - in/out/between EC2 AZs or using elastic IPs",
+            Component.INTER_AZ,
+        ),
+    ],
+)
+def test_bytes_are_told_apart_by_their_text(text: str, expected: Component | None) -> None:
+    found = (
+        rule.component
+        for rule in RULES
+        if re.search(rule.unit, "GB")
+        and re.search(rule.service, "Amazon Elastic Compute Cloud")
+        and re.search(rule.description, text)
+    )
+    assert next(found, None) is expected
