@@ -214,6 +214,17 @@ def key_policy(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("CreateKey", "LimitExceededException", message, "policy")
 
 
+@limit(
+    "ec2/vpcEndpoint:VpcEndpoint",
+    source="https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-limits-endpoints.html",
+)
+def endpoint_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """20,480 characters, white space included."""
+    if len(text(wanted.inputs.get("policy") or "")) > 20 * KIB:
+        message = f"The policy of a VPC endpoint may have {20 * KIB} characters"
+        yield Refusal("CreateVpcEndpoint", "InvalidPolicyDocument", message, "policy")
+
+
 @limit("sqs/queuePolicy:QueuePolicy", source=SQS_QUOTAS)
 def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
     """8,192 bytes, 20 statements, 7 actions each."""

@@ -31,6 +31,8 @@ _PROCESSES = frozenset(
         *("InstanceRefresh", "Launch", "ReplaceUnhealthy", "ScheduledActions", "Terminate"),
     }
 )
+# EC2 Auto Scaling user guide, "Auto Scaling groups with multiple instance types".
+OVERRIDES = 40
 _A_DAY, _A_YEAR = 86_400, 31_536_000
 
 
@@ -164,6 +166,52 @@ def parts_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
             outside(inputs.get("healthCheckGracePeriod"), 0, 2**31 - 1),
             "HealthCheckGracePeriod must be greater than or equal to 0.",
             "healthCheckGracePeriod",
+        ),
+    )
+
+
+@limit(
+    "autoscaling/group:Group",
+    source=f"{_SCALING}APIReference/API_LaunchTemplateSpecification.html",
+)
+def template_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
+    """Its template by id or by name, a version that there can be, 40 types at most."""
+    mixed = (wanted.inputs.get("mixedInstancesPolicy") or {}).get("launchTemplate") or {}
+    named = mixed.get("launchTemplateSpecification") or {}
+    own = wanted.inputs.get("launchTemplate") or {}
+    ids = [own.get("id"), named.get("launchTemplateId")]
+    names = [own.get("name"), named.get("launchTemplateName")]
+    versions = [each.get("version") for each in (own, named) if each.get("version") is not None]
+    policy = wanted.inputs.get("instanceMaintenancePolicy") or {}
+    least, most = (policy.get(f"{each}HealthyPercentage") for each in ("min", "max"))
+    yield from first_of(
+        "CreateAutoScalingGroup",
+        "ValidationError",
+        (
+            (own or named) and sum(map(bool, ids + names)) != 1,
+            "Valid requests must contain either launchTemplateId or LaunchTemplateName",
+            "launchTemplate",
+        ),
+        (
+            any(re.fullmatch(r"\$Latest|\$Default|\d+", str(each)) is None for each in versions),
+            (
+                "Invalid launch template version: either '$Default', '$Latest', or a numeric "
+                "version are allowed."
+            ),
+            "launchTemplate",
+        ),
+        (
+            len(mixed.get("overrides") or ()) > OVERRIDES,
+            f"The maximum number of launch template overrides is {OVERRIDES}.",
+            "mixedInstancesPolicy",
+        ),
+        (
+            None not in (least, most) and int(most or 0) - int(least or 0) > 100,
+            (
+                "The difference between MinHealthyPercentage and MaxHealthyPercentage cannot be "
+                "greater than 100."
+            ),
+            "instanceMaintenancePolicy",
         ),
     )
 

@@ -89,12 +89,20 @@ def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
     source="https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_CreateTable.html",
 )
 def capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
-    """Named unless it is paid per request."""
+    """Named unless it is paid per request; a stream and a time to live say of what."""
     paid = wanted.inputs.get("billingMode", "PROVISIONED") == "PAY_PER_REQUEST"
     if not paid and not (wanted.inputs.get("readCapacity") and wanted.inputs.get("writeCapacity")):
         message = "One or more parameter values were invalid: ReadCapacityUnits and "
         message += "WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
         yield Refusal("CreateTable", "ValidationException", message, "billingMode")
+    if wanted.inputs.get("streamEnabled") and not wanted.inputs.get("streamViewType"):
+        message = "One or more parameter values were invalid: StreamViewType must be specified "
+        message += "when StreamEnabled is true"
+        yield Refusal("CreateTable", "ValidationException", message, "streamViewType")
+    lasting = wanted.inputs.get("ttl") or {}
+    if lasting.get("enabled") and not lasting.get("attributeName"):
+        message = "TimeToLive AttributeName must be given to be enabled"
+        yield Refusal("UpdateTimeToLive", "ValidationException", message, "ttl")
 
 
 @limit(

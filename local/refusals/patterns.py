@@ -131,6 +131,27 @@ PATTERNS: tuple[Pattern, ...] = (
         f"{_EC2}API_CreateVpcEndpoint.html",
     ),
     Pattern(
+        "ec2/subnet:Subnet",
+        "availabilityZone",
+        r"[a-z]{2}(-[a-z]+)+-\d([a-z]|(-[a-z0-9]+)+)",
+        "CreateSubnet",
+        "InvalidParameterValue",
+        "Value ({0}) for parameter availabilityZone is invalid.",
+        f"{_EC2}API_CreateSubnet.html",
+    ),
+    *(
+        Pattern(
+            "eks/podIdentityAssociation:PodIdentityAssociation",
+            name,
+            r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?",
+            "CreatePodIdentityAssociation",
+            "InvalidParameterException",
+            "The value {0} is no name of Kubernetes'.",
+            "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreatePodIdentityAssociation.html",
+        )
+        for name in ("namespace", "serviceAccount")
+    ),
+    Pattern(
         "autoscaling/group:Group",
         "name",
         r"[!-9;-~]{1,255}",

@@ -6,9 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.unit.local.aws_inputs import ADDED, ADDON, OF_NODES, RULE_TARGET
-from tests.unit.local.seeded_inputs import LOG_GROUP
-from tests.unit.local.test_refused_parts import DASHBOARD, NODE_GROUP, QUEUE, RULE_TYPE
+from tests.unit.local.aws_inputs import ADDED, ADDON, GROUPS, OF_NODES, RULE_TARGET, TABLES
+from tests.unit.local.seeded_inputs import LOG_GROUP, SCALING, TABLE, document
+from tests.unit.local.test_refused_parts import (
+    DASHBOARD,
+    NODE_GROUP,
+    QUEUE,
+    ROLE_ARN,
+    RULE_TYPE,
+)
 
 BODY, PATTERN = "InvalidParameterInput", "InvalidEventPatternException"
 PARAMETER = "InvalidParameterException"
@@ -26,6 +32,24 @@ def graph(metrics: int = 1, **changed: Any) -> dict[str, Any]:
 
 def rule(*leaves: Any) -> Mapping[str, Any]:
     return {"name": "r", "eventPattern": json.dumps({"source": list(leaves)})}
+
+
+def scaled(**changed: Any) -> dict[str, Any]:
+    launched = {"id": "lt-0123456789abcdef0", "version": "$Latest", **changed}
+    return {**SCALING, "launchTemplate": launched}
+
+
+def mixed(types: int) -> Mapping[str, Any]:
+    named = {"launchTemplateId": "lt-0123456789abcdef0", "version": "1"}
+    overrides = [{"instanceType": f"m{index}.large"} for index in range(types)]
+    policy = {"launchTemplate": {"launchTemplateSpecification": named, "overrides": overrides}}
+    return {**SCALING, "mixedInstancesPolicy": policy}
+
+
+SUBNET = {"vpcId": "vpc-0123456789abcdef0", "cidrBlock": "10.0.0.0/24"}
+ENDPOINT = {"vpcId": "vpc-0123456789abcdef0", "serviceName": "com.amazonaws.us-east-1.s3"}
+PODS = "eks/podIdentityAssociation:PodIdentityAssociation"
+POD = {"clusterName": "c", "namespace": "kafka", "serviceAccount": "drain-er", "roleArn": ROLE_ARN}
 
 
 def paths(count: int) -> Mapping[str, Any]:
@@ -72,6 +96,37 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {**OF_NODES, "taints": [{"key": f"k{n}", "effect": "NO_SCHEDULE"} for n in range(51)]},
         PARAMETER,
     ),
+    "a template by id and by name": (GROUPS, scaled(name="n"), "ValidationError"),
+    "a template's latest version in words": (GROUPS, scaled(version="latest"), "ValidationError"),
+    "41 types of instances": (GROUPS, mixed(41), "ValidationError"),
+    "a group that keeps 50 to 200 percent": (
+        GROUPS,
+        {
+            **scaled(),
+            "instanceMaintenancePolicy": {
+                "minHealthyPercentage": 50,
+                "maxHealthyPercentage": 200,
+            },
+        },
+        "ValidationError",
+    ),
+    "a stream of nothing": (TABLES, {**TABLE, "streamEnabled": True}, "ValidationException"),
+    "a time to live of nothing": (
+        TABLES,
+        {**TABLE, "ttl": {"enabled": True, "attributeName": ""}},
+        "ValidationException",
+    ),
+    "a subnet in a region": (
+        "ec2/subnet:Subnet",
+        {**SUBNET, "availabilityZone": "us-east-1"},
+        "InvalidParameterValue",
+    ),
+    "an association with no namespace": (PODS, {**POD, "namespace": ""}, PARAMETER),
+    "an endpoint's policy of 21 KB": (
+        "ec2/vpcEndpoint:VpcEndpoint",
+        {**ENDPOINT, "policy": document(23_000)},
+        "InvalidPolicyDocument",
+    ),
     "an add-on with a space": (ADDON, {**ADDED, "addonName": "core dns"}, PARAMETER),
     "a log group's key by its alias": (
         LOG_GROUP,
@@ -112,6 +167,13 @@ TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             "eventPattern": json.dumps({"$or": [{"source": ["a"]}, {"detail-type": ["b"]}]}),
         },
     ),
+    "a template by name": (GROUPS, scaled(id=None, name="n", version="$Default")),
+    "40 types of instances": (GROUPS, mixed(40)),
+    "a local zone's subnet": (
+        "ec2/subnet:Subnet",
+        {**SUBNET, "availabilityZone": "us-west-2-lax-1a"},
+    ),
+    "an association": (PODS, POD),
     "100 paths of an input": (RULE_TARGET, paths(100)),
     "labels of another domain": (
         NODE_GROUP,
