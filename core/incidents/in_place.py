@@ -39,6 +39,8 @@ from core.incidents.record import TERMINAL, Decision, Incident, InPlace, State
 SHOWN_SECONDS = 30.0
 # So long a reading of Kafka is waited for before the old root volume boots the broker again.
 UNREAD_SECONDS = 120.0
+# EC2 boots a machine whose task failed; so long its Node may be that of the boot before.
+BOOTS_SECONDS = 180.0
 # A volume is made of a snapshot in seconds, and a machine boots in a minute or two.
 LATE_SECONDS = 600.0
 _DETACHED = frozenset({"failing-detached", "failed-detached"})
@@ -219,6 +221,10 @@ def _taken_back(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     why = place.refusal or f"EC2's task {place.task_id} failed, and the old root volume stays."
     node = seen.node_named(incident.node_name)
     missing = "It has no Node." if node is None else _not_ready(node)
+    asked_for = seen.now - (place.asked_at or seen.now)
+    if missing is None and node is not None and place.task_state == "failed":
+        same = node.boot_id in {None, place.boot_id} and place.returned_at is None
+        missing = f"{node.name} may still boot." if same and asked_for < BOOTS_SECONDS else None
     if node is None or missing is not None:
         return replace(_patiently(incident, seen, policy, f"{why} {missing}"), not_in_place=why)
     return replace(_home(incident, seen, policy, node), not_in_place=why)

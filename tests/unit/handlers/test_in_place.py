@@ -163,6 +163,10 @@ def test_a_task_that_failed_brings_the_broker_back_and_replaces_the_instance(
 ) -> None:
     away(station)
     station.roots.go(OLD, "failed")
+    # EC2 boots the machine all the same, and its Node may not show that yet.
+    assert "may still boot" in look(station).reason
+    assert not station.cluster.node_views[OLD].schedulable
+    boots(station, OLD, "boot-2")
     look(station)
     look(station)
     ended = comes_back(station)
@@ -175,6 +179,17 @@ def test_a_task_that_failed_brings_the_broker_back_and_replaces_the_instance(
     assert run.turn_of(10).phase is Phase.LEAVING
     assert look(station, f"{OLD}.2").in_place is None
     assert station.incident(f"{OLD}.2").state is State.REPLACING
+
+
+def test_a_machine_that_never_booted_after_a_failed_task_is_waited_for_no_longer(
+    station: Station,
+) -> None:
+    away(station)
+    station.roots.go(OLD, "failed")
+    look(station)
+    look(station, seconds=200)
+    look(station)
+    assert station.cluster.node_views[OLD].schedulable
 
 
 def test_a_function_that_dies_over_the_request_asks_for_no_second_task(station: Station) -> None:
