@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections.abc import Callable, MutableMapping
@@ -13,7 +14,7 @@ from starlette.applications import Starlette
 
 from core.gate.asked import PATH, Answer, Asked
 from handlers.eviction.counts import Counts
-from handlers.eviction.server import LONGEST_BYTES, application
+from handlers.eviction.server import LONGEST_BYTES, application, collecting
 from tests.unit.core.gate.test_asked import review
 
 
@@ -98,3 +99,36 @@ def test_what_is_no_review_is_refused_in_a_sentence(body: bytes) -> None:
     status, text = ask(served(yes), PATH, body)
     assert status == 400
     assert text.startswith("The request is no AdmissionReview: ")
+
+
+def test_the_whole_memory_is_looked_through_between_answers_alone() -> None:
+    usual, whole = gc.get_threshold(), list[str]()
+
+    def seen(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            whole.append(phase)
+
+    async def served_for_a_while() -> None:
+        limiter = anyio.CapacityLimiter(1)
+        async with collecting(limiter, 0.01):
+            async with limiter:
+                whole.clear()
+                # As a reading does: more than Python would let pass without a look at all of it.
+                kept = [[number] for number in range(1_000_000)]
+                await anyio.sleep(0.2)
+                assert whole == []
+                assert len(kept) == 1_000_000
+            with anyio.fail_after(10):
+                while not whole:
+                    await anyio.sleep(0.01)
+
+    # What pytest holds is no part of it: Python looks at all once a quarter of it is new.
+    gc.freeze()
+    gc.collect()
+    gc.callbacks.append(seen)
+    try:
+        anyio.run(served_for_a_while)
+    finally:
+        gc.callbacks.remove(seen)
+        gc.unfreeze()
+    assert gc.get_threshold() == usual
