@@ -314,6 +314,15 @@ def webhook_secret(prefix: str) -> str:
     return f"{prefix}/nth-webhook"
 
 
+def adopted_handler(prefix: str) -> str:
+    """Return what a termination handler of ours is called in a cluster that may have its own.
+
+    >>> adopted_handler("shop-orders")
+    'shop-orders-nth'
+    """
+    return f"{prefix}-nth"
+
+
 # The eviction gate's Deployment, Service, ServiceAccount, Secret and webhook, in a cluster of ours.
 GATE = "stillwater-gate"
 

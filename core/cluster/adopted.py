@@ -48,7 +48,7 @@ def operated(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
         node_claims=bool(adopted.node_pools),
         identities=dict.fromkeys(speaking, me),
         secrets=dict.fromkeys(speaking, secrets_of(me)),
-        queues=("events", "ticks"),
+        queues=("events", "ticks", *(("nth",) if adopted.installs_handler else ())),
         eviction_gate=adopted.eviction_gate if adopted.gated else None,
         # Theirs may be anywhere: `operators` names it where it is not beside its Kafka.
         operator_namespace=kafka.namespace,

@@ -175,6 +175,8 @@ def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:
 
 def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     url = adopted.queue_url
+    if adopted.installs_handler:
+        yield from _installed(adopted, standing)
     if adopted.evicts:
         yield from _second_drainer(standing)
     if adopted.level is not Level.ACT or adopted.drainer is not Drainer.THEIRS or url is None:
@@ -190,6 +192,25 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
         if not each.drains:
             remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
             yield Finding(each.title, "drains", "only cordons, or only says so", remedy)
+
+
+def _installed(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+    """Find a termination handler of ours that is away, and another that takes its messages."""
+    if isinstance(standing.handlers, Unread):
+        return
+    names = [naming.adopted_handler(adopted.called(kafka)) for kafka in adopted.kafkas]
+    for name in names:
+        reading = [
+            each for each in standing.handlers if (each.queue_url or "").endswith(f"/{name}")
+        ]
+        own = [each for each in reading if each.title.endswith(f"/{name}")]
+        if not own or own[0].down:
+            found = "none of its pods is available" if own else MISSING
+            yield Finding(f"termination handler {name}", "runs", found, UP)
+        for each in reading:
+            if each not in own:
+                remedy = "give it a queue of its own: it takes drains that are meant for ours"
+                yield Finding(f"queue {name}", "read by ours alone", each.title, remedy)
 
 
 def _second_drainer(standing: Standing) -> Iterator[Finding]:

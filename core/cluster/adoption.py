@@ -147,8 +147,9 @@ class Adoption(_Section):
     pool_label: LabelKey | None = None
     """The node label that tells pools apart, where there is one."""
     drainer: Drainer = Drainer.THEIRS
-    """Whose termination handler drains: `theirs`, or `none`: the functions cordon nodes and evict
-    their pods themselves. (`ours` is kept for one that this project installs: no release does.)
+    """Whose termination handler drains: `theirs`; `ours`, which is installed beside theirs and
+    hears of held machines alone; or `none`: the functions cordon nodes and evict their pods
+    themselves.
     """
     queue_url: QueueUrl | None = None
     """The queue of their termination handler."""
@@ -182,6 +183,11 @@ class Adoption(_Section):
     def evicts(self) -> bool:
         """Say whether the functions drain nodes themselves."""
         return self.level is Level.ACT and self.drainer is Drainer.NONE
+
+    @property
+    def installs_handler(self) -> bool:
+        """Say whether a termination handler of ours stands beside what is theirs."""
+        return self.level is Level.ACT and self.drainer is Drainer.OURS
 
     def called(self, kafka: AdoptedKafka) -> str:
         """Return what everything of ours for a Kafka is called by."""
@@ -301,16 +307,10 @@ class Adoption(_Section):
         return sum(len(json.dumps(json.dumps(each))) for each in every)
 
     def _undrained(self) -> Iterator[str]:
-        if self.drainer is Drainer.OURS:
-            yield (
-                "adopt.drainer is ours, and no release installs a termination handler beside a "
-                "cluster that exists; set it to none, and nodes are drained through the eviction "
-                "API"
-            )
-        elif self.drainer is Drainer.THEIRS and self.queue_url is None:
+        if self.drainer is Drainer.THEIRS and self.queue_url is None:
             yield (
                 "adopt.level is act and adopt.queue_url is not set; name the queue from which your "
-                "termination handler takes its drains, or set adopt.drainer to none"
+                "termination handler takes its drains, or set adopt.drainer to ours or none"
             )
         if len(self.kafkas) > 1:
             yield (

@@ -114,20 +114,20 @@ def _before_acting(adopted: Adoption) -> Iterator[str]:
             "Set the instance lifecycle policy of each group to retain on TerminateHookAbandon: "
             "without it a hook that runs out lets its machine go."
         )
-    if adopted.drainer is Drainer.THEIRS:
+    if adopted.drainer is not Drainer.NONE:
         yield (
             "Let your own rule for lifecycle actions name your hook alone: one that matches "
             "`drain` and `gate` would drain at once what is held."
         )
-    elif adopted.drainer is Drainer.NONE:
+    else:
         yield (
             "Let nothing else drain what a lifecycle hook holds (a termination handler, a rule "
             "with a function behind it): it would not wait for the replacement."
         )
-    else:
+    if adopted.drainer is Drainer.OURS and not adopted.gated:
         yield (
-            "drainer is ours, and no release installs a termination handler beside a cluster that "
-            "exists; set it to none, and nodes are drained through the eviction API."
+            "EKS Pod Identity's agent must run (add-on eks-pod-identity-agent): the termination "
+            "handler has a role."
         )
 
 
@@ -217,7 +217,10 @@ def _drained(adopted: Adoption) -> Iterator[Change]:
     if adopted.drainer is Drainer.THEIRS:
         queue = adopted.queue_url or "its queue, which queue_url must name"
         yield Change("~", f"messages to {queue}", "sent once the replacement is ready")
-    elif adopted.drainer is Drainer.NONE:
+    elif adopted.drainer is Drainer.OURS:
+        for kafka in adopted.kafkas:
+            yield from _installed(adopted.called(kafka))
+    else:
         yield Change(
             "~",
             "nodes of the named groups",
@@ -228,6 +231,22 @@ def _drained(adopted: Adoption) -> Iterator[Change]:
             "rights of RBAC of the function tick",
             "list pods and create pods/eviction in every namespace, patch nodes",
         )
+
+
+def _installed(ours: str) -> Iterator[Change]:
+    name = naming.adopted_handler(ours)
+    yield Change("+", f"SQS queue {name}", "what the tick sends once the replacement is ready")
+    yield Change(
+        "+",
+        f"kube-system: Helm release {name}",
+        "aws-node-termination-handler in queue mode, off Kafka's machines where there are others; "
+        "it cordons, evicts and completes the hook drain",
+    )
+    yield Change(
+        "+",
+        f"role and Pod Identity association {name}",
+        "reads its queue and EC2, completes lifecycle actions of the named groups",
+    )
 
 
 def _untouched(adopted: Adoption) -> Iterator[Change]:

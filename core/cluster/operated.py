@@ -90,6 +90,12 @@ class Operated:
         return self.acts and self.policy.drain_route == "evict"
 
     @property
+    def installs_handler(self) -> bool:
+        """Say whether a cluster that exists gets a termination handler of ours."""
+        held = self.level != OWN and self.acts and not self.drains
+        return held and self.handler_queue_url is None
+
+    @property
     def ends_claims(self) -> bool:
         """Say whether a rotation may delete NodeClaims (core.rotation.claims)."""
         return self.node_claims and self.level == OWN and self.policy.drain_route == "asked"

@@ -5,7 +5,8 @@
 At level `watch` everything here is made beside what is theirs and nothing of theirs is changed: the
 functions' rights say so, which tests/unit/infra/test_adopted.py counts one by one. At `gate` an
 eviction gate answers beside them, whose pods and webhook are ours. At `act` the groups that were
-named get hooks and a tag, as resources of their own.
+named get hooks and a tag, as resources of their own, and a termination handler of ours beside
+theirs where the description asks for one.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from typing import Any
 
 import pulumi
 
+from core import naming
 from core.cluster.operated import Operated
 from core.constants import HOOKS
 from infra import iam
 from infra.adopt.hooks import Hooks, HooksArgs
 from infra.alerts.topic import Alerts, AlertsArgs
+from infra.charts import pods
+from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
 from infra.functions.access import NAMES, Access
 from infra.functions.alone import Alone, AloneArgs
@@ -94,7 +98,7 @@ class Operations(pulumi.ComponentResource):
                 hooks=HOOKS if cluster.acts else (),
                 timings=cluster.timings,
                 drain_route="held",
-                handler=False,
+                handler=cluster.installs_handler,
             ),
             opts=child,
         )
@@ -103,6 +107,8 @@ class Operations(pulumi.ComponentResource):
             "archive_bucket": archive.bucket,
             **in_cluster(cluster.eks_cluster, args.endpoint, args.authority, args.bootstrap),
         }
+        if cluster.installs_handler:
+            late["nth_queue_url"] = announced.handlers_queue.url
         if cluster.slack is not None:
             stories = Stories(
                 f"{name}-stories",
@@ -150,6 +156,7 @@ class Operations(pulumi.ComponentResource):
                 ),
                 opts=child,
             )
+        drains = [_handler(name, args, announced, child)] if cluster.installs_handler else []
         if cluster.acts:
             Hooks(
                 f"{name}-hooks",
@@ -157,7 +164,7 @@ class Operations(pulumi.ComponentResource):
                     scaling_groups={group: group for group in cluster.scaling_groups},
                     heartbeat_timeout_seconds=cluster.timings.hook_heartbeat_timeout_seconds,
                     cluster=cluster.prefix,
-                    answering=[handlers, *access],
+                    answering=[handlers, *access, *drains],
                 ),
                 opts=child,
             )
@@ -171,3 +178,28 @@ class Operations(pulumi.ComponentResource):
                 "ticks_queue_url": self.ticks_queue_url,
             }
         )
+
+
+def _handler(
+    name: str, args: OperationsArgs, announced: Termination, opts: pulumi.ResourceOptions
+) -> NodeTerminationHandler:
+    """Install a termination handler that hears what the tick forwards, and nothing else."""
+    cluster = args.cluster
+    return NodeTerminationHandler(
+        f"{name}-nth",
+        NodeTerminationHandlerArgs(
+            prefix=cluster.prefix,
+            region=cluster.region,
+            eks_cluster=cluster.eks_cluster,
+            queue_url=announced.handlers_queue.url,
+            queue_arn=announced.handlers_queue.arn,
+            group_arns=[args.account.group_arn(group) for group in cluster.scaling_groups],
+            timings=cluster.timings,
+            drain_route="held",
+            webhook=None,
+            release=naming.adopted_handler(cluster.prefix),
+            managed_tag=None,
+            affinity=pods.off_kafkas_machines(cluster.pool_labels or {}),
+        ),
+        opts=opts,
+    )

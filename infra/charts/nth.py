@@ -1,21 +1,21 @@
 """The AWS node termination handler in queue mode: it cordons and drains the nodes it is told of.
 
 It runs on the system nodes (it tolerates no taint of Kafka's), hears its own queue only, and
-completes the `drain` hook. Values that depend on other timeouts come from the ClusterSpec, where
-core.timing has compared them.
+completes the `drain` hook. Beside a cluster that exists it has a name of its own, since one of
+theirs may stand there, and runs off Kafka's machines where there are others. Values that depend on
+other timeouts come from the description, where core.timing has compared them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
-from core import naming
 from core.cluster import Timings
 from core.constants import NTH_EXIT_MARGIN_SECONDS as EXIT_MARGIN_SECONDS
 from core.constants import NTH_NAMESPACE as NAMESPACE
@@ -46,7 +46,13 @@ class NodeTerminationHandlerArgs:
     group_arns: Sequence[pulumi.Input[str]]
     timings: Timings
     drain_route: Literal["held", "direct"]
-    webhook: hook.Webhook
+    # Where the end of a drain is told; None: the tick sees it by itself.
+    webhook: hook.Webhook | None
+    # The release's name, and its ServiceAccount's.
+    release: str = RELEASE
+    # None: the machines carry no tag of ours, and its queue hears of no others.
+    managed_tag: str | None
+    affinity: Mapping[str, Any] = field(default_factory=dict)
 
 
 class NodeTerminationHandler(pulumi.ComponentResource):
@@ -66,7 +72,7 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             role_name=f"{args.prefix}-nth",
             eks_cluster=args.eks_cluster,
             namespace=NAMESPACE,
-            service_account=RELEASE,
+            service_account=args.release,
             parent=self,
         )
         permission = aws.iam.RolePolicy(
@@ -77,14 +83,19 @@ class NodeTerminationHandler(pulumi.ComponentResource):
         )
         release = k8s.helm.v3.Release(
             f"{name}-release",
-            name=RELEASE,
+            name=args.release,
             namespace=NAMESPACE,
             chart=NTH_CHART,
             version=NTH_CHART_VERSION,
             values=values(args),
             # Pods get credentials when they start, so the association comes first.
             opts=pulumi.ResourceOptions(
-                parent=self, depends_on=[association, permission, args.webhook.secret]
+                parent=self,
+                depends_on=[
+                    association,
+                    permission,
+                    *([] if args.webhook is None else [args.webhook.secret]),
+                ],
             ),
         )
         self.release_name = release.name.apply(str)
@@ -98,11 +109,10 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
         "enableSqsTerminationDraining": True,
         "queueURL": args.queue_url,
         "awsRegion": args.region,
-        "checkTagBeforeDraining": True,
-        "managedTag": naming.managed_tag(args.prefix),
+        "checkTagBeforeDraining": args.managed_tag is not None,
         # Else the event of a node that is already gone is received until it is a dead letter.
         "deleteSqsMsgIfNodeNotFound": True,
-        "serviceAccount": {"name": RELEASE},
+        "serviceAccount": {"name": args.release},
         "podSecurityContext": pods.FILTERED_CALLS,
         "securityContext": pods.NO_CAPABILITIES,
         "resources": pods.resources(cpu_millis=50, memory_mib=64, memory_limit_mib=256),
@@ -111,17 +121,10 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
         "nodeTerminationGracePeriod": timings.nth_drain_timeout_seconds,
         "terminationGracePeriodSeconds": timings.nth_drain_timeout_seconds + EXIT_MARGIN_SECONDS,
         "sqsMsgVisibilityTimeoutSec": timings.nth_visibility_timeout_seconds,
-        "webhookURL": args.webhook.url,
-        # As `webhookHeaders` the token would stand in the release and in the Deployment.
-        "extraEnv": [
-            {
-                "name": "WEBHOOK_HEADERS",
-                "valueFrom": {"secretKeyRef": {"name": hook.SECRET, "key": hook.HEADERS_KEY}},
-            }
-        ],
-        # A pod reads its environment once: another token, another pod.
-        "podAnnotations": {TOKEN_ANNOTATION: args.webhook.token_fingerprint},
-        "webhookTemplate": WEBHOOK_TEMPLATE,
+        **({} if args.webhook is None else _telling(args.webhook)),
+        **({} if args.managed_tag is None else {"managedTag": args.managed_tag}),
+        **({} if args.release == RELEASE else {"fullnameOverride": args.release}),
+        **({"affinity": dict(args.affinity)} if args.affinity else {}),
         "emitKubernetesEvents": True,
         "jsonLogging": True,
         "logFormatVersion": 2,
@@ -140,6 +143,22 @@ def values(args: NodeTerminationHandlerArgs) -> dict[str, Any]:
             "completeLifecycleActionDelaySeconds": DIRECT_DETACH_WAIT_SECONDS,
         }
     return chosen
+
+
+def _telling(webhook: hook.Webhook) -> dict[str, Any]:
+    return {
+        "webhookURL": webhook.url,
+        # As `webhookHeaders` the token would stand in the release and in the Deployment.
+        "extraEnv": [
+            {
+                "name": "WEBHOOK_HEADERS",
+                "valueFrom": {"secretKeyRef": {"name": hook.SECRET, "key": hook.HEADERS_KEY}},
+            }
+        ],
+        # A pod reads its environment once: another token, another pod.
+        "podAnnotations": {TOKEN_ANNOTATION: webhook.token_fingerprint},
+        "webhookTemplate": WEBHOOK_TEMPLATE,
+    }
 
 
 def _statements(args: NodeTerminationHandlerArgs) -> list[iam.Statement]:

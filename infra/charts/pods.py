@@ -5,6 +5,7 @@ A limit on processor time is given to none: a controller that is throttled answe
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Container: none of Linux's capabilities; these controllers open no port below 1024.
@@ -21,3 +22,19 @@ def resources(
         "requests": {"cpu": f"{cpu_millis}m", "memory": f"{memory_mib}Mi"},
         "limits": {"memory": f"{memory_limit_mib or memory_mib}Mi"},
     }
+
+
+def off_kafkas_machines(pool_labels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return the affinity to nodes on which no Kafka is meant to run.
+
+    That is a preference: where all nodes are Kafka's, a pod on them answers, and one that waits
+    for another does not.
+    """
+    expressions = [
+        {"key": key, "operator": "NotIn", "values": list(values)}
+        if values
+        else {"key": key, "operator": "DoesNotExist"}
+        for key, values in sorted(pool_labels.items())
+    ]
+    preferred = [{"weight": 100, "preference": {"matchExpressions": expressions}}]
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}

@@ -160,23 +160,10 @@ def _described(cluster: Operated) -> Described:
 
 
 def _off_kafkas_machines(cluster: Operated) -> dict[str, Any]:
-    """Return where the pods run: on the system nodes of ours, or where no Kafka is meant to.
-
-    That is a preference: where all nodes are Kafka's, a gate on them answers, and one that waits
-    for another refuses every drain.
-    """
+    """Return where the pods run: on the system nodes of ours, or where no Kafka is meant to."""
     if cluster.pool_labels is None:
         return {"nodeSelector": {naming.NODE_POOL_LABEL: naming.SYSTEM_POOL}}
-    expressions = [
-        {"key": key, "operator": "NotIn", "values": list(values)}
-        if values
-        else {"key": key, "operator": "DoesNotExist"}
-        for key, values in sorted(cluster.pool_labels.items())
-    ]
-    preferred = [{"weight": 100, "preference": {"matchExpressions": expressions}}]
-    return {
-        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    }
+    return {"affinity": pods.off_kafkas_machines(cluster.pool_labels)}
 
 
 def _pod(

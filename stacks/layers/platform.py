@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
+from core import naming
 from core.naming import FOUNDATION
 from infra.charts.autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
 from infra.charts.karpenter import Karpenter, KarpenterArgs
@@ -48,6 +49,7 @@ def build(layer: Layer) -> None:
             timings=spec.timings,
             drain_route=spec.drain_route,
             webhook=webhook,
+            managed_tag=naming.managed_tag(spec.prefix),
         ),
         opts=layer.on_both,
     )

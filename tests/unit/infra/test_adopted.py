@@ -255,6 +255,53 @@ def test_without_a_termination_handler_the_tick_may_evict_and_sends_nothing_to_a
     assert tick.policy.drain_life_seconds < tick.policy.hold_limit_seconds
 
 
+@functools.cache
+def installing() -> Recorded:
+    return run(**ONE, drainer="ours")
+
+
+def test_a_termination_handler_of_ours_stands_beside_theirs_and_hears_the_tick_alone() -> None:
+    release = installing().one("helm.sh/v3:Release", "shop-orders-nth-release")
+    values = release.inputs["values"]
+    assert release.inputs["name"] == "shop-orders-nth"
+    assert values["fullnameOverride"] == values["serviceAccount"]["name"] == "shop-orders-nth"
+    assert values["queueURL"].endswith("/shop-orders-nth")
+    # Their machines carry no tag of ours, and no function of ours is public for it.
+    assert values["checkTagBeforeDraining"] is False
+    assert not {"webhookURL", "extraEnv", "managedTag"} & set(values)
+    assert "preferredDuringSchedulingIgnoredDuringExecution" in str(values["affinity"])
+    # No rule of AWS's feeds its queue.
+    fed = {
+        each.inputs["targetId"] for each in installing().of("cloudwatch/eventTarget:EventTarget")
+    }
+    assert "nth" not in fed
+    tick: Any = told(installing(), "shop-orders-handlers-tick-function", Tick)
+    assert (tick.nth_queue_url, tick.drains) == (values["queueURL"], False)
+
+
+def test_it_reads_its_queue_and_ends_lifecycle_actions_of_the_named_groups_alone() -> None:
+    policy = installing().one("iam/rolePolicy:RolePolicy", "shop-orders-nth-policy").policy
+    by = {each["Sid"]: each["Resource"] for each in policy["Statement"]}
+    assert {arn.rpartition("/")[2] for arn in by["FinishItsHook"]} == {"kafka-a", "kafka-b"}
+    assert [arn.rpartition(":")[2] for arn in by["ReadItsQueue"]] == ["shop-orders-nth"]
+    ticks = installing().one("iam/rolePolicy:RolePolicy", "shop-orders-handlers-tick-policy").policy
+    sent = {each["Sid"]: each["Resource"] for each in ticks["Statement"]}
+    assert sent["ForwardToTheTerminationHandler"] == [
+        f"arn:aws:sqs:us-east-1:{ACCOUNT}:shop-orders-nth"
+    ]
+    assert tick_rules(installing()) == tick_rules(acting())
+
+
+def test_hooks_come_after_the_termination_handler_that_completes_them() -> None:
+    hooks = installing().of("autoscaling/lifecycleHook:LifecycleHook")
+    assert all(any("nth" in name for name in hook.depends_on) for hook in hooks)
+
+
+@pytest.mark.parametrize("made", [watched, acting, draining])
+def test_nobody_else_gets_a_termination_handler(made: Any) -> None:
+    assert made().of("helm.sh/v3:Release") == []
+
+
 @pytest.mark.parametrize("level", ["watch", "gate"])
 def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
     made = run(level=level, drainer="none", **({"eviction_gate": IMAGE} if level == "gate" else {}))
@@ -275,7 +322,11 @@ def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
         ),
         ("operations", {"subnets": []}, "adopt.level is watch and adopt.subnets is empty"),
         ("operations", ONE, "adopt.level is act and adopt.queue_url is not set"),
-        ("operations", ONE | {"drainer": "ours"}, "adopt.drainer is ours, and no release"),
+        (
+            "operations",
+            ONE | {"drainer": "ours", "queue_url": QUEUE},
+            "adopt.queue_url is the queue of their termination handler, and adopt.drainer is ours",
+        ),
         (
             "operations",
             ONE | {"drainer": "none", "queue_url": QUEUE},

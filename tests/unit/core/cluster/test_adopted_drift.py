@@ -218,6 +218,41 @@ def test_the_secrets_are_those_that_the_functions_read() -> None:
     ]
 
 
+OURS = replace(
+    NTH,
+    title="kube-system/shop-orders-nth",
+    queue_url="https://sqs.eu-north-1.amazonaws.com/111122223333/shop-orders-nth",
+)
+
+
+@pytest.mark.parametrize(
+    ("handlers", "sentences"),
+    [
+        ((OURS,), []),
+        # Theirs hears of other machines from a queue of its own.
+        ((OURS, NTH), []),
+        ((NTH,), ["termination handler shop-orders-nth: runs, found missing"]),
+        (
+            (replace(OURS, down=True),),
+            [
+                "termination handler shop-orders-nth: runs, found none of its pods is available",
+            ],
+        ),
+        (
+            (OURS, replace(NTH, queue_url=OURS.queue_url)),
+            ["queue shop-orders-nth: read by ours alone, found Deployment kube-system/nth"],
+        ),
+    ],
+    ids=["ours", "ours and theirs", "theirs alone", "ours is down", "theirs on our queue"],
+)
+def test_a_termination_handler_of_ours_runs_and_has_its_queue_for_itself(
+    handlers: tuple[TerminationHandler, ...], sentences: list[str]
+) -> None:
+    mine = adopted("act", drainer="ours", queue_url=None)
+    found = findings(mine, standing("act", handlers=handlers), FUNCTIONS, QUEUES)
+    assert [f"{each.what}: {each.expected}, found {each.found}" for each in found] == sentences
+
+
 def test_a_termination_handler_beside_a_drain_of_our_own_is_found() -> None:
     alone = adopted("act", drainer="none", queue_url=None)
     assert findings(alone, standing("act", handlers=()), FUNCTIONS, QUEUES) == []

@@ -116,9 +116,20 @@ def test_a_drain_of_our_own_is_planned_with_its_rights_and_no_queue() -> None:
     assert any("create pods/eviction" in line for line in plan.diff())
     assert not any("messages to" in line for line in plan.diff())
     assert any("Let nothing else drain" in each for each in plan.missing)
-    unmade = next_level(adopted(level="gate", eviction_gate=IMAGE, drainer="ours"))
-    assert unmade is not None
-    assert any("drainer is ours, and no release" in each for each in unmade.missing)
+
+
+def test_a_termination_handler_of_ours_is_planned_with_its_queue_and_role() -> None:
+    plan = next_level(adopted(level="watch", eviction_gate=None, drainer="ours"))
+    assert plan is not None
+    assert not any("-nth" in line for line in plan.diff())
+    plan = next_level(adopted(level="gate", eviction_gate=IMAGE, drainer="ours"))
+    assert plan is not None
+    assert [change.what for change in plan.changes if "-nth" in change.what] == [
+        "SQS queue shop-orders-nth",
+        "kube-system: Helm release shop-orders-nth",
+        "role and Pod Identity association shop-orders-nth",
+    ]
+    assert any("would drain at once what is held" in each for each in plan.missing)
 
 
 def test_gate_adds_a_gate_for_each_kafka_and_says_what_it_needs_first() -> None:
