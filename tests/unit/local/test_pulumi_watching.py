@@ -115,8 +115,9 @@ def test_a_dashboard_is_put_and_taken_away(provider: AwsProvider) -> None:
     )
     cloudwatch = boto3.client("cloudwatch", region_name="us-east-1")
     assert cloudwatch.get_dashboard(DashboardName="orders")["DashboardBody"] == body
-    provider.update(existing, {**existing.inputs, "dashboardBody": '{"widgets": [{}]}'})
-    assert "{}" in cloudwatch.get_dashboard(DashboardName="orders")["DashboardBody"]
+    widget = '{"widgets": [{"type": "text", "properties": {"markdown": "brokers"}}]}'
+    provider.update(existing, {**existing.inputs, "dashboardBody": widget})
+    assert "brokers" in cloudwatch.get_dashboard(DashboardName="orders")["DashboardBody"]
     provider.delete(existing)
     assert cloudwatch.list_dashboards()["DashboardEntries"] == []
 
