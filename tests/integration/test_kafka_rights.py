@@ -42,6 +42,7 @@ from core.availability.presence import returned
 from core.errors import StillwaterError
 from core.health.kafka import partitions_verdict
 from core.rotation.step import Throttle
+from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_answers import BROKER, TOPIC
 from handlers.adapters.kafka_wire import WireAdmin
@@ -103,7 +104,12 @@ def _topics(cluster: Cluster) -> None:
     admin.create_topics([NewTopic(n, num_partitions=3, replication_factor=3) for n in names])
     admin.create_acls([_acl(right) for right in RIGHTS])
     admin.close()
-    cluster.until(lambda view: not view.doubts and len(view.partitions) == 6)
+    cluster.until(lambda view: len(view.partitions) == 6 and _whole(view))
+
+
+def _whole(view: ClusterView) -> bool:
+    """Say whether all is told and anybody may go: voters and replicas need a moment to follow."""
+    return not view.doubts and all(may_leave(node, view).allowed for node in NODES)
 
 
 def _acl(right: Any, permission: ACLPermissionType = ACLPermissionType.ALLOW) -> ACL:
@@ -126,8 +132,7 @@ def _filter(acl: ACL) -> ACLFilter:
 
 
 def test_with_every_right_of_the_table_a_reading_is_whole(cluster: Cluster) -> None:
-    view = cluster.until(lambda view: not view.doubts)
-    assert all(may_leave(node, view).allowed for node in NODES)
+    view = cluster.until(_whole)
     assert all(returned(node, view).allowed for node in NODES)
     assert partitions_verdict(view).healthy
     about = cluster.read({1})
