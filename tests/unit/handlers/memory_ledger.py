@@ -14,6 +14,8 @@ from core.rotation import begin
 class MemoryLedger:
     def __init__(self) -> None:
         self._incidents: dict[str, tuple[int, str]] = {}
+        # As the table's index has them: those that are over are not read to find the others.
+        self._open: dict[str, None] = {}
         self._leases: tuple[Lease, ...] = ()
         self.events: dict[str, tuple[str, str]] = {}
         self.filed: dict[str, float | None] = {}
@@ -29,14 +31,18 @@ class MemoryLedger:
         if held != incident.version:
             raise Conflict(f"Incident {incident.id} was changed by another invocation.")
         self._incidents[incident.id] = (held + 1, to_json(incident))
+        if incident.open:
+            self._open.setdefault(incident.id)
+        else:
+            self._open.pop(incident.id, None)
         self.filed.pop(incident.id, None)
         written = self.get(incident.id)
         assert written is not None
         return written
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        found = (self.get(id_) for id_ in self._incidents)
-        return tuple(i for i in found if i is not None and i.open)
+        found = (self.get(id_) for id_ in self._open)
+        return tuple(i for i in found if i is not None)
 
     def closing(self, most: int) -> tuple[Incident, ...]:
         found = (self.get(id_) for id_ in self._incidents if id_ not in self.filed)
