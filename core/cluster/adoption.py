@@ -147,10 +147,8 @@ class Adoption(_Section):
     pool_label: LabelKey | None = None
     """The node label that tells pools apart, where there is one."""
     drainer: Drainer = Drainer.THEIRS
-    """Whose termination handler drains: `theirs`; `ours`, which is installed beside theirs and
-    hears of held machines alone; or `none`: the functions cordon nodes and evict their pods
-    themselves.
-    """
+    """Whose termination handler drains: `theirs`; `ours`, beside theirs and for held machines
+    alone; or `none`: the functions cordon nodes and evict their pods."""
     queue_url: QueueUrl | None = None
     """The queue of their termination handler."""
     subnets: Annotated[tuple[SubnetId, ...], Field(max_length=MOST_SUBNETS)] = ()
