@@ -1,6 +1,6 @@
 """Serves the components to the engine, which asks on behalf of a program in any language.
 
-The schema follows from the components' annotations; components/schema.json keeps a copy of it.
+The schema follows from the components' annotations; docs/reference keeps a copy of it.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from tests.explorer.world import (
     node_named,
     out,
 )
-from tests.unit.handlers.fakes import ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
 
 HOOKS = ("drain", "gate")
 WAIT, PROCEED, RETAINED = "Terminating:Wait", "Terminating:Proceed", "Terminating:Retained"

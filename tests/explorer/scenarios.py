@@ -10,7 +10,7 @@ from handlers.store.messages import rotation_message
 from tests.explorer import agenda, drainers
 from tests.explorer.limits import HOLD_LIMIT
 from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
-from tests.unit.handlers.fakes import ec2_event
+from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.health_events import health_event
 
 

@@ -12,7 +12,7 @@ from tests.integration.faults.outages import refusing
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import Call
 from tests.integration.faults.world import World
-from tests.unit.handlers.fakes import ec2_event
+from tests.unit.handlers.announced import ec2_event
 
 
 def kafka(call: Call) -> bool:

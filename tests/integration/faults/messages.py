@@ -13,7 +13,7 @@ from tests.integration.faults.points import first_times
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import Call
 from tests.integration.faults.world import World
-from tests.unit.handlers.fakes import ec2_event
+from tests.unit.handlers.announced import ec2_event
 
 
 def hook_in(body: str) -> str:

@@ -17,7 +17,8 @@ from core.incidents.actions import (
 from core.incidents.record import State
 from handlers.adapters.aws import tick_message
 from handlers.incidents.act import LONGEST_TURN_SECONDS, perform
-from tests.unit.handlers.fakes import OLD, hook_event
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.station import Station
 
 

@@ -16,8 +16,9 @@ import pytest
 
 from core.gate.asked import Answer, asked_in
 from core.incidents.record import State
+from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import OPERATOR, PERSON, Door
-from tests.unit.handlers.fakes import OLD, ec2_event, healthy_kafka, hook_event, node_named
+from tests.unit.handlers.fakes import OLD, healthy_kafka, node_named
 
 SYSTEM = "system:serviceaccount:kube-system:"
 KARPENTER = "system:serviceaccount:kube-system:karpenter"

@@ -12,8 +12,9 @@ from core.incidents.record import State
 from core.incidents.verify import breaks
 from core.views import ClusterView
 from handlers.store.freezes import LostZone
+from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event, node_named
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
 from tests.unit.handlers.station import START
 
 

@@ -10,8 +10,9 @@ import pytest
 from core.events import Kind
 from core.incidents.levels import WATCHED, Reach
 from core.incidents.record import State
+from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door
-from tests.unit.handlers.fakes import NEW, OLD, ec2_event, group_of, healthy_kafka, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka
 from tests.unit.handlers.health_events import RETIREMENT, health_event
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import written

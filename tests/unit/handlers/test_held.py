@@ -11,7 +11,8 @@ from core.incidents.observation import BudgetView
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
 from handlers.store.freezes import LostZone
-from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, hook_event, node_named
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, node_named
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announced, replaced
 

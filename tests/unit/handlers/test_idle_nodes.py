@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.record import State
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event, node_named
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
 from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.station import POLICY, Station
 

@@ -12,7 +12,8 @@ from core.incidents.verify import breaks
 from core.rotation.outdated import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
 from tests.unit.handlers.station import Station
 
 IMAGE, TEMPLATE = "ami-new", {"InstanceType": '"m7g.large"'}
@@ -80,14 +81,19 @@ def drain(station: Station) -> None:
     cluster.kafka = healthy_kafka(out=10)
 
 
-def away(station: Station) -> Incident:
-    """Carry a run's node to the moment when EC2 has been asked."""
+def drained(station: Station) -> None:
+    """Carry a run's node to the moment when its pod has left."""
     start(station)
     turn(station)
     for _ in range(12):
         if look(station).state is State.DRAINING:
             break
     drain(station)
+
+
+def away(station: Station) -> Incident:
+    """Carry a run's node to the moment when EC2 has been asked."""
+    drained(station)
     for _ in range(4):
         if look(station).state is State.GATING and station.roots.tasks:
             break
@@ -218,12 +224,7 @@ def test_a_machine_that_has_booted_before_the_request_was_recorded_is_known_to_h
 
 
 def test_another_broker_lost_before_the_request_brings_this_one_back(station: Station) -> None:
-    start(station)
-    turn(station)
-    for _ in range(12):
-        if look(station).state is State.DRAINING:
-            break
-    drain(station)
+    drained(station)
     view = healthy_kafka(out=10)
     station.cluster.kafka = replace(
         view,
@@ -321,12 +322,7 @@ def test_nobody_else_goes_while_a_machine_boots(station: Station) -> None:
 def test_without_a_whole_reading_ec2_is_not_asked_and_the_broker_returns(
     station: Station, quorum: str | None
 ) -> None:
-    start(station)
-    turn(station)
-    for _ in range(12):
-        if look(station).state is State.DRAINING:
-            break
-    drain(station)
+    drained(station)
     view = replace(healthy_kafka(out=10), stale=True)
     station.cluster.kafka = None if quorum is None else view
     look(station, seconds=2)

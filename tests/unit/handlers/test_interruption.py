@@ -12,7 +12,8 @@ from core.incidents.record import Incident, State
 from handlers import interruption
 from handlers.incidents.desk import Desk
 from tests.announcements import load
-from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG, ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import START, Station
 

@@ -14,7 +14,7 @@ from core.incidents.record import Incident, State
 from handlers.store.ledger import DynamoLedger, Ledger, rounds
 from tests.explorer.ledger import ObjectLedger
 from tests.explorer.world import World
-from tests.unit.handlers.fakes import hook_event
+from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.tables import REGION, TABLE, stored
 

@@ -16,7 +16,8 @@ from core.incidents.actions import ForwardDrain, TakeLease
 from core.incidents.record import State
 from core.incidents.requests import ask_release, ignore
 from handlers.incidents.act import perform
-from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.walks import drained, replaced
 

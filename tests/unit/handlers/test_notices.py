@@ -15,7 +15,8 @@ from core.incidents.record import Incident, State
 from core.metric_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 from tests.announcements import BODIES, load
-from tests.unit.handlers.fakes import OLD, group_of, hook_event
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import OLD, group_of
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import Station
 

@@ -8,7 +8,8 @@ from botocore.exceptions import ClientError
 
 from core.incidents.record import State
 from handlers.incidents.observe import observe
-from tests.unit.handlers.fakes import OLD, group_of, hook_event, node_named
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import OLD, group_of, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced
 

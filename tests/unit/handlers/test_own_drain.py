@@ -10,8 +10,9 @@ from core.incidents.observation import BudgetView
 from core.incidents.own_drain import LATE_SECONDS, OTHERS_SECONDS
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import State
+from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.asking import Door
-from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, node_named
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_pause import paused
 from tests.unit.handlers.walks import announced, replaced

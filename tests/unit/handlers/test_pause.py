@@ -13,7 +13,8 @@ from core.incidents.record import State
 from core.incidents.requests import ask_release
 from handlers.incidents.act import perform
 from handlers.store.pauses import Pauses
-from tests.unit.handlers.fakes import NEW, OLD, ec2_event, healthy_kafka, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
 from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announced, replaced

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from core.events import Interruption, parse
 from core.incidents.joining import merge, open_incident
 from core.incidents.record import Incident, State
-from tests.unit.handlers.fakes import OLD, ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.world import World

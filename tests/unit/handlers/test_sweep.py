@@ -9,7 +9,8 @@ from core.events import Kind
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.record import State
 from handlers import sweep
-from tests.unit.handlers.fakes import NEW, OLD, hook_event, node_named
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced
 

@@ -11,7 +11,8 @@ from core.availability.lease import valid_holder
 from core.incidents.actions import HookResult
 from core.incidents.record import State
 from handlers import tick
-from tests.unit.handlers.fakes import NEW, OLD, ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced, drained, replaced
 

@@ -10,7 +10,8 @@ from core.incidents.actions import TerminateInGroup
 from core.incidents.levels import WATCHED, WITHHELD
 from core.incidents.record import State
 from handlers.incidents.act import perform
-from tests.unit.handlers.fakes import NEW, OLD, hook_event
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced, drained, replaced, written
 

@@ -10,7 +10,8 @@ import pytest
 from core.errors import StillwaterError
 from core.events.origin import Home
 from tests.announcements import load
-from tests.unit.handlers.fakes import OLD, ec2_event, hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import DAY, health_event
 from tests.unit.handlers.station import START, Station
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, hook_event
+from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
 from tests.unit.handlers.station import Station
 
 

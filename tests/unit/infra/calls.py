@@ -15,17 +15,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import botocore.session
-from botocore import xform_name
-
 import handlers
+from tests.unit.infra.iam_actions import iam_action, operations
 
 PACKAGE = "handlers"
 ROOT = Path(handlers.__path__[0])
-# IAM's name of a service where boto3's is another.
-IAM_NAMES = {"cloudwatch": "cloudwatch", "events": "events", "elbv2": "elasticloadbalancing"}
-# IAM's name of an operation where the API's is another.
-IAM_ACTIONS = {"ListObjectsV2": "ListBucket"}
 # Whose calls are looked for even where no client of them is made by name.
 SERVICES = {"autoscaling", "cloudwatch", "dynamodb", "ec2", "elbv2", "events", "lambda", "s3"} | {
     "secretsmanager",
@@ -370,7 +364,7 @@ def unattributed() -> list[str]:
     for module in modules().values():
         clients = _clients(module.tree)
         services = SERVICES | set(clients.values())
-        operations = {operation for service in services for operation in _operations(service)}
+        methods = {method for service in services for method in operations(service)}
         known_names = clients.keys() | _imported_modules(module.tree)
         for node in ast.walk(module.tree):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
@@ -378,7 +372,7 @@ def unattributed() -> list[str]:
             receiver = node.func.value
             kept = receiver.attr if isinstance(receiver, ast.Attribute) else ""
             name = getattr(receiver, "id", kept)
-            if node.func.attr in operations - known and name not in known_names:
+            if node.func.attr in methods - known and name not in known_names:
                 found.append(f"{module.name}:{node.lineno} {name}.{node.func.attr}")
     return found
 
@@ -386,22 +380,3 @@ def unattributed() -> list[str]:
 def _imported_modules(tree: ast.Module) -> set[str]:
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
     return {alias.asname or alias.name for node in imports for alias in node.names}
-
-
-@functools.cache
-def _operations(service: str) -> Mapping[str, str]:
-    """Return a service's operations by the names that boto3 gives them."""
-    model = botocore.session.get_session().get_service_model(service)
-    return {xform_name(operation): operation for operation in model.operation_names}
-
-
-@functools.cache
-def iam_action(service: str, method: str) -> str:
-    """Return the IAM action of a boto3 method.
-
-    >>> iam_action("sqs", "send_message")
-    'sqs:SendMessage'
-    """
-    model = botocore.session.get_session().get_service_model(service)
-    operation = _operations(service)[method]
-    return f"{IAM_NAMES.get(service, model.signing_name)}:{IAM_ACTIONS.get(operation, operation)}"

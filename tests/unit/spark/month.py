@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -155,6 +156,19 @@ def a_design(**changes: Any) -> Row:
     return row(findings.ECONOMICS, **{**fields, **changes})
 
 
+ON_DISKS: Mapping[str, Any] = {
+    "instance_type": "i8g.2xlarge",
+    "instances_cost": Decimal("1503.20"),
+    "storage_cost": Decimal(0),
+    "rotation_cost": Decimal("18.00"),
+    "rotation_seconds": 5940.0,
+    "limited_by": "the instance's network baseline",
+    "fill": 0.52,
+    "monthly_cost": Decimal("1640.00"),
+    "risk_hours": 12.5,
+}
+
+
 def a_flow(flow: str, billed: str, saving: str = "0", **changes: Any) -> Row:
     fields: dict[str, Any] = {
         "billing_period": "2026-11",
@@ -283,30 +297,16 @@ def evidence(**changes: Any) -> Evidence:
         "resync": tuple(a_rotation(number) for number in range(1, 6)),
         "economics": (
             a_design(chosen=True),
+            a_design(**ON_DISKS, design="NVMe"),
             a_design(
-                design="NVMe",
-                instance_type="i8g.2xlarge",
-                instances_cost=Decimal("1503.20"),
-                storage_cost=Decimal(0),
-                rotation_cost=Decimal("18.00"),
-                rotation_seconds=5940.0,
-                limited_by="the instance's network baseline",
-                fill=0.52,
-                rotations_ratio=1.0,
-                monthly_cost=Decimal("1640.00"),
-                risk_hours=12.5,
-            ),
-            a_design(
+                **{
+                    **ON_DISKS,
+                    "rotation_cost": Decimal("6.00"),
+                    "rotation_seconds": 2180.0,
+                    "monthly_cost": Decimal("1548.80"),
+                    "risk_hours": 4.6,
+                },
                 design="NVMe in place",
-                instance_type="i8g.2xlarge",
-                instances_cost=Decimal("1503.20"),
-                storage_cost=Decimal(0),
-                rotation_cost=Decimal("6.00"),
-                rotation_seconds=2180.0,
-                limited_by="the instance's network baseline",
-                fill=0.52,
-                monthly_cost=Decimal("1548.80"),
-                risk_hours=4.6,
             ),
         ),
         "unit": tuple(a_day_of_units(day, 150 + (n * 7 % 11)) for n, day in enumerate(days)),

@@ -12,7 +12,7 @@ from core.events import parse
 from core.incidents.joining import open_incident
 from core.incidents.nth_report import concerns, noted, read
 from core.incidents.record import Incident
-from tests.unit.handlers.fakes import hook_event
+from tests.unit.handlers.announced import hook_event
 
 EVENT_ID = "event-i-0a-drain"
 

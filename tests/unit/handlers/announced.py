@@ -1,0 +1,51 @@
+"""Announcements about instances as EventBridge hands them over."""
+
+from __future__ import annotations
+
+import json
+
+from tests.unit.handlers.fakes import OLD, group_of
+
+
+def hook_event(
+    hook: str, *, instance_id: str = OLD, zone: str = "us-east-1a", token: str | None = None
+) -> str:
+    """Return the EventBridge event of one lifecycle hook, as AWS sends it."""
+    return json.dumps(
+        {
+            "version": "0",
+            "id": f"event-{instance_id}-{hook}",
+            "detail-type": "EC2 Instance-terminate Lifecycle Action",
+            "source": "aws.autoscaling",
+            "account": "123456789012",
+            "time": "2026-11-20T10:00:00Z",
+            "region": "us-east-1",
+            "resources": [],
+            "detail": {
+                "LifecycleActionToken": token or f"token-{hook}",
+                "AutoScalingGroupName": group_of(zone),
+                "LifecycleHookName": hook,
+                "EC2InstanceId": instance_id,
+                "LifecycleTransition": "autoscaling:EC2_INSTANCE_TERMINATING",
+                "Origin": "AutoScalingGroup",
+                "Destination": "EC2",
+            },
+        }
+    )
+
+
+def ec2_event(detail_type: str, instance_id: str, **detail: str) -> str:
+    """Return an EC2 event about one instance."""
+    return json.dumps(
+        {
+            "version": "0",
+            "id": f"event-{detail_type}-{instance_id}",
+            "detail-type": detail_type,
+            "source": "aws.ec2",
+            "account": "123456789012",
+            "time": "2026-11-20T10:00:00Z",
+            "region": "us-east-1",
+            "resources": [],
+            "detail": {"instance-id": instance_id, **detail},
+        }
+    )
