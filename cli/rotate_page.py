@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from core.rotation.estimate import together
+from core.rotation.estimate import away_seconds, together
 from core.rotation.run_record import NodeTurn, Run
 from core.words import span
 
@@ -77,11 +77,16 @@ def _planned(plan: Mapping[str, Any]) -> Iterator[Bar]:
     for batch in batches:
         members = [node for node in nodes if node["batch"] == batch]
         takes = [node["seconds"] for node in members]
+        apart = away_seconds(members[0].get("image_id"))
         for place, node in enumerate(members, start=1):
             # Replacements come at once, and who stops later is back later.
-            part = Part("takes", begins, begins + together(takes[:place], at_once=at_once))
+            part = Part(
+                "takes",
+                begins,
+                begins + together(takes[:place], at_once=at_once, apart_seconds=apart),
+            )
             yield Bar(f"{node['role']} {node['node_id']}, {node['zone']}", (part,))
-        begins += together(takes, at_once=at_once)
+        begins += together(takes, at_once=at_once, apart_seconds=apart)
 
 
 def _went(turn: NodeTurn, started_at: float, now: float) -> Iterator[Part]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from core.availability.lease import members
 from core.availability.outsiders import outsider_missing
 from core.incidents.actions import (
     Action,
@@ -31,7 +32,7 @@ from core.incidents.actions import (
 )
 from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
 from core.incidents.gating import not_back
-from core.incidents.leading import still_leads
+from core.incidents.leading import party_waits
 from core.incidents.observation import NOT_ASKED, NodeView, Observation, Policy
 from core.incidents.record import TERMINAL, Decision, Incident, InPlace, State
 
@@ -87,9 +88,9 @@ def leave(incident: Incident, seen: Observation, policy: Policy, reason: str) ->
         said = f"{reason} EC2 is asked whether it would replace the root volume."
         trial = ReplaceRoot(place.image_id, trial=True)
         return stay(incident, policy, said, TakeLease(), trial, delay=0.0)
-    leading = still_leads(incident, seen, policy)
-    if leading is not None:
-        return replace(leading, reason=f"{reason} {leading.reason}")
+    waits = party_waits(incident, seen, policy, reason)
+    if waits is not None:
+        return waits
     # Cordoned first: made anew, its pod would start on the very machine that is about to reboot.
     cordon = Cordon(incident.node_name or "")
     return go(State.DRAINING, reason, TakeLease(), cordon, ForwardDrain())
@@ -171,8 +172,8 @@ def _wanted_back(incident: Incident, seen: Observation) -> str | None:
         if seen.now - incident.entered_at <= UNREAD_SECONDS:
             return None
         return f"Kafka gives no whole reading for {UNREAD_SECONDS:.0f} s. {_silence(seen)}"
-    away = frozenset({incident.node_id}) if incident.node_id is not None else frozenset[int]()
-    return outsider_missing(away, seen.kafka)
+    alone = frozenset[int]() if incident.node_id is None else frozenset({incident.node_id})
+    return outsider_missing(members(incident.party) | alone, seen.kafka)
 
 
 def _silence(seen: Observation) -> str:

@@ -9,11 +9,14 @@ when the last of them is over (handlers.incidents.leadership), by the sweep if n
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from core.availability.leader_load import successor, too_much
 from core.availability.lease import members
 from core.incidents.actions import Action, DropLease, MoveLeaders, RestoreLeaders, TakeLease
 from core.incidents.decisions import hooked, stay
 from core.incidents.observation import Observation, Policy
+from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import Decision, Incident, State
 
 # An election is seen within a second or two, and a controlled shutdown moves what is left.
@@ -31,7 +34,7 @@ def asks_of_all(incident: Incident) -> bool:
     return bool(_leavers(incident)) and begun and incident.leaders_moved_at is None
 
 
-def still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Wait until others lead what an incident's party leads; None: they do, or it leaves alone.
 
     A party whose leaders the others should not take over gives the lease back.
@@ -56,6 +59,20 @@ def still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decisi
         reason = f"{who} {len(led)} partitions still, {led[0].name} first."
         return stay(incident, policy, reason, TakeLease(), delay=LOOK_AGAIN_SECONDS)
     return None
+
+
+def party_waits(
+    incident: Incident, seen: Observation, policy: Policy, reason: str
+) -> Decision | None:
+    """Wait until others lead what a party leads, and the budgets let it leave; None: they do."""
+    leading = _still_leads(incident, seen, policy)
+    if leading is not None:
+        return replace(leading, reason=f"{reason} {leading.reason}")
+    shut = not_open_yet(incident, seen)
+    if shut is None:
+        return None
+    why, actions = shut
+    return stay(incident, policy, f"{reason} {why}", TakeLease(), *actions, delay=OPEN_SECONDS)
 
 
 def given_back(incident: Incident, seen: Observation, decision: Decision) -> tuple[Action, ...]:

@@ -24,9 +24,8 @@ from core.incidents.actions import (
 from core.incidents.consenting import consent, overruled
 from core.incidents.decisions import go, hooked, renewed, retained, stay
 from core.incidents.disrupted import forced_soon
-from core.incidents.leading import still_leads
+from core.incidents.leading import party_waits
 from core.incidents.observation import Observation, Policy
-from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import Decision, Incident, State
 from core.incidents.refusal import below_minimum, kept_by_group, last_way
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
@@ -287,21 +286,7 @@ def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) 
         return stay(incident, policy, waits, TakeLease())
     # The lease comes first: when it is refused after all, nothing is forwarded.
     sent = go(State.DRAINING, reason, TakeLease(), ForwardDrain())
-    return _party_waits(incident, seen, policy, reason) or sent
-
-
-def _party_waits(
-    incident: Incident, seen: Observation, policy: Policy, reason: str
-) -> Decision | None:
-    """Wait until others lead what a party leads, and the budgets let it leave; None: they do."""
-    leading = still_leads(incident, seen, policy)
-    if leading is not None:
-        return replace(leading, reason=f"{reason} {leading.reason}")
-    shut = not_open_yet(incident, seen)
-    if shut is None:
-        return None
-    why, actions = shut
-    return stay(incident, policy, f"{reason} {why}", TakeLease(), *actions, delay=OPEN_SECONDS)
+    return party_waits(incident, seen, policy, reason) or sent
 
 
 def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:

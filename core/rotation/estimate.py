@@ -45,8 +45,9 @@ def kind_of(turn: NodeTurn) -> str:
     return turn.role if turn.image_id is None else f"{turn.role} in place"
 
 
-def _away_seconds(turn: NodeTurn) -> float:
-    return AWAY_SECONDS if turn.image_id is None else AWAY_IN_PLACE_SECONDS
+def away_seconds(image_id: str | None) -> float:
+    """Return how long a node is away that gets another instance (None), or this root volume."""
+    return AWAY_SECONDS if image_id is None else AWAY_IN_PLACE_SECONDS
 
 
 def moves(run: Run | None) -> dict[str, list[float]]:
@@ -82,15 +83,17 @@ def _interval(took: Sequence[float]) -> tuple[float, float]:
     return took[left_out], took[-1 - left_out]
 
 
-def together(seconds: Sequence[float], *, at_once: bool) -> float:
+def together(
+    seconds: Sequence[float], *, at_once: bool, apart_seconds: float = AWAY_SECONDS
+) -> float:
     """Return how long several moves take that begin together: replacements come at once.
 
     They stop `at_once` where the disruption budgets open for a party; else one pod of Kafka goes at
-    a time, each when the last is Ready again.
+    a time, each when the last is Ready again, `apart_seconds` later.
     """
     if at_once:
         return max(seconds)
-    return min(sum(seconds), max(seconds) + (len(seconds) - 1) * AWAY_SECONDS)
+    return min(sum(seconds), max(seconds) + (len(seconds) - 1) * apart_seconds)
 
 
 def expecting(run: Run, policy: Policy) -> Run:
@@ -140,7 +143,7 @@ class Estimate:
         catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
         hold = self.policy.post_condition_hold_seconds
         before = REPLACEMENT_SECONDS if turn.image_id is None else BEFORE_STOP_SECONDS
-        return before + _away_seconds(turn) + catching_up + hold
+        return before + away_seconds(turn.image_id) + catching_up + hold
 
     def interval(self, turn: NodeTurn) -> tuple[float, float] | None:
         """Return between which times a move takes by earlier moves of the role; None: too few."""
@@ -157,7 +160,7 @@ class Estimate:
         flow = Flow(
             append_bytes_per_s=appended, replication_bytes_per_s=self.replication_bytes_per_s
         )
-        return after_outage(flow, outage_seconds=_away_seconds(turn))
+        return after_outage(flow, outage_seconds=away_seconds(turn.image_id))
 
     def notes(self) -> tuple[str, ...]:
         said = []

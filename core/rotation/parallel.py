@@ -17,7 +17,7 @@ from core.availability.outsiders import outsider_missing
 from core.availability.parties import parties, parting
 from core.incidents.in_place import DRAINED_BY_US
 from core.incidents.observation import Policy
-from core.rotation.estimate import together
+from core.rotation.estimate import away_seconds, together
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.preconditions import but_consent
@@ -37,8 +37,6 @@ def refusals(options: Options, policy: Policy) -> Iterator[str]:
             "Karpenter's drains ask the gate one by one, so nodes go one at a time; leave "
             "--at-once out."
         )
-    if options.at_once != 1 and options.in_place:
-        yield "In place nodes go one at a time; leave --at-once or --in-place out."
     if options.in_place and policy.drain_route not in DRAINED_BY_US:
         yield (
             f"With drain_route {policy.drain_route} others drain, so that no machine can be kept "
@@ -64,7 +62,7 @@ def company(
     for turn in waiting:
         if options.at_once is not None and len(chosen) + 1 >= options.at_once:
             break
-        if not _neighbours(first, turn):
+        if not _go_alike(first, turn):
             continue
         objection = next(_against(turn, seen, options, policy, [first, *chosen]), None)
         if objection is None:
@@ -91,7 +89,8 @@ def _against(
         yield f"Node {turn.node_id} is not on instance {turn.instance_id}."
     # All of them have to be back before the maintenance window closes, whoever stops last.
     expected = [each.expected_seconds or 0.0 for each in (turn, *away)]
-    takes = together(expected, at_once=policy.stops_together)
+    apart = away_seconds(turn.image_id)
+    takes = together(expected, at_once=policy.stops_together, apart_seconds=apart)
     wait = wait_of(replace(turn, expected_seconds=takes), seen.now, options, policy)
     if wait is not None:
         yield wait.sentence
@@ -144,12 +143,12 @@ def in_batches(
     turns: Sequence[NodeTurn], kafka: ClusterView | None, options: Options, policy: Policy
 ) -> list[int]:
     """Return which batch each of the ordered turns would be in, were nothing else in the way."""
-    zones: dict[str, list[int]] = {}
+    places: dict[tuple[str, bool], list[int]] = {}
     for turn in turns:
         if not turn.votes:
-            zones.setdefault(turn.zone, []).append(turn.node_id)
+            places.setdefault(_place(turn), []).append(turn.node_id)
     party_of: dict[int, tuple[int, ...]] = {turn.node_id: (turn.node_id,) for turn in turns}
-    for ids in zones.values():
+    for ids in places.values():
         if kafka is None or options.at_once == 1:
             break
         found = parties(ids, kafka, isr_margin=policy.isr_margin, most=options.at_once)
@@ -180,5 +179,13 @@ def partings(
             )
 
 
-def _neighbours(one: NodeTurn, other: NodeTurn) -> bool:
-    return one.zone == other.zone and not (one.votes or other.votes)
+def _go_alike(one: NodeTurn, other: NodeTurn) -> bool:
+    """Say whether two turns may be of one party, as far as their places go.
+
+    Whoever waits for its own machine to boot would start on the spare of one that gets another.
+    """
+    return _place(one) == _place(other) and not (one.votes or other.votes)
+
+
+def _place(turn: NodeTurn) -> tuple[str, bool]:
+    return turn.zone, turn.image_id is not None

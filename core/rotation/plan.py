@@ -15,6 +15,7 @@ from core.rotation.estimate import (
     BOOT_SECONDS,
     SWAP_SECONDS,
     Estimate,
+    away_seconds,
     together,
 )
 from core.rotation.hours import wait_of
@@ -63,25 +64,31 @@ class Plan:
     @property
     def seconds(self) -> float:
         """Return how long it takes, batches one after another."""
-        takes = ((node.batch, node.seconds) for node in self.nodes)
-        return _in_turn(takes, at_once=self.stops_together)
+        return self._in_turn([node.seconds for node in self.nodes])
 
     @property
     def interval_seconds(self) -> tuple[float, float] | None:
         """Return between which times it takes; None where a role was measured too seldom."""
-        known = [(n.batch, n.interval_seconds) for n in self.nodes if n.interval_seconds]
+        known = [node.interval_seconds for node in self.nodes if node.interval_seconds]
         if not known or len(known) < len(self.nodes):
             return None
-        least, most = ([(b, i[end]) for b, i in known] for end in (0, 1))
-        at_once = self.stops_together
-        return _in_turn(least, at_once=at_once), _in_turn(most, at_once=at_once)
+        return self._in_turn([i[0] for i in known]), self._in_turn([i[1] for i in known])
+
+    def _in_turn(self, takes: Iterable[float]) -> float:
+        batches = [(node.batch, node.image_id) for node in self.nodes]
+        return _in_turn(batches, takes, at_once=self.stops_together)
 
 
-def _in_turn(takes: Iterable[tuple[int, float]], *, at_once: bool) -> float:
-    batches: dict[int, list[float]] = {}
-    for batch, seconds in takes:
-        batches.setdefault(batch, []).append(seconds)
-    return sum(together(each, at_once=at_once) for each in batches.values())
+def _in_turn(
+    batches: Iterable[tuple[int, str | None]], takes: Iterable[float], *, at_once: bool
+) -> float:
+    """Return how long moves take, batch after batch; of each its batch and its new root volume."""
+    parties: dict[tuple[int, float], list[float]] = {}
+    for (batch, image_id), seconds in zip(batches, takes, strict=True):
+        parties.setdefault((batch, away_seconds(image_id)), []).append(seconds)
+    return sum(
+        together(each, at_once=at_once, apart_seconds=apart) for (_, apart), each in parties.items()
+    )
 
 
 def plan(
@@ -153,13 +160,17 @@ def _faster(
     if options.at_once is None or policy.drain_route in {"direct", "asked"} or seen.kafka is None:
         return
     asked, whole = (
-        in_batches(ordered, seen.kafka, each, policy)
+        [
+            (batch, turn.image_id)
+            for batch, turn in zip(
+                in_batches(ordered, seen.kafka, each, policy), ordered, strict=True
+            )
+        ]
         for each in (options, replace(options, at_once=None))
     )
     takes = [turn.expected_seconds or 0.0 for turn in ordered]
     now, then = (
-        _in_turn(zip(batches, takes, strict=True), at_once=policy.stops_together)
-        for batches in (asked, whole)
+        _in_turn(batches, takes, at_once=policy.stops_together) for batches in (asked, whole)
     )
     if then < now:
         yield (
@@ -174,7 +185,9 @@ def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: Estimate) -> 
         return
     stay = [turn for turn in ordered if turn.image_id is not None]
     if stay:
-        yield f"In place, one at a time: {listed([turn.node_id for turn in stay])}."
+        yield f"In place: {listed([turn.node_id for turn in stay])}."
+    if options.at_once != 1 and 0 < len(stay) < len(ordered):
+        yield "Who stays and who gets a new instance go in different parties."
     if any(not estimate.knows(turn) for turn in stay):
         boot = SWAP_SECONDS + BOOT_SECONDS
         yield f"{boot:.0f} s are assumed for a boot from a new root volume; no run has measured it."

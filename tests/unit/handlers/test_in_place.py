@@ -363,18 +363,12 @@ def test_a_managed_group_is_left_to_eks(station: Station) -> None:
     assert "EKS manages" in start(station).turn_of(10).by_replacement
 
 
-def test_in_place_goes_one_at_a_time(station: Station) -> None:
-    said = {"command": "start", "in_place": True, "at_once": "zone"}
-    answer = station.conductor.take({**said, "selection": {"everything": True}}, station.now)
-    assert "one at a time" in str(answer["problems"])
-
-
 def test_a_plan_says_who_stays_and_why_others_do_not(station: Station) -> None:
     station.cluster.builds[OLD] = launched(traits=None)
     said = {"command": "plan", "in_place": True, "selection": {"everything": True}}
     plan = station.conductor.take(said, station.now)["plan"]
     notes = " ".join(plan["notes"])
-    assert "In place, one at a time: 20, 30." in notes
+    assert "In place: 20, 30." in notes
     assert "By a new instance: 10. EC2 tells nothing" in notes
     seconds = {node["node_id"]: node["seconds"] for node in plan["nodes"]}
     assert seconds[20] < seconds[10]

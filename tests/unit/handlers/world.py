@@ -112,14 +112,18 @@ class World:
             return
         detail = json.loads(sent[self._drained][0])
         self._drained += 1
-        instance_id = detail.get("detail", detail)["EC2InstanceId"]
+        told = detail.get("detail", detail)
+        instance_id = told.get("EC2InstanceId") or told["instance-id"]
         cluster = self.station.cluster
         cluster.waiting_hooks.discard((instance_id, "drain"))
         for node_id, pod in cluster.pods.items():
             if pod.node_name == node_named(instance_id):
-                if not self._idle(cluster.instances[instance_id].zone):
+                if self._lacks_a_place(instance_id):
                     self.bare.append(instance_id)
                 self._stop(node_id, pod)
+
+    def _lacks_a_place(self, instance_id: str) -> bool:
+        return not self._idle(self.station.cluster.instances[instance_id].zone)
 
     def _stop(self, node_id: int, pod: PodView) -> None:
         cluster = self.station.cluster
