@@ -1,8 +1,9 @@
 """Adds money up exactly: the same total whatever the order of the rows or the number of files.
 
 Doubles added as doubles are not, so a double is split into whole dollars and trillionths, both
-integers, which Spark adds at the speed of integers; AWS writes ten places. A decimal, which is how
-text is read, keeps its 18 places.
+integers, which Spark adds at the speed of integers; AWS writes ten places. A double holds fifteen
+digits, so of a large amount fewer places are taken: 123456.78 is not 123456.779999999999. A
+decimal, which is how text is read, keeps its 18 places.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ PLACES = 12
 TRILLION = 10**PLACES
 # A larger amount is damage, and would not fit an integer of trillionths beside the others.
 LARGEST = 1e15
+# Digits of a decimal number that a double surely holds, and how many whole dollars leave room for
+# all PLACES beside them.
+DIGITS = 15
+WHOLE_DIGITS = DIGITS - PLACES
 _COUNT = "decimal(19,0)"
 _DIGITS = 60
 
@@ -70,8 +75,16 @@ def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
             whole = F.col(name).cast("long")
             rest = (F.col(name) - whole.cast("double")) * F.lit(float(TRILLION))
             parts.append(F.sum(whole).alias(f"{called}_{WHOLE}"))
-            parts.append(F.sum(F.rint(rest).cast("long")).alias(f"{called}_{TRILLIONTHS}"))
+            parts.append(F.sum(_held(rest, whole).cast("long")).alias(f"{called}_{TRILLIONTHS}"))
     return parts
+
+
+def _held(trillionths: Column, whole: Column) -> Column:
+    """Return trillionths without those that a double does not hold beside so many dollars."""
+    digits = F.length(F.abs(whole).cast("string"))
+    step = F.pow(F.lit(10.0), digits - F.lit(WHOLE_DIGITS))
+    is_large = F.abs(whole) >= F.lit(10**WHOLE_DIGITS)
+    return F.when(is_large, F.rint(trillionths / step) * step).otherwise(F.rint(trillionths))
 
 
 def parts_of(summed: DataFrame, called: str) -> list[str]:

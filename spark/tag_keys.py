@@ -105,8 +105,12 @@ def spellings(key: str) -> tuple[str, ...]:
 
 
 def column_spellings(key: str) -> tuple[str, ...]:
-    """Return every name of the column that a tag may have for itself, in lower case."""
+    """Return every name of the column that a tag may have for itself, in lower case.
+
+    A cost category that is called so is as good: legacy CUR has a column for each.
+    """
     snake = export_key(key)
     marked = key if key.startswith("aws:") else f"user:{key}"
-    forms = (f"resource_tags_{snake}", snake, f"resourcetags/{marked.lower()}")
+    category = f"cost_category_{snake.removeprefix('user_')}"
+    forms = (f"resource_tags_{snake}", snake, f"resourcetags/{marked.lower()}", category)
     return tuple(dict.fromkeys(forms))

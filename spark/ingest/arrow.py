@@ -90,8 +90,8 @@ class Columns:
         is_whole = all(name.lower() in spelled for name in required)
         if not is_whole or not all(pa.types.is_float64(self._kind(name)) for name in summed):
             return None
-        # Tags as a list are no export's of AWS's.
-        if any(pa.types.is_list(self._kind(name)) for name in there):
+        # Tags as a list or as fields of their own are no export's of AWS's.
+        if any(_is_nested(self._kind(name)) for name in there):
             return None
         wanted = pa.schema([field for field in self.schema if field.name in there])
         like = combined(pa.RecordBatch.from_pylist([], wanted), summed)
@@ -151,6 +151,10 @@ def opened(
     if not pieces or not (_is_local(session) or _workers_can_read(session, addresses[0])):
         return None
     return Columns(session, pieces, schema, period)
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind)) and not pa.types.is_map(kind)
 
 
 def _is_local(session: SparkSession) -> bool:

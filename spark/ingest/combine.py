@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 
-from spark.money import LARGEST, TRILLION, of_parts
+from spark.money import DIGITS, LARGEST, TRILLION, WHOLE_DIGITS, of_parts
 from spark.schemas import CHARGES, PARTS
 
 # An exact sum, as spark.money carries one.
@@ -25,6 +25,10 @@ _US_A_DAY = 24 * 60 * 60 * 10**6
 _LARGEST_NUMBER = 1 << 62
 # Pairs of a tag's key and value that are numbered as they are; more are numbered anew.
 _PAIRS = 1 << 16
+
+# Whole dollars from which on a double holds one place less, and what trillionths it holds then.
+_LARGE = np.power(10.0, np.arange(WHOLE_DIGITS, DIGITS))
+_STEPS = np.power(10.0, np.arange(DIGITS - WHOLE_DIGITS + 1))
 
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -159,8 +163,9 @@ def _sums(value: Numbers, starts: Numbers, counts: Numbers) -> pa.Array:
     if is_nothing.any():
         value = np.where(is_nothing, 0.0, value)
     whole = np.trunc(value)
-    rest = np.rint((value - whole) * TRILLION).astype(np.int64)
-    if np.abs(whole).max() * int(counts.max()) >= _LARGEST_NUMBER:
+    largest = np.abs(whole).max()
+    rest = _trillionths(value, whole, is_large=bool(largest >= _LARGE[0])).astype(np.int64)
+    if largest * int(counts.max()) >= _LARGEST_NUMBER:
         # Python's integers have no end; a sum that has no place as one of 64 bits is refused.
         wholes = np.add.reduceat(whole.astype(np.int64).astype(object), starts)
     else:
@@ -168,6 +173,15 @@ def _sums(value: Numbers, starts: Numbers, counts: Numbers) -> pa.Array:
     sums = [pa.array(wholes, pa.int64()), pa.array(np.add.reduceat(rest, starts))]
     mask = pa.array(nothing) if nothing.any() else None
     return pa.StructArray.from_arrays(sums, fields=list(AMOUNT), mask=mask)
+
+
+def _trillionths(value: Numbers, whole: Numbers, *, is_large: bool) -> Numbers:
+    """Return what of amounts is no whole dollar, as far as a double holds it (spark.money)."""
+    rest: Numbers = (value - whole) * TRILLION
+    if not is_large:
+        return np.rint(rest)
+    step = _STEPS[np.searchsorted(_LARGE, np.abs(whole), side="right")]
+    return np.rint(rest / step) * step
 
 
 def _plain(column: pa.Array) -> pa.Array:

@@ -24,8 +24,9 @@ from spark.ingest.delivery import (
     charges,
     day,
     every_tag,
+    filled,
     kind_of,
-    moment,
+    month_from,
     named,
     reason,
     shown,
@@ -38,6 +39,7 @@ from spark.money import Formula, made_of
 from spark.schemas import CHARGES, HAS_NET, require_lines
 from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags, column_spellings
 from spark.transforms import amortise
+from spark.transforms.classify import AWS
 
 COST = amortise.UNBLENDED
 _LISTED = "list it in the export's SELECT from COST_AND_USAGE_REPORT"
@@ -80,9 +82,13 @@ NO_RESOURCES = (
     'is told from another: choose "Include resource IDs" in the report\'s content.'
 )
 TAG_MAPS = ("resource_tags", "tags")
+# Beside tags of their own people sort a bill by cost categories.
+CATEGORIES = "cost_category"
 _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
-# A marketplace's seller is no part of AWS's own meters.
+# "AWS" or "AWS Marketplace" (data dictionary, bill_billing_entity), and local sellers of either; a
+# marketplace's seller is no part of AWS's own meters.
 ENTITY = "bill_billing_entity"
+AWS_NAME, MARKETPLACE = "AWS", r"(?i)marketplace"
 OPTIONAL = (*amortise.COLUMNS, *amortise.NET_COLUMNS, ENTITY)
 AMOUNTS = (*amortise.AMOUNTS, "line_item_usage_amount")
 SHOWN = (
@@ -131,7 +137,8 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     if legacy:
         required = {name: LEGACY_REMEDY for name in REQUIRED if name not in WITH_RESOURCES}
     known = {modern_name(name).lower() for name in source.columns}
-    maps = [name for name in TAG_MAPS if name in known]
+    sorted_by = (*TAG_MAPS, CATEGORIES) if kafka.is_own else TAG_MAPS
+    maps = [name for name in sorted_by if name in known]
     spread = [s for key in kafka.keys for s in column_spellings(key) if s in known]
     if not maps and not spread and not legacy:
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
@@ -244,7 +251,7 @@ def _columns(raw: DataFrame, maps: list[str], kafka: KafkaTags) -> list[Column]:
     return [
         _period().alias("billing_period"),
         day("line_item_usage_start_date").alias("day"),
-        F.coalesce(text(ENTITY), F.lit("AWS")).alias("provider"),
+        _provider().alias("provider"),
         text("line_item_usage_account_id").alias("account"),
         text("line_item_currency_code").alias("currency"),
         text("line_item_line_item_type").alias("category"),
@@ -267,9 +274,19 @@ def _columns(raw: DataFrame, maps: list[str], kafka: KafkaTags) -> list[Column]:
     ]
 
 
+def _provider() -> Column:
+    """Return who sells: AWS by whatever local name, or a seller of its marketplace."""
+    entity = filled(ENTITY)
+    by_another_name = F.concat(F.lit(f"{AWS_NAME} ("), entity, F.lit(")"))
+    is_known = entity.rlike(AWS) | entity.rlike(MARKETPLACE)
+    return F.coalesce(
+        F.when((entity == AWS_NAME) | is_known, entity).otherwise(by_another_name), F.lit(AWS_NAME)
+    )
+
+
 def _period() -> Column:
     """Return the month a line was delivered for; without a manifest, the one it names."""
-    named_by_line = F.date_format(moment("bill_billing_period_start_date"), "yyyy-MM")
+    named_by_line = F.date_format(month_from("bill_billing_period_start_date"), "yyyy-MM")
     return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line)
 
 
@@ -282,7 +299,7 @@ def _reason(raw: DataFrame) -> Column:
     )
     # The month by its first day alone: no text is made of a time in every line.
     first = F.to_date(F.concat(F.col(DELIVERED_PERIOD), F.lit("-01")))
-    elsewhere = first != day("bill_billing_period_start_date")
+    elsewhere = first != month_from("bill_billing_period_start_date")
     return F.coalesce(unreadable, F.when(elsewhere, F.lit(ELSEWHERE)))
 
 

@@ -170,7 +170,16 @@ def moment(name: str) -> Column:
 
 
 def day(name: str) -> Column:
-    return _trusted(name).try_cast("date")
+    """Return the UTC day of a time; text that names another zone says another day at times."""
+    return F.coalesce(moment(name).cast("date"), _trusted(name).try_cast("date"))
+
+
+def month_from(name: str) -> Column:
+    """Return the first day of the month that begins at a time.
+
+    East of UTC a month begins up to 14 hours before it does there.
+    """
+    return F.trunc((moment(name) + F.expr("INTERVAL 14 HOURS")).cast("date"), "month")
 
 
 def _trusted(name: str) -> Column:
@@ -221,11 +230,15 @@ def as_map(frame: DataFrame, name: str) -> DataFrame:
     """Return the frame with a column of tags as a map, whichever way they were written.
 
     Text holds them as JSON, an object or a list of keys with values as AWS's API says them; Parquet
-    that is not AWS's own may hold such a list too.
+    that is not AWS's own may hold such a list too, or a field for each key.
     """
     kind = frame.schema[name].dataType
     if isinstance(kind, MapType):
         return frame
+    if isinstance(kind, StructType):
+        fields = [F.lit(key) for key in kind.names]
+        values = [F.col(name)[key].cast("string") for key in kind.names]
+        return frame.withColumn(name, F.map_from_arrays(F.array(*fields), F.array(*values)))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
         of = {field.lower(): field for field in kind.elementType.names}
         if not {"key", "value"} <= set(of):

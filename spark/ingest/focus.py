@@ -23,7 +23,7 @@ from spark.ingest.delivery import (
     every_tag,
     filled,
     kind_of,
-    moment,
+    month_from,
     named,
     reason,
     shown,
@@ -37,6 +37,8 @@ from spark.tag_keys import OURS, KafkaTags
 from spark.transforms.classify import UNUSED
 
 COST = "BilledCost"
+# AWS's meter of reserved capacity that stands idle.
+IDLE = "UnusedBox"
 _LISTED = "list it in the export's column selection (table FOCUS with AWS columns)"
 REQUIRED = dict.fromkeys(
     [
@@ -57,7 +59,7 @@ REQUIRED = dict.fromkeys(
 OPTIONAL = (
     *("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation"),
     *("ProviderName", "ServiceProviderName", "ResourceId", "SubAccountId", "Tags"),
-    "CommitmentDiscountStatus",
+    *("CommitmentDiscountStatus", "CapacityReservationStatus"),
 )
 AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
@@ -128,7 +130,7 @@ def _lines(raw: DataFrame) -> DataFrame:
         text("BillingCurrency").alias("currency"),
         F.when(_is_unused(), F.lit(UNUSED)).otherwise(text("ChargeCategory")).alias("category"),
         text("ServiceName").alias("service"),
-        F.coalesce(filled("x_UsageType"), filled("SkuMeter")).alias("usage_type"),
+        F.when(_is_idle(), F.lit(IDLE)).otherwise(_meter()).alias("usage_type"),
         text("x_Operation").alias("operation"),
         text("ChargeDescription").alias("description"),
         text("PricingUnit").alias("unit"),
@@ -152,9 +154,22 @@ def _is_unused() -> Column:
     return F.coalesce(filled("CommitmentDiscountStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
 
 
+def _meter() -> Column:
+    return F.coalesce(filled("x_UsageType"), filled("SkuMeter"))
+
+
+def _is_idle() -> Column:
+    """Say whether a charge is for reserved capacity that nothing ran in (FOCUS 1.2).
+
+    Its meter may be the instance's own.
+    """
+    is_unused = F.coalesce(filled("CapacityReservationStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
+    return is_unused & ~F.coalesce(_meter().contains(IDLE), F.lit(False))  # noqa: FBT003 - the same
+
+
 def _period() -> Column:
     return F.coalesce(
-        F.col(DELIVERED_PERIOD), F.date_format(moment("BillingPeriodStart"), "yyyy-MM")
+        F.col(DELIVERED_PERIOD), F.date_format(month_from("BillingPeriodStart"), "yyyy-MM")
     )
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark import money
-from spark.ingest.delivery import Splits, as_map, moment, named
+from spark.ingest.delivery import Splits, as_map, moment, month_from, named
 from spark.ingest.lines import CORRUPT
 from spark.ingest.source import DELIVERED_PERIOD
 from spark.schemas import EMPTY, NODE_HOURS, POD_HOURS, require_schema
@@ -109,7 +109,7 @@ def _hours(frame: DataFrame) -> DataFrame:
 
 
 def _period() -> Column:
-    named_by_line = F.date_format(moment("bill_billing_period_start_date"), "yyyy-MM")
+    named_by_line = F.date_format(month_from("bill_billing_period_start_date"), "yyyy-MM")
     return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line).alias("billing_period")
 
 

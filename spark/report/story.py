@@ -108,6 +108,7 @@ def sentences(report: Report) -> list[str]:
     known = ", as far as it can be read" if report.rows_without_cost else ""
     told = [f"The bill of {months} comes to {cents(report.billed)} {currency}{known}."]
     told += _of_kafka(report) if report.has_kafka else _of_nobody(report)
+    told += _run_by_aws(report.others)
     if report.bad_rows:
         told.append(cost.unread(report))
     return told
@@ -178,6 +179,16 @@ def _of_nobody(report: Report) -> list[str]:
             f"the tag that means Kafka with --cluster-tag KEY or --cluster-tag KEY=VALUE."
         )
     ]
+
+
+def _run_by_aws(others: Report) -> list[str]:
+    """Name Amazon MSK, which is Kafka as well."""
+    parts = {share.name: share.billed for share in others.components()}
+    billed = parts.get(Component.MANAGED_KAFKA.value)
+    if not billed:
+        return []
+    amount = f"{cents(billed)} {others.currency}"
+    return [f"Of what no tag names {amount} are Amazon MSK's, Kafka that AWS runs itself."]
 
 
 def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:

@@ -62,11 +62,13 @@ _ANY = r"."
 RULES = (
     Rule(
         Component.BROKER_COMPUTE,
-        # EKS Auto Mode's fee is per machine and hour, by the machine's type.
-        r"^(BoxUsage|SpotUsage|DedicatedUsage|HostUsage|EBSOptimized|EKS-Auto)(:|$)",
+        # EKS Auto Mode's fee is per machine and hour, by the machine's type; a burstable machine
+        # pays for the processor beyond its share.
+        r"^((Host)?BoxUsage|SpotUsage|DedicatedUsage|(Reserved)?HostUsage|EBSOptimized|EKS-Auto"
+        r"|CPUCredits(?!:(db|cache)\.))(:|$)",
         _EC2,
         r"^(Hours|Hrs)$",
-        r"(?i)instance[- ]hour|reserved instance applied",
+        r"(?i)^(?!.*\bunused\b).*(instance[- ]hour|reserved instance applied)",
     ),
     Rule(
         Component.GP3_STORAGE,
@@ -92,7 +94,8 @@ RULES = (
     ),
     Rule(
         Component.OTHER_VOLUMES,
-        r"^EBS:(VolumeUsage(\.(gp2|io1|io2|st1|sc1|piops))?|VolumeP-IOPS\.(io2.*|piops)|VolumeIOUsage)$",
+        r"^EBS:(VolumeUsage(\.(gp2|io1|io2|st1|sc1|piops))?|VolumeP-IOPS\.(io2.*|piops)"
+        r"|VolumeIOUsage)(\.outposts)?$",
         _EC2,
         r"^(GB-Mo|IOPS-Mo)",
         r"(?i)\b(gp2|io1|io2|st1|sc1|magnetic)\b.*provisioned|provisioned IOPS.*\b(io1|io2)\b",
@@ -115,7 +118,9 @@ RULES = (
     ),
     Rule(
         Component.LOAD_BALANCER,
-        r"^(LoadBalancerUsage|LCUUsage)$",
+        # LCUs may be reserved ahead of need. What a classic one passes on is on a meter that
+        # CloudWatch Logs has as well.
+        r"^(Outposts-)?(LoadBalancerUsage|LCUUsage|ReservedLCUUsage|IdleProvisionedLBCapacity)$",
         r"^(Elastic Load Balancing|AWSELB)$",
         r"^(Hours|Hrs|LCU-Hours|LCU-Hrs)$",
         _ANY,
@@ -158,14 +163,15 @@ RULES = (
     ),
     Rule(
         Component.PUBLIC_IPV4,
-        r"^PublicIPv4:",
+        # As AWS called them until 2024.
+        r"^(PublicIPv4|ElasticIP):",
         _ANY,
         r"^(Hours|Hrs)$",
         r"(?i)public IPv4 address",
     ),
     Rule(
         Component.CONTROL_PLANE,
-        r"^AmazonEKS-Hours:",
+        r"^AmazonEKS-(Local-Outposts-)?Hours:",
         r"^(Amazon Elastic (Container Service for Kubernetes|Kubernetes Service)|AmazonEKS)$",
         r"^(Hours|Hrs)$",
         r"(?i)EKS cluster",
@@ -185,6 +191,7 @@ RULES = (
 AWS = r"(?i)^(AWS|AISPL|Amazon Web Services)\b(?!.*marketplace)"
 EMR = r"(?i)map ?reduce|\bEMR\b"
 AUTO_MODE = "EKS-Auto"
+IDLE = r"^Unused(Box|Ded)(:|$)"
 FREE_WHERE_UNPRICED = r"^DataTransfer-xAZ-"
 # Whether a row's charges come to anything.
 IS_PRICED = "is_priced"
@@ -238,7 +245,10 @@ def component() -> Column:
     is_compute = by_rule == Component.BROKER_COMPUTE.value
     # EMR bills by BoxUsage too, for what it adds to hours that EC2 bills; so does EKS Auto Mode.
     is_auto = F.col("usage_type").startswith(AUTO_MODE)
+    # Reserved capacity that nothing ran in is no instance's, whatever its description says.
+    is_idle = F.col("usage_type").rlike(IDLE)
     is_fee = F.coalesce(F.col("service").rlike(EMR) | (is_auto & is_nobodys), F.lit(False))  # noqa: FBT003 - the same
+    is_fee = is_fee | F.coalesce(is_idle, F.lit(False))  # noqa: FBT003 - the same
     # Bytes that cost nothing are on another meter as well, or within a zone.
     is_unpriced = F.col("usage_type").rlike(FREE_WHERE_UNPRICED) & ~F.col(IS_PRICED)
     is_free = F.coalesce(is_unpriced, F.lit(False))  # noqa: FBT003 - the same

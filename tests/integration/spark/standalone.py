@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,9 +52,19 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 
 
 def submit(
-    master: str, python: Path, wheel: Path, launcher: Path, arguments: Sequence[str], folder: Path
+    master: str,
+    python: Path,
+    wheel: Path,
+    launcher: Path,
+    arguments: Sequence[str],
+    folder: Path,
+    variables: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the wheel by spark-submit, where `python` is all the Python that there is."""
+    """Run the wheel by spark-submit, where `python` is all the Python that there is.
+
+    The driver and every executor have the variables beside their own.
+    """
+    beside = variables or {}
     settings = {
         # Everything stays on loopback: a driver that asks the resolver for its name waits for it.
         "spark.driver.host": LOOPBACK,
@@ -65,6 +75,7 @@ def submit(
         "spark.executor.extraJavaOptions": SMALL_JAVA,
         "spark.local.dir": str(folder / "scratch"),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        **{f"spark.executorEnv.{name}": value for name, value in beside.items()},
     }
     return subprocess.run(
         [
@@ -74,7 +85,12 @@ def submit(
             *("--py-files", str(wheel), str(launcher), *arguments),
         ],
         cwd=folder,
-        env={**_environment(), "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)},
+        env={
+            **_environment(),
+            **beside,
+            "PYSPARK_PYTHON": str(python),
+            "PYSPARK_DRIVER_PYTHON": str(python),
+        },
         capture_output=True,
         text=True,
         check=False,

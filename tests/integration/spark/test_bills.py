@@ -235,8 +235,19 @@ def test_a_damaged_parquet_file_is_one_sentence(session: SparkSession, tmp_path:
 def test_times_are_utc_whatever_the_machine_thinks(session: SparkSession, tmp_path: Path) -> None:
     path = bills.focus_file(
         tmp_path / "focus.csv",
-        [{"BillingPeriodStart": "2026-11-01T00:00:00Z"}, {"BillingPeriodStart": "2026-11-01"}],
+        [
+            {"BillingPeriodStart": "2026-11-01T00:00:00Z"},
+            {"BillingPeriodStart": "2026-11-01"},
+            *(
+                {"BillingPeriodStart": month, "ChargePeriodStart": hour}
+                for month, hour in (
+                    ("2026-11-01T00:00:00+05:30", "2026-11-21T02:00:00+05:30"),
+                    ("2026-11-01T05:30:00+05:30", "2026-11-20T05:30:00+05:30"),
+                    ("2026-10-31T19:00:00-05:00", "2026-11-19T19:00:00-05:00"),
+                )
+            ),
+        ],
     )
     rows = bill.read(session, path).lines.collect()
-    assert [row.billing_period for row in rows] == ["2026-11", "2026-11"]
+    assert {row.billing_period for row in rows} == {"2026-11"}
     assert {row.day for row in rows} == {date(2026, 11, 20)}

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
 from core.cost.pricing import plain
 from core.settings import facts
 from infra.analytics import spark_wheel
+from local.bills import bulk
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth
 from spark import findings, tables
-from spark.ingest import bill
+from spark.entry import COST_AND_TRANSFER
+from spark.ingest import arrow, bill
+from spark.ingest.files import HadoopFiles
 from spark.jobs import cost, every, ingest, nodes
 from spark.tables import ParquetStore
 from tests.integration.spark import simulated, standalone
@@ -103,3 +109,64 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
         rows = set(there.read(table).collect())
         assert rows == set(here.read(table).collect()), table.name
         assert rows or table is findings.ANOMALIES_TABLE, table.name
+
+
+@pytest.fixture
+def in_s3() -> Iterator[tuple[Any, dict[str, str]]]:
+    """A bucket called `bills` behind an endpoint of its own, and what leads a process to it."""
+    server = ThreadedMotoServer(ip_address=standalone.LOOPBACK, port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    variables = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+    }
+    try:
+        s3 = boto3.client(
+            "s3",
+            endpoint_url=variables["AWS_ENDPOINT_URL"],
+            region_name="us-east-1",
+            aws_access_key_id="testing",
+            aws_secret_access_key="testing",
+        )
+        s3.create_bucket(Bucket="bills")
+        yield s3, variables
+    finally:
+        server.stop()
+
+
+@pytest.mark.long
+def test_workers_add_up_a_bill_in_s3_to_what_spark_reads_of_it_line_by_line(
+    session: SparkSession,
+    master: str,
+    in_s3: tuple[Any, dict[str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    s3, variables = in_s3
+    folder = tmp_path / "bill"
+    rows = bulk.write(folder, rows=40_000, months=["2026-09", "2026-10"])
+    for path in folder.rglob("*"):
+        if path.is_file():
+            s3.upload_file(str(path), "bills", f"export/{path.relative_to(folder)}")
+    # Without Hadoop's S3 nothing but a worker's own Arrow can read what stands there.
+    assert not HadoopFiles(session).knows("s3://bills/export")
+    launcher = tmp_path / "launcher.py"
+    launcher.write_text(spark_wheel.LAUNCHER)
+    asked = ["--bill", "s3://bills/export", "--tables", str(tmp_path / "there")]
+    wheel = spark_wheel.build(tmp_path / "wheel")
+    python = Path(sys.executable)
+    done = standalone.submit(master, python, wheel, launcher, asked, tmp_path, variables)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"{rows} lines of 2026-09, 2026-10 worth" in done.stdout
+    monkeypatch.setattr(arrow, "opened", lambda *_: None)
+    here = ParquetStore(session, str(tmp_path / "here"))
+    by_line = bill.read(session, folder)
+    ingest.run(session, by_line, here, now=datetime.now(UTC), beside=COST_AND_TRANSFER)
+    there = ParquetStore(session, str(tmp_path / "there"))
+    for table in (tables.USAGE, tables.COST, tables.TRANSFER):
+        found = sorted(map(repr, there.read(table).collect()))
+        assert found == sorted(map(repr, here.read(table).collect())), table.name
+        assert found, table.name

@@ -115,6 +115,22 @@ def test_49_tags_as_a_list_in_parquet_are_read_and_the_first_of_two_counts(
     assert [(row.cluster, row.billed_cost) for row in rows] == [("harbour", 1)]
 
 
+def test_61_tags_as_fields_of_their_own_in_an_export_are_read(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    # As pandas and pyarrow write dictionaries of tags.
+    folder = bills.cur_export(tmp_path, [{}, {}])
+    (path,) = folder.glob("data/*/*.parquet")
+    table = pq.ParquetFile(path).read()
+    kind = pa.struct([(key, pa.string()) for key in OURS])
+    place = table.schema.get_field_index("resource_tags")
+    pq.write_table(
+        table.set_column(place, "resource_tags", pa.array([OURS, dict.fromkeys(OURS)], kind)), path
+    )
+    _, rows, _ = ingested(session, folder)
+    assert {(row.cluster, row.billed_cost) for row in rows} == {("harbour", 1), (None, 1)}
+
+
 @pytest.mark.parametrize("kind", [pa.decimal128(38, 18), pa.int64()], ids=str)
 def test_50_files_that_give_a_column_two_types_are_one_bill(
     session: SparkSession, tmp_path: Path, kind: pa.DataType

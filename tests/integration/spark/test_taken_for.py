@@ -278,9 +278,11 @@ def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(
     assert compared(made.evidence) is None
 
 
-def test_44_a_tag_of_the_users_own_makes_instances_brokers_without_a_pools(
+def test_44_a_tag_or_cost_category_of_the_users_own_makes_instances_brokers_without_a_pools(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    path = written(tmp_path, legacy([{"resourceTags/user:team": "streaming"}]))
-    _, rows, _ = ingested(session, path, KafkaTags(cluster="team", value="streaming"))
-    assert [row.component for row in rows] == ["broker compute"]
+    lines = [{"resourceTags/user:team": "streaming"}, {"costCategory/team": "streaming"}]
+    path = written(tmp_path, legacy([*lines, {"costCategory/team": "web"}]))
+    own = KafkaTags(cluster="team", value="streaming")
+    _, rows, _ = ingested(session, path, own)
+    assert sorted(row.component for row in rows) == ["EC2 instances", *["broker compute"] * 2]

@@ -72,7 +72,9 @@ def exact(value: float | None) -> Decimal | None:
     if value is None or not abs(value) < LARGEST:
         return None
     whole = math.trunc(value)
-    return of_parts(whole, round((value - whole) * 10**12))
+    # Of fifteen digits those that the dollars leave.
+    step = 10.0 ** max(0, len(str(abs(whole))) - 3)
+    return of_parts(whole, round(round((value - whole) * 10**12 / step) * step))
 
 
 def plainly(rows: Sequence[Line]) -> dict[Any, tuple[int, tuple[Decimal | None, ...]]]:
@@ -137,6 +139,12 @@ def test_sums_keep_every_trillionth_of_a_large_bill() -> None:
     (found,) = combined(rows, ["cost"]).to_pylist()
     assert of_parts(**found["cost"]) == Decimal("2699999999999999.100000000003")
     assert total(rows["cost"]) == (9, Decimal("2699999999999999.100000000003"))
+
+
+@given(st.integers(1 - 10**15, 10**15 - 1), st.integers(0, 12))
+def test_a_double_counts_as_the_decimal_that_was_written(digits: int, places: int) -> None:
+    written = Decimal(digits).scaleb(-places)
+    assert total(pa.array([float(written)])) == (1, written)
 
 
 def test_a_sum_that_has_no_place_is_refused_and_never_wrapped_around() -> None:

@@ -154,6 +154,13 @@ def test_a_bill_without_any_kafka_says_so_and_asks_for_the_tag() -> None:
     assert "team=streaming" in text
 
 
+def test_kafka_that_aws_runs_itself_is_named() -> None:
+    stranger = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
+    line = month.a_line(component=Component.MANAGED_KAFKA, billed=Decimal(4), **stranger)
+    said = story.sentences(month.a_report(line))
+    assert said[2] == "Of what no tag names 4.00 USD are Amazon MSK's, Kafka that AWS runs itself."
+
+
 def test_local_disks_that_pay_only_in_place_are_advised_with_that_way_to_rotate() -> None:
     ebs, nvme, kept = month.evidence().economics
     rows = (month.a_design(chosen=False), nvme, Row(**{**kept.asDict(), "chosen": True}))
