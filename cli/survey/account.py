@@ -19,10 +19,12 @@ from core.survey.tool_facts import TerminationQueue
 # DescribeAutoScalingInstances takes no more at once.
 AT_ONCE = 50
 ON_DEMAND_ALONE = 100
+UNHEALTHY = "Unhealthy"
+# Of an instance refresh that ends no node any more.
+REFRESHED = {"Successful", "Failed", "Cancelled", "RollbackFailed", "RollbackSuccessful"}
 NODE_GROUP_TAG = "eks:nodegroup-name"
 CLUSTER_TAG = "eks:cluster-name"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
-TERMINATE_ACTION = "EC2 Instance-terminate Lifecycle Action"
 
 
 def _portions(wanted: Iterable[str]) -> Iterator[list[str]]:
@@ -95,6 +97,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
     hooks = client.describe_lifecycle_hooks(AutoScalingGroupName=name)["LifecycleHooks"]
     triggers = (item.get("InstanceLifecyclePolicy") or {}).get("RetentionTriggers") or {}
     tags = {each["Key"]: each.get("Value", "") for each in item.get("Tags") or ()}
+    members = item.get("Instances") or ()
     return ScalingGroup(
         name=name,
         zones=frozenset(item["AvailabilityZones"]),
@@ -117,7 +120,15 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         lifetime_seconds=item.get("MaxInstanceLifetime"),
         asks_load_balancer="ELB" in str(item.get("HealthCheckType") or "").split(","),
         tags=tags,
-        may_be_spot=_may_be_spot(item.get("MixedInstancesPolicy") or {}),
+        may_be_spot=_may_be_spot(item.get("MixedInstancesPolicy") or {}, int(item["MaxSize"])),
+        states={
+            str(each["InstanceId"]): (
+                UNHEALTHY
+                if each.get("HealthStatus") == UNHEALTHY
+                else str(each.get("LifecycleState"))
+            )
+            for each in members
+        },
         reuses=bool(_reuse(item).get("ReuseOnScaleIn")),
         protected=_protected(item),
     )
@@ -168,10 +179,30 @@ def _actions(client: Any, group: str) -> Iterator[ScaleIn]:
             yield ScaleIn(title=title, leaves=int(min(given)))
 
 
-def _may_be_spot(policy: Mapping[str, Any]) -> bool:
+def _may_be_spot(policy: Mapping[str, Any], maximum: int) -> bool:
     """Say whether a group may start spot instances; without a share all are on demand."""
-    share = (policy.get("InstancesDistribution") or {}).get("OnDemandPercentageAboveBaseCapacity")
-    return share is not None and int(share) < ON_DEMAND_ALONE
+    shares = policy.get("InstancesDistribution") or {}
+    share = shares.get("OnDemandPercentageAboveBaseCapacity")
+    above_base = maximum > int(shares.get("OnDemandBaseCapacity") or 0)
+    return share is not None and int(share) < ON_DEMAND_ALONE and above_base
+
+
+def refreshes(client: Any, names: Iterable[str]) -> dict[str, str]:
+    """Return the state of the instance refresh that each group is in; most are in none."""
+    found = {}
+    for name in sorted(names):
+        pages = client.get_paginator("describe_instance_refreshes").paginate(
+            AutoScalingGroupName=name
+        )
+        under_way = (
+            str(each["Status"])
+            for page in pages
+            for each in page["InstanceRefreshes"]
+            if each["Status"] not in REFRESHED
+        )
+        if status := next(under_way, None):
+            found[name] = status
+    return found
 
 
 def managed_node_groups(client: Any, found: Iterable[ScalingGroup]) -> dict[str, ManagedNodeGroup]:
@@ -194,30 +225,79 @@ def _managed(item: Mapping[str, Any]) -> ManagedNodeGroup:
         percent_at_once=update.get("maxUnavailablePercentage"),
         strategy=str(update.get("updateStrategy", "DEFAULT")),
         repaired=bool((item.get("nodeRepairConfig") or {}).get("enabled")),
+        updating=item.get("status") == "UPDATING",
     )
 
 
 def queue(sqs: Any, events: Any, url: str) -> TerminationQueue:
     """Return what a termination handler's queue keeps, and whether it is told of terminations."""
     said = sqs.get_queue_attributes(
-        QueueUrl=url, AttributeNames=["QueueArn", "MessageRetentionPeriod", "Policy"]
+        QueueUrl=url,
+        AttributeNames=["QueueArn", "MessageRetentionPeriod", "Policy", "KmsMasterKeyId"],
     )["Attributes"]
     arn = str(said["QueueArn"])
-    rules = events.list_rule_names_by_target(TargetArn=arn)["RuleNames"]
+    policy = str(said.get("Policy") or "")
+    names = list(_rules(events, arn))
+    rules = (events.describe_rule(Name=name) for name in names)
+    barred = _barred(policy, str(said.get("KmsMasterKeyId") or ""))
+    if barred and any(_by_role(events, name, arn) for name in names):
+        barred = None
     return TerminationQueue(
         arn=arn,
         kept_seconds=int(said["MessageRetentionPeriod"]),
-        # What a topic forwards is not seen here, and not taken for nothing.
-        hears_lifecycle="sns.amazonaws.com" in str(said.get("Policy", ""))
-        or any(_announces(events.describe_rule(Name=name)) for name in rules),
+        patterns=tuple(
+            json.loads(rule.get("EventPattern") or "{}")
+            for rule in rules
+            if rule.get("State") != "DISABLED"
+        ),
+        barred=barred,
+        by_topic="sns.amazonaws.com" in policy,
     )
 
 
-def _announces(rule: Mapping[str, Any]) -> bool:
-    """Say whether a rule lets terminations of groups through; a filter it is not sure of does."""
-    pattern = json.loads(rule.get("EventPattern") or "{}")
-    return rule.get("State") != "DISABLED" and all(
-        key not in pattern
-        or any(not isinstance(each, str) or each == value for each in pattern[key])
-        for key, value in (("source", "aws.autoscaling"), ("detail-type", TERMINATE_ACTION))
+def _rules(events: Any, arn: str) -> Iterator[str]:
+    following: str | None = None
+    while following != "":
+        given = {"NextToken": following} if following else {}
+        answer = events.list_rule_names_by_target(TargetArn=arn, **given)
+        yield from answer["RuleNames"]
+        following = answer.get("NextToken") or ""
+
+
+def _by_role(events: Any, rule: str, arn: str) -> bool:
+    """Say whether a rule sends to a queue under a role of its own, whose rights are not read."""
+    targets = events.list_targets_by_rule(Rule=rule)["Targets"]
+    return any(each["Arn"] == arn and each.get("RoleArn") for each in targets)
+
+
+def _barred(policy: str, key: str) -> str | None:
+    """Return why EventBridge's messages do not arrive in a queue, by its policy and its key."""
+    allowed = (_allowed(each) for each in _statements(policy))
+    if not any(allowed):
+        return "its policy does not let events.amazonaws.com send"
+    # The policy of AWS's own key names SQS's callers alone.
+    if key.endswith("alias/aws/sqs"):
+        return "EventBridge may not use the key alias/aws/sqs that encrypts it"
+    return None
+
+
+def _statements(policy: str) -> list[Mapping[str, Any]]:
+    found = json.loads(policy or "{}").get("Statement") or []
+    return [found] if isinstance(found, dict) else list(found)
+
+
+def _allowed(statement: Mapping[str, Any]) -> bool:
+    """Say whether a statement lets EventBridge send; its conditions are taken for met."""
+    principal = statement.get("Principal")
+    named = principal.get("Service", principal.get("AWS")) if isinstance(principal, dict) else None
+    who = [principal] if isinstance(principal, str) else _several(named)
+    what = [each.lower() for each in _several(statement.get("Action"))]
+    return (
+        statement.get("Effect") == "Allow"
+        and any(each in {"*", "events.amazonaws.com"} for each in who)
+        and any(each in {"*", "sqs:*", "sqs:send*", "sqs:sendmessage"} for each in what)
     )
+
+
+def _several(given: object) -> list[str]:
+    return [given] if isinstance(given, str) else list(given) if isinstance(given, list) else []

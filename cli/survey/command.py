@@ -17,7 +17,7 @@ from rich.text import Text
 
 from cli.page_files import written
 from cli.preflight.asked import sentence
-from cli.survey import account, draft, kafka, machines, page, tools
+from cli.survey import account, draft, kafka, machines, page, tools, webhooks
 from core.errors import StillwaterError
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, exit_code, listed
@@ -119,10 +119,10 @@ def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | No
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
         cleaners=on(workloads, tools.cleaners),
-        eviction_webhooks=known(lambda: tools.eviction_webhooks(api)),
+        eviction_webhooks=known(lambda: webhooks.eviction_webhooks(api)),
         operators=on(workloads, tools.operators),
         autoscalers=on(workloads, tools.autoscalers),
-        evictors=on(workloads, tools.evictors),
+        evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
         node_pools=known(lambda: machines.node_pools(api)),
         volumes=on(pods, lambda found: kafka.volumes(api, found)),
         balanced=known(lambda: tools.balanced(api, namespace)),
@@ -153,6 +153,10 @@ def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> 
         "scale_ins": on(
             groups,
             lambda found: account.scale_ins(aws("autoscaling"), found) if found else {},
+        ),
+        "refreshes": on(
+            groups,
+            lambda found: account.refreshes(aws("autoscaling"), found) if found else {},
         ),
         "managed_node_groups": on(
             groups,

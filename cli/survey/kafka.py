@@ -24,6 +24,8 @@ HOST = "kubernetes.io/hostname"
 # The component label came with node pools, and is not on older pods.
 PODS = "strimzi.io/kind=Kafka"
 NAME = re.compile(r".+-kafka")
+# What Strimzi calls the log directories of a pod, one or several of them (JBOD).
+DATA = re.compile(r"data(-\d+)?")
 # Images of Kafka itself, whoever built them, without what only speaks to it.
 IMAGE = re.compile(
     r"(^|/)(kafka(-native)?|cp-(enterprise-)?kafka|cp-server|confluent-server|redpanda|automq)"
@@ -33,7 +35,12 @@ OTHER_OPERATORS = {
     "kafka.banzaicloud.io": ("kafkaclusters", "Koperator"),
     "platform.confluent.io": ("kafkas", "Confluent for Kubernetes"),
 }
-NETWORK_DRIVERS = ("efs.csi.aws.com", "nfs.csi.k8s.io", "fsx.csi.aws.com")
+NETWORK_DRIVERS = (
+    *("efs.csi.aws.com", "fsx.csi.aws.com", "fsx.openzfs.csi.aws.com", "s3.csi.aws.com"),
+    *("nfs.csi.k8s.io", "smb.csi.k8s.io"),
+)
+# Labels by which drivers tell nodes apart: kubernetes.io/hostname, topology.topolvm.io/node.
+NODE = re.compile(r".*(node|host)[^/]*")
 # The kinds of EBS's own drivers, and the type each makes where the class names none.
 EBS = {"ebs.csi.aws.com": "gp3", "ebs.csi.eks.amazonaws.com": "gp3", "kubernetes.io/aws-ebs": "gp2"}
 UNITS = {"Ki": 2**-20, "Mi": 2**-10, "Gi": 1.0, "Ti": 2**10, "G": 1e9 / 2**30, "T": 1e12 / 2**30}
@@ -50,6 +57,7 @@ def _kafka(item: Object) -> Kafka:
         namespace=item["metadata"]["namespace"],
         name=item["metadata"]["name"],
         rack_aware=bool(spec.get("rack")),
+        rack_key=(spec.get("rack") or {}).get("topologyKey"),
         listeners=tuple(_listener(each) for each in spec.get("listeners") or ()),
         config={key: _written(value) for key, value in (spec.get("config") or {}).items()},
         zookeeper=bool(item["spec"].get("zookeeper"))
@@ -101,6 +109,7 @@ def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
             name=item["metadata"]["name"],
             kafka=labels(item).get("strimzi.io/cluster", ""),
             replicas=int(item["spec"].get("replicas", 0)),
+            roles=frozenset(item["spec"].get("roles") or ()),
         )
         for item in custom(api, GROUP, "kafkanodepools", namespace)
     )
@@ -112,7 +121,8 @@ def topics(api: Api, namespace: str | None) -> tuple[Topic, ...]:
 
 def _topic(item: Object) -> Topic:
     spec = item.get("spec") or {}
-    in_sync = (spec.get("config") or {}).get("min.insync.replicas")
+    config = spec.get("config") or {}
+    in_sync = config.get("min.insync.replicas")
     # -1 is Kafka's word for its default.
     replicas = spec.get("replicas") if spec.get("replicas", -1) > 0 else None
     return Topic(
@@ -121,6 +131,7 @@ def _topic(item: Object) -> Topic:
         kafka=labels(item).get("strimzi.io/cluster", ""),
         replicas=replicas,
         min_in_sync=None if in_sync is None else int(in_sync),
+        unclean=_written(config.get("unclean.leader.election.enable")).lower() == "true",
     )
 
 
@@ -153,6 +164,11 @@ def _pod(item: Object) -> Pod:
         annotations=metadata.get("annotations") or {},
         readiness_gates=frozenset(g["conditionType"] for g in spec.get("readinessGates") or ()),
         claims=tuple(str(claim["claimName"]) for claim in claims if claim),
+        scratch=tuple(
+            str(each["name"])
+            for each in spec.get("volumes") or ()
+            if "emptyDir" in each and DATA.fullmatch(str(each["name"]))
+        ),
         alone_on_its_node=_alone(spec),
         ignores_disruption=ignores_disruption(item),
         quality=(item.get("status") or {}).get("qosClass"),
@@ -182,10 +198,17 @@ def others(api: Api) -> tuple[OtherKafka, ...]:
     for kind, item in every:
         images = [str(c.get("image", "")) for c in item["spec"]["template"]["spec"]["containers"]]
         kafka = next((image for image in images if IMAGE.search(image)), None)
-        managed = item["metadata"].get("ownerReferences") or "strimzi.io/kind" in labels(item)
+        managed = _reported(item) or "strimzi.io/kind" in labels(item)
         if kafka and item["spec"].get("replicas", 1) and not managed:
             found.append(OtherKafka(title=f"{kinds[kind]} {_title(item)}", image=kafka))
     return tuple(found)
+
+
+def _reported(item: Object) -> bool:
+    """Say whether a workload belongs to a resource that is Strimzi's, or named by itself."""
+    owners = item["metadata"].get("ownerReferences") or ()
+    groups = {str(each.get("apiVersion", "")).partition("/")[0] for each in owners}
+    return bool(groups & set(OTHER_OPERATORS)) or any("strimzi.io" in each for each in groups)
 
 
 def _title(item: Object) -> str:
@@ -194,10 +217,7 @@ def _title(item: Object) -> str:
 
 def volumes(api: Api, wanted: Iterable[Pod]) -> tuple[Volume, ...]:
     names = {(pod.namespace, claim) for pod in wanted for claim in pod.claims}
-    disks = {
-        item["metadata"]["name"]: item["spec"]
-        for item in items(api, "/api/v1", "persistentvolumes")
-    }
+    disks = {item["metadata"]["name"]: item for item in items(api, "/api/v1", "persistentvolumes")}
     kinds = {
         item["metadata"]["name"]: item
         for item in items(api, "/apis/storage.k8s.io/v1", "storageclasses")
@@ -215,8 +235,12 @@ def _volume(
 ) -> Volume:
     spec = item["spec"]
     name = spec.get("storageClassName")
-    kind, disk = kinds.get(name or ""), disks.get(spec.get("volumeName", ""), {})
+    kind, volume = kinds.get(name or ""), disks.get(spec.get("volumeName", ""), {})
+    disk = volume.get("spec") or {}
     driver = (disk.get("csi") or {}).get("driver")
+    on_node = bool(disk.get("local") or disk.get("hostPath")) or any(
+        NODE.fullmatch(key) for key in _topology(disk)
+    )
     return Volume(
         namespace=namespace,
         claim=item["metadata"]["name"],
@@ -224,7 +248,9 @@ def _volume(
         storage_class=name,
         binding=None if kind is None else kind.get("volumeBindingMode", "Immediate"),
         expandable=None if kind is None else bool(kind.get("allowVolumeExpansion")),
-        on_node=bool(disk.get("local") or disk.get("hostPath")) or HOST in _topology(disk),
+        on_node=on_node,
+        unknown_driver=None if on_node or driver in {None, *EBS, *NETWORK_DRIVERS} else driver,
+        leaving=any("deletionTimestamp" in each.get("metadata", {}) for each in (item, volume)),
         shared_by="NFS" if disk.get("nfs") else driver if driver in NETWORK_DRIVERS else None,
         ebs_type=_ebs_type(kind),
         gib=_gib(str((disk.get("capacity") or {}).get("storage") or "")),

@@ -23,6 +23,7 @@ LEAVING = {
     "karpenter.sh/disrupted",
     "karpenter.sh/disruption",
     "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
     "aws-node-termination-handler/asg-lifecycle-termination",
     "aws-node-termination-handler/rebalance-recommendation",
     "aws-node-termination-handler/scheduled-maintenance",

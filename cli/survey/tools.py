@@ -19,7 +19,6 @@ from core.survey.tool_facts import (
     BalancerController,
     DisruptionBudget,
     DrainCleaner,
-    EvictionWebhook,
     Evictor,
     Operator,
     Requirement,
@@ -27,8 +26,6 @@ from core.survey.tool_facts import (
 )
 from infra.eks.api import Api, Object
 
-# The eviction of pods as a rule of a webhook names it.
-EVICTIONS = {"pods/eviction", "pods/*"}
 GATED = "elbv2.k8s.aws/pod-readiness-gate-inject"
 # NTH's own defaults.
 DRAIN_TIMEOUT_SECONDS = 120
@@ -46,7 +43,16 @@ EVICTORS = {
     "ocean-kubernetes-controller": "Spot Ocean's controller",
     "k8s-spot-rescheduler": "the spot rescheduler",
     "system-upgrade-controller": "the system upgrade controller",
+    "lifecycle-manager": "keiko's lifecycle-manager",
+    "rolling-upgrade-controller": "keiko's upgrade-manager",
+    "aws-eks-asg-rolling-update-handler": "a rolling updater of groups",
+    "flatcar-linux-update-operator": "Flatcar's update operator",
+    "chaos-mesh": "Chaos Mesh",
+    "chaos-operator": "Litmus",
+    "chaoskube": "chaoskube",
 }
+# Of these, who takes the part of a termination handler.
+HEARING = {"lifecycle-manager"}
 
 
 def budgets(api: Api, namespace: str | None) -> tuple[DisruptionBudget, ...]:
@@ -64,19 +70,23 @@ def _budget(item: Object) -> DisruptionBudget:
         namespace=item["metadata"]["namespace"],
         name=item["metadata"]["name"],
         match_labels=selector.get("matchLabels") or {},
-        expressions=tuple(
-            Requirement(
-                key=each["key"],
-                operator=each["operator"],
-                values=frozenset(each.get("values") or ()),
-            )
-            for each in selector.get("matchExpressions") or ()
-        ),
+        expressions=requirements(selector),
         least_available=None if least is None else str(least),
         most_unavailable=None if most is None else str(most),
         desired_healthy=int(status["desiredHealthy"]) if looked else None,
         expected_pods=int(status["expectedPods"]) if looked else None,
         unready_always=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
+    )
+
+
+def requirements(selector: Object) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(
+            key=each["key"],
+            operator=each["operator"],
+            values=frozenset(each.get("values") or ()),
+        )
+        for each in selector.get("matchExpressions") or ()
     )
 
 
@@ -126,6 +136,9 @@ def _handler(title: str, container: Object, *, down: bool) -> TerminationHandler
         drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
         down=down,
         taints_out_of_service=switch("ENABLE_OUT_OF_SERVICE_TAINT", "false"),
+        refuses=tuple(
+            key for key in ("DELETE_LOCAL_DATA", "IGNORE_DAEMON_SETS") if not switch(key, "true")
+        ),
     )
 
 
@@ -136,6 +149,7 @@ def cleaners(found: Iterable[Object]) -> tuple[DrainCleaner, ...]:
             denies=setting(container, "STRIMZI_DENY_EVICTION", "true").lower() == "true",
             drains_kafka=setting(container, "STRIMZI_DRAIN_KAFKA", "true").lower() == "true",
             namespaces=_namespaces(setting(container, "STRIMZI_DRAIN_NAMESPACES", "*")),
+            down=_down(item),
         )
         for item, container in _running(found, r"drain-cleaner")
     )
@@ -178,6 +192,8 @@ def _watched(item: Object, container: Object) -> frozenset[str] | None:
         if path and "olm.targetNamespaces" in path:
             noted = item["spec"]["template"].get("metadata", {}).get("annotations") or {}
             return _namespaces(str(noted.get("olm.targetNamespaces", "")))
+        if "valueFrom" in each:
+            raise StillwaterError(f"STRIMZI_NAMESPACE of {_title(item)} is set from another object")
         return _namespaces(str(each.get("value") or ""))
     return None
 
@@ -195,10 +211,19 @@ def autoscalers(found: Iterable[Object]) -> tuple[Autoscaler, ...]:
 
 def evictors(found: list[Object]) -> tuple[Evictor, ...]:
     return tuple(
-        Evictor(title=_title(item), tool=tool)
+        Evictor(title=_title(item), tool=tool, hears_hooks=image in HEARING)
         for image, tool in EVICTORS.items()
         for item, _ in _running(found, rf"/{image}([:@]|$)")
     )
+
+
+def by_the_clock(api: Api) -> list[Object]:
+    """Return every CronJob that is not suspended, in a Deployment's shape."""
+    return [
+        {"metadata": item["metadata"], "spec": item["spec"]["jobTemplate"]["spec"]}
+        for item in items(api, "/apis/batch/v1", "cronjobs")
+        if not item["spec"].get("suspend")
+    ]
 
 
 def balancer_controllers(found: Iterable[Object]) -> tuple[BalancerController, ...]:
@@ -258,29 +283,6 @@ def setting(container: Mapping[str, Any], key: str, default: str, older: str = "
     if container.get("envFrom"):
         raise StillwaterError(f"{key} of {container['name']} may be set from another object")
     return default
-
-
-def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
-    kind = "validatingwebhookconfigurations"
-    return tuple(
-        EvictionWebhook(
-            name=str(item["metadata"]["name"]),
-            fails_closed=webhook.get("failurePolicy", "Fail") == "Fail",
-            missing_service=_missing(api, webhook.get("clientConfig") or {}),
-        )
-        for item in items(api, "/apis/admissionregistration.k8s.io/v1", kind)
-        for webhook in item.get("webhooks") or ()
-        if any(EVICTIONS & set(rule.get("resources", ())) for rule in webhook.get("rules") or ())
-    )
-
-
-def _missing(api: Api, config: Object) -> str | None:
-    service = config.get("service")
-    if not service:
-        return None
-    where, name = service["namespace"], service["name"]
-    found = one(api, f"/api/v1/namespaces/{where}/services/{name}")
-    return f"{where}/{name}" if found is None else None
 
 
 def balanced(api: Api, namespace: str | None) -> tuple[Balanced, ...]:

@@ -140,21 +140,23 @@ def webhooks(seen: Surveyed) -> Iterator[Finding]:
     if isinstance(seen.eviction_webhooks, Unread) or isinstance(seen.cleaners, Unread):
         return
     for each in seen.eviction_webhooks:
-        if each.missing_service:
+        if each.unanswered:
             end = "every eviction is refused" if each.fails_closed else "evictions pass it unasked"
             yield Finding(
                 "webhook-dead",
                 Weight.BROKER if each.fails_closed else Weight.PRODUCER,
                 f"ValidatingWebhookConfiguration {each.name}",
-                f"it asks Service {each.missing_service}, which does not exist: {end}",
-                "install what answers it again, or remove it",
+                f"it asks {each.unanswered}: {end}",
+                "have somebody answer it again, or remove it",
             )
-    if not seen.eviction_webhooks:
+    asked = [each for each in seen.eviction_webhooks if not each.general]
+    unasked = [k for k in of(seen.kafkas) if not any(w.asked_in(k.namespace) for w in asked)]
+    if unasked:
         installed = listed(each.title for each in seen.cleaners)
         yield Finding(
             "eviction-unasked",
             Weight.PRODUCER,
-            "evictions",
+            "evictions" if not asked else f"evictions in {listed(k.namespace for k in unasked)}",
             "no webhook is asked about them"
             + (f", though {installed} runs" if installed else "")
             + ": a budget counts ready pods, and a broker is ready before its replicas are in sync",
@@ -165,6 +167,14 @@ def webhooks(seen: Surveyed) -> Iterator[Finding]:
 def cleaners(seen: Surveyed) -> Iterator[Finding]:
     """Find Drain Cleaners that leave a Kafka out, or deny what a drainer does not try again."""
     for cleaner in of(seen.cleaners):
+        if cleaner.down:
+            yield Finding(
+                "cleaner-down",
+                Weight.PRODUCER,
+                cleaner.title,
+                "none of its pods is available: it moves nobody",
+                "look at its pods",
+            )
         if not cleaner.drains_kafka:
             yield Finding(
                 "cleaner-off",

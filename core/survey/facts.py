@@ -52,6 +52,8 @@ class Surveyed:
     groups: Mapping[str, ScalingGroup] | Unread
     # By the group's name; a group that nothing shrinks is not in it.
     scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unread
+    # Group's name -> the state of the instance refresh it is in.
+    refreshes: Mapping[str, str] | Unread
     # By the Auto Scaling group's name.
     managed_node_groups: Mapping[str, ManagedNodeGroup] | Unread
     budgets: tuple[DisruptionBudget, ...] | Unread

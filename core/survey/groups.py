@@ -13,6 +13,8 @@ from core.survey.finding import Finding, Weight, listed
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.words import span
 
+# Of an instance's lifecycle state, and the group's opinion of its health.
+ENDING = ("Terminating", "Detaching", "Unhealthy")
 # Processes without which no lost node comes back.
 REPLACING = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
@@ -26,6 +28,7 @@ def groups(seen: Surveyed) -> Iterator[Finding]:
         yield from _room(group, subject)
         yield from _own_ends(group, subject)
         yield from _shrinks(group, subject, seen)
+        yield from _now(group, subject, seen)
         if group.managed_node_group:
             yield from _managed(group, subject, seen)
         else:
@@ -116,6 +119,39 @@ def _lowered(group: ScalingGroup, subject: str, held: int, seen: Surveyed) -> It
         )
 
 
+def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+    """Find what a group does to nodes of Kafka at this moment."""
+    known = {} if isinstance(seen.nodes, Unread) else seen.nodes
+    named = {node.instance_id: node.name for node in known.values() if node.instance_id}
+    states = {named[i]: state for i, state in (group.states or {}).items() if i in named}
+    if ending := [f"{n} is {state}" for n, state in states.items() if state.startswith(ENDING)]:
+        yield Finding(
+            "group-ending",
+            Weight.BROKER,
+            subject,
+            f"{listed(ending)}: the group ends it, with the pods of Kafka that are still on it",
+            "see that its drain goes on, and let no other node leave meanwhile",
+        )
+    if aside := [name for name, state in states.items() if state == "Standby"]:
+        yield Finding(
+            "group-standby",
+            Weight.PRODUCER,
+            subject,
+            f"{listed(aside)} is in standby: the group does not replace it when it fails",
+            "return it to service",
+        )
+    refreshed = {} if isinstance(seen.refreshes, Unread) else seen.refreshes
+    if status := refreshed.get(group.name):
+        yield Finding(
+            "group-refreshing",
+            Weight.BROKER,
+            subject,
+            f"an instance refresh is {status}: it replaces every node, at a pace that knows "
+            f"nothing of Kafka's replicas",
+            "cancel it, and replace the nodes one by one when Kafka is whole",
+        )
+
+
 def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     if group.lifetime_seconds:
         yield Finding(
@@ -161,6 +197,15 @@ def _managed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
             f"managed node group {name} updates {at_once} of its nodes at once",
             "set maxUnavailable of its update configuration to 1",
         )
+    if managed.updating:
+        yield Finding(
+            "managed-updating",
+            Weight.PRODUCER,
+            subject,
+            f"managed node group {name} is updated at this moment: EKS replaces its nodes one "
+            f"after the other",
+            "let the update end before any other node leaves",
+        )
     if managed.repaired:
         yield Finding(
             "managed-repair",
@@ -191,7 +236,11 @@ def _hooks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Findin
             "broker running",
             "add a hook for autoscaling:EC2_INSTANCE_TERMINATING with default result ABANDON",
         )
+    held = any(_holds(hook, group, seen) for hook in group.hooks)
     for hook in group.hooks:
+        # Beside a hook that holds, one that continues ends nothing: Auto Scaling waits for both.
+        if held and hook.default_result == "CONTINUE":
+            continue
         if hook.default_result != "ABANDON" or not group.retains_on_abandon:
             kept = "" if group.retains_on_abandon else " and the group keeps nothing"
             yield Finding(
@@ -206,15 +255,31 @@ def _hooks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Findin
         yield from _time(hook, group, subject, seen)
 
 
+def _holds(hook: TerminationHook, group: ScalingGroup, seen: Surveyed) -> bool:
+    """Say whether a hook keeps its machine for as long as a drain takes, and afterwards."""
+    kept = hook.default_result == "ABANDON" and group.retains_on_abandon
+    return kept and not _too_short(hook, *_asked_of(group, seen), seen)
+
+
+def _asked_of(group: ScalingGroup, seen: Surveyed) -> tuple[int, int]:
+    """Return how long the group's brokers have to stop, and how long a drain of one may take."""
+    listening = [h for h in of(seen.handlers) if h.queue_mode]
+    drain = max((h.drain_timeout_seconds for h in listening), default=0)
+    return grace_of(pods_on(group, seen)), drain
+
+
+def _too_short(hook: TerminationHook, grace: int, drain: int, seen: Surveyed) -> bool:
+    beats = [h.beat_seconds for h in of(seen.handlers) if h.queue_mode and h.beat_seconds]
+    if any(beat < hook.heartbeat_seconds for beat in beats):
+        return False
+    return hook.heartbeat_seconds <= grace or hook.heartbeat_seconds < drain
+
+
 def _time(
     hook: TerminationHook, group: ScalingGroup, subject: str, seen: Surveyed
 ) -> Iterator[Finding]:
-    listening = [h for h in of(seen.handlers) if h.queue_mode]
-    if any(h.beat_seconds and h.beat_seconds < hook.heartbeat_seconds for h in listening):
-        return
-    grace = grace_of(pods_on(group, seen))
-    drain = max((h.drain_timeout_seconds for h in listening), default=0)
-    if hook.heartbeat_seconds <= grace or hook.heartbeat_seconds < drain:
+    grace, drain = _asked_of(group, seen)
+    if _too_short(hook, grace, drain, seen):
         asked = f"its brokers have {grace} s to stop" + (
             f", and a drain may take {drain} s" if drain > grace else ""
         )

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, grace_of, pods_on
+from core.survey.facts import Surveyed, Unread, grace_of, of, pods_on
 from core.survey.finding import Finding, Weight, listed
 from core.survey.node_facts import ScalingGroup
-from core.survey.tool_facts import TerminationHandler
+from core.survey.tool_facts import TerminationHandler, TerminationQueue
 
 
 def handlers(seen: Surveyed) -> Iterator[Finding]:
@@ -21,7 +21,7 @@ def handlers(seen: Surveyed) -> Iterator[Finding]:
     own = {n: g for n, g in seen.groups.items() if g.managed_node_group is None}
     if not own:
         return
-    if not seen.handlers:
+    if not seen.handlers and not any(each.hears_hooks for each in of(seen.evictors)):
         yield Finding(
             "nth-missing",
             Weight.BROKER,
@@ -62,6 +62,15 @@ def _hearing(
             handler.title,
             "none of its pods is available: it drains no node",
             "look at its pods",
+        )
+    if handler.refuses:
+        yield Finding(
+            "nth-refuses",
+            Weight.BROKER,
+            handler.title,
+            f"{listed(handler.refuses)} is false: it drains no node with such a pod on it, and "
+            f"Strimzi's pods have an emptyDir, nodes a DaemonSet's pods",
+            f"set {listed(handler.refuses)} to true",
         )
     if handler.queue_mode and not handler.queue_url:
         yield Finding(
@@ -115,17 +124,19 @@ def _queue(
         name
         for name, group in own.items()
         if group.hooks
-        and not queue.hears_lifecycle
-        and not any(hook.target == queue.arn for hook in group.hooks)
+        and not any(
+            hook.target == queue.arn or queue.hears(name, hook.name) for hook in group.hooks
+        )
     ]
     if deaf:
         yield Finding(
             "nth-deaf",
             Weight.BROKER,
             handler.title,
-            f"no enabled rule sends lifecycle actions to its queue {handler.queue_url}: it never "
+            f"{_why(queue)} sends lifecycle actions to its queue {handler.queue_url}: it never "
             f"hears that nodes of {listed(deaf)} terminate",
-            "add a rule for EC2 Instance-terminate Lifecycle Action with the queue as its target",
+            "have a rule for EC2 Instance-terminate Lifecycle Action, of these groups and hooks, "
+            "with the queue as its target, and let events.amazonaws.com send to it",
         )
     hook = max((h.heartbeat_seconds for g in own.values() for h in g.hooks), default=0)
     if queue.kept_seconds < max(hook, handler.drain_timeout_seconds):
@@ -138,6 +149,12 @@ def _queue(
             f"is not tried again",
             "keep messages for longer than the longest hook waits",
         )
+
+
+def _why(queue: TerminationQueue) -> str:
+    if queue.patterns and queue.barred:
+        return f"{queue.barred}, and nothing else"
+    return "no enabled rule"
 
 
 def _patience(

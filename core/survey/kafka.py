@@ -96,6 +96,32 @@ def topics(seen: Surveyed) -> Iterator[Finding]:
                 f"one broker that leaves stops producers of {listed(weak)}",
                 "give these topics more replicas than must be in sync",
             )
+        yield from _loose_topics(kafka, seen)
+
+
+def _loose_topics(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
+    """Find topics whose own settings lose what was acknowledged."""
+    mine = [t for t in of(seen.topics) if (t.namespace, t.kafka) == (kafka.namespace, kafka.name)]
+    # With one replica it is found among those that stop.
+    kept = [t for t in mine if t.min_in_sync is not None and t.replicas != 1]
+    if single := [t.name for t in kept if (t.min_in_sync or 0) < LEAST_IN_SYNC]:
+        yield Finding(
+            "topic-min-insync",
+            Weight.BROKER,
+            kafka.title,
+            f"min.insync.replicas of {listed(single)} is below {LEAST_IN_SYNC}: what one broker "
+            f"alone acknowledged is lost with it",
+            f"set it to {LEAST_IN_SYNC}, or leave it to the brokers",
+        )
+    if unclean := [topic.name for topic in mine if topic.unclean]:
+        yield Finding(
+            "topic-unclean",
+            Weight.BROKER,
+            kafka.title,
+            f"unclean.leader.election.enable of {listed(unclean)} is true: a replica that lags "
+            f"becomes leader when the others are gone, and what it lacks is lost",
+            "remove it from these topics",
+        )
 
 
 def listeners(seen: Surveyed) -> Iterator[Finding]:

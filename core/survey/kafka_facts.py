@@ -21,6 +21,8 @@ class Kafka:
     namespace: str
     name: str
     rack_aware: bool
+    # The node label that a broker's rack is read from, where the resource names one.
+    rack_key: str | None = None
     listeners: tuple[KafkaListener, ...]
     # The broker settings as written in the resource; what is absent is Kafka's default.
     config: Mapping[str, str]
@@ -49,6 +51,7 @@ class KafkaPool:
     name: str
     kafka: str
     replicas: int
+    roles: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,8 @@ class Topic:
     kafka: str
     replicas: int | None
     min_in_sync: int | None
+    # It says so itself: a replica that lags may lead.
+    unclean: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,8 @@ class Pod:
     annotations: Mapping[str, str]
     readiness_gates: frozenset[str]
     claims: tuple[str, ...]
+    # Of its log directories, those that are in the pod itself.
+    scratch: tuple[str, ...] = ()
     # Whether the scheduler is forbidden to place a second one on its node.
     alone_on_its_node: bool
     # Whether it tolerates the taint by which Karpenter empties a node.
@@ -109,6 +116,10 @@ class Volume:
     on_node: bool = False
     # A network file system by its driver, which Kafka is not made for.
     shared_by: str | None = None
+    # A driver of which it is not known whether its volumes follow a pod to another node.
+    unknown_driver: str | None = None
+    # The claim or its volume is deleted, and is gone as soon as no pod holds it.
+    leaving: bool = False
     # EBS's type where the class or its default names one, and the size.
     ebs_type: str | None = None
     gib: float | None = None

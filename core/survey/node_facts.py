@@ -70,6 +70,8 @@ class ScalingGroup:
     reuses: bool = False
     # Every instance it has is protected from scale-in.
     protected: bool = False
+    # Instance -> its lifecycle state, or Unhealthy where the group calls it so.
+    states: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,8 @@ class ManagedNodeGroup:
     strategy: str
     # EKS replaces nodes that its monitoring agent complains of.
     repaired: bool = False
+    # An update replaces its nodes at this moment.
+    updating: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,12 @@ from core.survey.kafka_facts import Kafka, Pod
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
 CONTROLLED_SHUTDOWN_SECONDS = 300
 LEAST_VOTERS = 3
+# Labels that tell hosts apart, or nothing.
+NO_ZONES = (
+    "kubernetes.io/hostname",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/region",
+)
 
 
 def zones(seen: Surveyed) -> Iterator[Finding]:
@@ -44,6 +50,15 @@ def zones(seen: Surveyed) -> Iterator[Finding]:
                 "spec.kafka.rack is missing: Kafka places replicas without regard to zones",
                 "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
             )
+        elif kafka.rack_key in NO_ZONES and len(found) > 1:
+            yield Finding(
+                "rack",
+                Weight.PRODUCER,
+                kafka.title,
+                f"spec.kafka.rack.topologyKey is {kafka.rack_key}: Kafka spreads replicas over "
+                f"these, and not over zones",
+                "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
+            )
 
 
 def quorum(seen: Surveyed) -> Iterator[Finding]:
@@ -53,7 +68,10 @@ def quorum(seen: Surveyed) -> Iterator[Finding]:
         if not voters:
             continue
         spare = (len(voters) - 1) // 2
-        if len(voters) < LEAST_VOTERS:
+        missing = max(0, _voters_wanted(kafka, seen) - len(voters))
+        if missing:
+            yield from _incomplete(kafka, len(voters), missing)
+        elif len(voters) < LEAST_VOTERS:
             yield Finding(
                 "quorum",
                 Weight.PRODUCER,
@@ -63,7 +81,7 @@ def quorum(seen: Surveyed) -> Iterator[Finding]:
             )
         else:
             yield from _together(kafka, voters, spare, seen)
-        if len(voters) % 2 == 0 and len(voters) > LEAST_VOTERS:
+        if len(voters) % 2 == 0 and len(voters) > LEAST_VOTERS and not missing:
             yield Finding(
                 "quorum-even",
                 Weight.ADVICE,
@@ -81,6 +99,30 @@ def quorum(seen: Surveyed) -> Iterator[Finding]:
                 f"the quorum along, and a broker under load delays the metadata",
                 "give the next cluster a node pool of controllers alone",
             )
+
+
+def _voters_wanted(kafka: Kafka, seen: Surveyed) -> int:
+    """Return how many controllers the node pools want; 0 where none says so."""
+    return sum(
+        pool.replicas
+        for pool in of(seen.pools)
+        if (pool.namespace, pool.kafka) == (kafka.namespace, kafka.name)
+        and "controller" in pool.roles
+    )
+
+
+def _incomplete(kafka: Kafka, there: int, missing: int) -> Iterator[Finding]:
+    wanted = there + missing
+    spare = there - (wanted // 2 + 1)
+    if spare < 1:
+        yield Finding(
+            "quorum",
+            Weight.PRODUCER,
+            kafka.title,
+            f"{there} of {wanted} controllers exist: "
+            + ("none of them can leave" if spare == 0 else "they are no majority"),
+            "bring the missing ones back before any node leaves",
+        )
 
 
 def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: Surveyed) -> Iterator[Finding]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from core.survey.announcements import announced
 from core.survey.kafka_facts import Pod
 
 
@@ -40,11 +42,18 @@ class DisruptionBudget:
 
     def covers(self, pod: Pod) -> bool:
         """Say whether its selector matches a pod; an empty one matches every pod beside it."""
-        return (
-            pod.namespace == self.namespace
-            and all(pod.labels.get(key) == value for key, value in self.match_labels.items())
-            and all(_meets(each, pod.labels) for each in self.expressions)
+        return pod.namespace == self.namespace and selects(
+            self.match_labels, self.expressions, pod.labels
         )
+
+
+def selects(
+    match_labels: Mapping[str, str], expressions: Iterable[Requirement], labels: Mapping[str, str]
+) -> bool:
+    """Say whether a label selector of Kubernetes' matches some labels."""
+    return all(labels.get(key) == value for key, value in match_labels.items()) and all(
+        _meets(each, labels) for each in expressions
+    )
 
 
 def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
@@ -73,6 +82,8 @@ class TerminationHandler:
     # It cordons, or only writes what it would do.
     drains: bool = True
     taints_out_of_service: bool = False
+    # Settings by which it drains no node on which some pods run.
+    refuses: tuple[str, ...] = ()
     # None of its pods is available today.
     down: bool = False
 
@@ -83,8 +94,18 @@ class TerminationQueue:
 
     arn: str
     kept_seconds: int
-    # Whether an enabled EventBridge rule, or a topic, sends it lifecycle actions.
-    hears_lifecycle: bool
+    # Patterns of the enabled EventBridge rules that send to it.
+    patterns: tuple[Mapping[str, Any], ...] = ()
+    # Why nothing that these rules send arrives.
+    barred: str | None = None
+    # A topic may send to it; what that one forwards is not seen, and not taken for nothing.
+    by_topic: bool = False
+
+    def hears(self, group: str, hook: str) -> bool:
+        """Say whether it is told that a machine of a group waits in a hook."""
+        if self.by_topic:
+            return True
+        return self.barred is None and any(announced(p, group, hook) for p in self.patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +117,8 @@ class DrainCleaner:
     drains_kafka: bool
     # None: every one.
     namespaces: frozenset[str] | None = None
+    # None of its pods is available today.
+    down: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +128,15 @@ class EvictionWebhook:
     name: str
     # Without its service, evictions are refused (Fail) or pass it (Ignore).
     fails_closed: bool = False
-    # The service it is reached by, where that does not exist.
-    missing_service: str | None = None
+    # Why nobody answers it: its service, and what is wrong with that.
+    unanswered: str | None = None
+    # Asked about any resource at all, as policy engines are: not for the sake of Kafka.
+    general: bool = False
+    # Namespaces of whose evictions it is not asked; None: of none it is asked.
+    leaves_out: frozenset[str] | None = frozenset()
+
+    def asked_in(self, namespace: str) -> bool:
+        return self.leaves_out is not None and namespace not in self.leaves_out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +175,8 @@ class Evictor:
 
     title: str
     tool: str
+    # It takes the part of a termination handler: it hears of hooks and drains before they end.
+    hears_hooks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,18 +18,21 @@ GP2_WITHOUT_BURST_GIB = 1000
 def volumes(seen: Surveyed) -> Iterator[Finding]:
     """Find disks that end with their pod, claim or node, or bind where the pod cannot run."""
     for kafka in of(seen.kafkas):
-        bare = [pod.name for pod in pods_of(seen, kafka) if not pod.claims]
+        bare = [pod.name for pod in pods_of(seen, kafka) if not pod.claims or pod.scratch]
         if bare:
             yield Finding(
                 "ephemeral",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(bare)} have no persistent volume: their data ends with the pod",
-                "give their pools storage of type persistent-claim",
+                f"{listed(bare)} have no persistent volume for all of their data: it ends with "
+                f"the pod",
+                "give their pools storage of type persistent-claim, of every volume",
             )
     every = of(seen.volumes)
     yield from _local(every)
     yield from _shared(every)
+    yield from _leaving(every)
+    yield from _unknown_drivers(every)
     kept = [volume for volume in every if not volume.on_node]
     yield from _reclaimed(kept)
     yield from _classes(kept)
@@ -61,6 +64,31 @@ def _shared(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"{_claims(found)} are on {listed(v.shared_by or '' for v in found)}: Kafka's logs are "
             f"not made for a network file system, and a broker stops at its first odd answer",
             "use block storage, such as EBS",
+        )
+
+
+def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
+    if found := [volume for volume in every if volume.leaving]:
+        yield Finding(
+            "claim-leaving",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"{_claims(found)} are deleted, and only their running pod keeps them: they are gone "
+            f"with its next restart",
+            "let no node of theirs leave before their data is copied: a deletion cannot be undone",
+        )
+
+
+def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
+    for driver in sorted({volume.unknown_driver for volume in every if volume.unknown_driver}):
+        found = [volume for volume in every if volume.unknown_driver == driver]
+        yield Finding(
+            "volume-driver",
+            Weight.UNKNOWN,
+            "volumes of Kafka",
+            f"{_claims(found)} are of {driver}, which is not EBS: whether they follow a pod to "
+            f"another node was not judged",
+            "find out whether they are disks of the nodes",
         )
 
 

@@ -163,11 +163,8 @@ class Cluster:
 
     def _queue(self) -> str:
         sqs, events = self.twin.aws("sqs"), self.twin.aws("events")
-        url = str(
-            sqs.create_queue(QueueName="Drains", Attributes={"MessageRetentionPeriod": "3600"})[
-                "QueueUrl"
-            ]
-        )
+        said = {"MessageRetentionPeriod": "3600", "Policy": json.dumps(worlds.QUEUE_POLICY)}
+        url = str(sqs.create_queue(QueueName="Drains", Attributes=said)["QueueUrl"])
         arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
         events.put_rule(Name="their-drains", EventPattern=json.dumps(worlds.RULE))
         events.put_targets(Rule="their-drains", Targets=[{"Id": "q", "Arn": arn["QueueArn"]}])
@@ -344,7 +341,9 @@ def test_what_an_auditor_may_not_list_is_said_and_nothing_is_made_of_it(
     found = surveyed(cluster, auditor(cluster, tmp_path), monkeypatch)
     assert found["exit_code"] == 2
     (unread,) = (each for each in found["findings"] if each["check"] == "unread")
-    assert unread["subject"] == "nodes, instances, group of, groups, scale ins, managed node groups"
+    assert unread["subject"] == (
+        "nodes, instances, group of, groups, scale ins, refreshes, managed node groups"
+    )
     assert 'cannot list resource "nodes"' in unread["evidence"]
     of_nodes = ("zones", "spot", "group-", "hook-", "nth-missing", "karpenter-", "node-alone")
     assert not [each for each in found["findings"] if each["check"].startswith(of_nodes)]
@@ -353,7 +352,7 @@ def test_what_an_auditor_may_not_list_is_said_and_nothing_is_made_of_it(
 def auditor(cluster: Cluster, folder: Path) -> Path:
     """Return a kubeconfig of somebody who may list everything but nodes."""
     api, rbac = cluster.api, "/apis/rbac.authorization.k8s.io/v1"
-    groups = ["apps", "policy", "storage.k8s.io", "admissionregistration.k8s.io"]
+    groups = ["apps", "batch", "policy", "storage.k8s.io", "admissionregistration.k8s.io"]
     core = ["pods", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims"]
     verbs = ["get", "list"]
     rules = [

@@ -10,12 +10,26 @@ from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_clas
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
 QUEUE_URL = "https://sqs.eu-north-1.amazonaws.com/111122223333/Drains"
+QUEUE_POLICY = {
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]},
+            "Action": "sqs:SendMessage",
+            "Resource": "*",
+        }
+    ]
+}
 RULE = {"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]}
 PREFERRED = {
     "kafka.strimzi.io": "v1",
     "karpenter.sh": "v1",
     "elbv2.k8s.aws": "v1beta1",
     "kafka.banzaicloud.io": "v1beta1",
+}
+ANSWERING: Item = {
+    "metadata": {"name": "it"},
+    "status": {"conditions": [{"type": "Ready", "status": "True"}]},
 }
 NTH = {
     "ENABLE_SQS_TERMINATION_DRAINING": "true",
@@ -40,7 +54,12 @@ class World(Api):
         self.member_of: dict[str, str] = {}
         self.node_groups: dict[str, Item] = {}
         self.rules: list[Item] = [RULE]
+        self.refreshes: dict[str, list[Item]] = {}
         self.kept_seconds = 3600
+        # Of the rules' target, beside its ARN.
+        self.target: Item = {}
+        # Also of the queue; a policy as what it says.
+        self.queue_attributes: Item = {"Policy": QUEUE_POLICY}
         self.refused: set[str] = set()
 
     def add(self, kind: str, item: Item) -> Item:
@@ -51,7 +70,7 @@ class World(Api):
         (item,) = self.kinds[kind]
         return item
 
-    def _request(self, method: str, path: str, *_: Any, **given: Any) -> Item:
+    def _request(self, method: str, path: str, *given: Any, **named: Any) -> Item:
         assert method == "GET"
         kind = path.rpartition("/")[2]
         if kind in self.refused:
@@ -66,6 +85,10 @@ class World(Api):
                 if each["metadata"]["name"] == kind:
                     return each
             raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
+        asked = str((given, named))
+        if kind == "pods" and "labelSelector" in asked and "strimzi.io" not in asked:
+            # Whoever answers behind a Service.
+            return {"items": self.kinds.get("answering", [ANSWERING]), "metadata": {}}
         found = self.kinds.get(kind, [])
         if "namespaces" in parts[:-1]:
             where = parts[parts.index("namespaces") + 1]
@@ -112,16 +135,26 @@ class World(Api):
     def describe_scheduled_actions(self, group: str) -> Item:
         return {"ScheduledUpdateGroupActions": self.actions.get(group, [])}
 
+    def describe_instance_refreshes(self, group: str) -> Item:
+        return {"InstanceRefreshes": self.refreshes.get(group, [])}
+
     def describe_nodegroup(self, *, clusterName: str, nodegroupName: str) -> Item:  # noqa: N803
         assert clusterName == "shop"
         return {"nodegroup": {"nodegroupName": nodegroupName, **self.node_groups[nodegroupName]}}
 
     def get_queue_attributes(self, **_: Any) -> Item:
         said = {"QueueArn": "arn:aws:sqs:q", "MessageRetentionPeriod": str(self.kept_seconds)}
-        return {"Attributes": said}
+        more = {key: value for key, value in self.queue_attributes.items() if value is not None}
+        if "Policy" in more:
+            more["Policy"] = json.dumps(more["Policy"])
+        return {"Attributes": said | more}
 
     def list_rule_names_by_target(self, **_: Any) -> Item:
         return {"RuleNames": [str(index) for index in range(len(self.rules))]}
+
+    def list_targets_by_rule(self, *, Rule: str) -> Item:  # noqa: N803
+        assert int(Rule) < len(self.rules)
+        return {"Targets": [{"Id": "it", "Arn": "arn:aws:sqs:q", **self.target}]}
 
     def describe_rule(self, *, Name: str) -> Item:  # noqa: N803
         return {"EventPattern": json.dumps(self.rules[int(Name)]), "State": "ENABLED"}
@@ -276,7 +309,9 @@ def cleaner(world: World, **env: str) -> None:
             "operations": ["CREATE"],
         }
     ]
-    world.add("services", service_of("strimzi-drain-cleaner", "ops", {}))
+    world.add(
+        "services", service_of("strimzi-drain-cleaner", "ops", {"app": "strimzi-drain-cleaner"})
+    )
     world.add(
         "validatingwebhookconfigurations",
         {

@@ -34,7 +34,7 @@ HANDLER = TerminationHandler(
     queue_url="https://sqs/theirs",
     asks_for_tag="drain-me",
 )
-QUEUE = TerminationQueue(arn="arn:theirs", kept_seconds=1800, hears_lifecycle=True)
+QUEUE = TerminationQueue(arn="arn:theirs", kept_seconds=1800, patterns=({},))
 INSTANCE = Instance(spot=False, tags={"drain-me": ""})
 OPERATOR = Operator(title="strimzi/operator", namespaces=None)
 
@@ -109,6 +109,7 @@ GOOD = Surveyed(
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
     groups={f"kafka-{index}": group(index) for index in range(3)},
     scale_ins={},
+    refreshes={},
     managed_node_groups={},
     budgets=(BUDGET,),
     handlers=(HANDLER,),

@@ -200,7 +200,7 @@ BROKEN = {
     "only cordons": (handler(drains=False), "nth-idle"),
     "a tag that is missing": (handler(asks_for_tag="x/managed"), "nth-tag"),
     "not told of terminations": (
-        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, hears_lifecycle=False)}),
+        replace(GOOD, queues={"https://sqs/theirs": replace(QUEUE, patterns=())}),
         "nth-deaf",
     ),
     "forgets too early": (
@@ -214,7 +214,9 @@ BROKEN = {
     "a gate that is gone": (
         replace(
             GOOD,
-            eviction_webhooks=(EvictionWebhook(name="gate", missing_service="tools/gate"),),
+            eviction_webhooks=(
+                EvictionWebhook(name="gate", unanswered="Service tools/gate, which does not exist"),
+            ),
         ),
         "webhook-dead",
     ),

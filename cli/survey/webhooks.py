@@ -1,0 +1,91 @@
+"""Reads the webhooks that are asked about evictions, and whether anybody answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cli.survey.listing import items, labels, one
+from cli.survey.tools import requirements
+from core.survey.tool_facts import EvictionWebhook, selects
+from infra.eks.api import Api, Object
+
+# The eviction of pods as a rule of a webhook names it.
+EVICTIONS = {"pods/eviction", "pods/*"}
+EVERYTHING = "*/*"
+
+
+def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
+    kind = "validatingwebhookconfigurations"
+    return tuple(
+        EvictionWebhook(
+            name=str(item["metadata"]["name"]),
+            fails_closed=webhook.get("failurePolicy", "Fail") == "Fail",
+            unanswered=_unanswered(api, webhook.get("clientConfig") or {}),
+            general=not EVICTIONS & resources,
+            leaves_out=_left_out(api, webhook),
+        )
+        for item in items(api, "/apis/admissionregistration.k8s.io/v1", kind)
+        for webhook in item.get("webhooks") or ()
+        if (resources := _asked_about(webhook)) & {*EVICTIONS, EVERYTHING}
+    )
+
+
+def _asked_about(webhook: Object) -> set[str]:
+    """Return the resources of whose creation a webhook is asked."""
+    return {
+        str(resource)
+        for rule in webhook.get("rules") or ()
+        if {"CREATE", "*"} & set(rule.get("operations", ("*",)))
+        for resource in rule.get("resources", ())
+    }
+
+
+def _left_out(api: Api, webhook: Object) -> frozenset[str] | None:
+    """Return the namespaces that a webhook's selectors leave out; None: every one."""
+    # An eviction has no labels that it could be chosen by.
+    chosen = webhook.get("objectSelector") or {}
+    if chosen.get("matchLabels") or any(
+        each["operator"] in {"In", "Exists"} for each in chosen.get("matchExpressions") or ()
+    ):
+        return None
+    selector = webhook.get("namespaceSelector") or {}
+    if not selector:
+        return frozenset()
+    return frozenset(
+        str(item["metadata"]["name"])
+        for item in items(api, "/api/v1", "namespaces")
+        if not selects(
+            selector.get("matchLabels") or {}, requirements(selector), _named_labels(item)
+        )
+    )
+
+
+def _named_labels(namespace: Object) -> dict[str, str]:
+    """Return a namespace's labels, the one that the API server adds among them."""
+    return {"kubernetes.io/metadata.name": namespace["metadata"]["name"], **labels(namespace)}
+
+
+def _unanswered(api: Api, config: Object) -> str | None:
+    """Return why nobody answers a webhook; None where somebody does, or nobody can tell."""
+    service = config.get("service")
+    if not service:
+        return None
+    where, name = service["namespace"], service["name"]
+    found = one(api, f"/api/v1/namespaces/{where}/services/{name}")
+    if found is None:
+        return f"Service {where}/{name}, which does not exist"
+    selector = (found.get("spec") or {}).get("selector") or {}
+    # Without one its addresses are somebody's own.
+    if not selector or any(_ready(pod) for pod in _behind(api, where, selector)):
+        return None
+    return f"Service {where}/{name}, behind which no pod is ready"
+
+
+def _behind(api: Api, namespace: str, selector: Mapping[str, str]) -> Iterator[Object]:
+    written = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    return items(api, "/api/v1", "pods", namespace, labelSelector=written)
+
+
+def _ready(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

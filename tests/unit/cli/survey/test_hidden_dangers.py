@@ -1,0 +1,403 @@
+"""Clusters in which a danger hides behind something that looks well, and some that are well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey.manifests import Item, meta, workload
+from tests.unit.cli.survey.others import changed, checks, combined, every, kafka_spec, own
+from tests.unit.cli.survey.worlds import RULE, World, bare, managed, provisioned
+
+Change = Callable[[World], object]
+# What EventBridge needs of a queue's policy.
+SENDS = {"Effect": "Allow", "Action": "sqs:SendMessage"}
+EVENTS = {**SENDS, "Principal": {"Service": "events.amazonaws.com"}, "Resource": "*"}
+TOPICS = {**SENDS, "Principal": {"Service": "sns.amazonaws.com"}, "Resource": "*"}
+
+
+def first(kind: str, change: Callable[[Item], object]) -> Change:
+    return lambda world: change(world.kinds[kind][0])
+
+
+def container_of(image: str, change: Callable[[Item], object]) -> Change:
+    def made(world: World) -> None:
+        for kind in ("deployments", "daemonsets"):
+            for each in world.kinds.get(kind, ()):
+                for container in each["spec"]["template"]["spec"]["containers"]:
+                    if image in container["image"]:
+                        change(container)
+
+    return made
+
+
+def handler(**env: str) -> Change:
+    added = [{"name": key, "value": value} for key, value in env.items()]
+    return container_of("termination-handler", lambda c: c["env"].extend(added))
+
+
+def rule(**detail: Any) -> Change:
+    return lambda world: world.rules.__setitem__(0, {**RULE, "detail": detail})
+
+
+def members(**said: Any) -> Change:
+    """Say something of the instance of the first group."""
+
+    def made(world: World) -> None:
+        name = min(world.groups)
+        instance = next(i for i, group in world.member_of.items() if group == name)
+        world.groups[name]["Instances"] = [{"InstanceId": instance, **said}]
+
+    return made
+
+
+def group_of(**said: Any) -> Change:
+    return lambda world: world.groups[min(world.groups)].update(said)
+
+
+def hooks(*given: Item) -> Change:
+    return lambda world: world.hooks.__setitem__(min(world.groups), list(given))
+
+
+def brief(**more: Any) -> Item:
+    """Return a hook that somebody has for half a minute of his own."""
+    return worlds.hook(**{"LifecycleHookName": "ship-logs", "HeartbeatTimeout": 30, **more})
+
+
+def topic(name: str, replicas: int | None = None, **config: Any) -> Change:
+    item = {
+        "metadata": meta(name, "shop-kafka", labels={"strimzi.io/cluster": "orders"}),
+        "spec": {"config": config, **({"replicas": replicas} if replicas else {})},
+    }
+    return lambda world: world.add("kafkatopics", item)
+
+
+def scratch(world: World) -> None:
+    """JBOD: a claim, and a second log directory that ends with the pod."""
+    for each in world.kinds["pods"]:
+        each["spec"]["volumes"].append({"name": "data-1", "emptyDir": {}})
+
+
+def temporary(world: World) -> None:
+    """What Strimzi gives every pod."""
+    for each in world.kinds["pods"]:
+        each["spec"]["volumes"].append({"name": "strimzi-tmp", "emptyDir": {"medium": "Memory"}})
+
+
+def of_driver(driver: str, *, key: str = "topology.kubernetes.io/zone") -> Change:
+    term = {"key": key, "operator": "In", "values": ["x"]}
+    near = {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}}
+
+    def made(world: World) -> None:
+        every(world, "persistentvolumes", csi={"driver": driver}, nodeAffinity=near)
+
+    return made
+
+
+def deleted(kind: str) -> Change:
+    return first(kind, lambda item: item["metadata"].update(deletionTimestamp="2026-11-01"))
+
+
+def one_voter_short(world: World) -> None:
+    world.kinds["pods"] = [
+        p for p in world.kinds["pods"] if p["metadata"]["name"][-7:] != "votes-2"
+    ]
+
+
+def cron_job(image: str, **spec: Any) -> Change:
+    job = workload("it", "ops", image)["spec"]["template"]
+    item = {
+        "metadata": meta("it", "ops"),
+        "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {"template": job}}, **spec},
+    }
+    return lambda world: world.add("cronjobs", item)
+
+
+def deployment(image: str, **more: Any) -> Change:
+    return lambda world: world.add("deployments", {**workload("it", "ops", image), **more})
+
+
+def owned(image: str, api_version: str) -> Change:
+    owner = {"apiVersion": api_version, "kind": "It", "name": "it", "uid": "0", "controller": True}
+
+    def made(world: World) -> None:
+        item = world.add("statefulsets", workload("it", "legacy", image))
+        item["metadata"]["ownerReferences"] = [owner]
+
+    return made
+
+
+def without(image: str) -> Change:
+    def made(world: World) -> None:
+        world.kinds["deployments"] = [d for d in world.kinds["deployments"] if image not in str(d)]
+
+    return made
+
+
+def drains_by(image: str) -> Change:
+    return lambda world: (without("termination-handler")(world), deployment(image)(world))
+
+
+def cleaner_status(**status: Any) -> Change:
+    def made(world: World) -> None:
+        for each in world.kinds["deployments"]:
+            if "drain-cleaner" in str(each["metadata"]["name"]):
+                each["status"] = status
+
+    return made
+
+
+def unanswered(world: World) -> None:
+    """Drain Cleaner scaled to none: its webhook and Service are there, and pass what they get."""
+    for each in world.kinds["deployments"]:
+        if "drain-cleaner" in str(each["metadata"]["name"]):
+            each["spec"]["replicas"] = 0
+    world.kinds["answering"] = []
+
+
+def webhook_for(namespace: str) -> Change:
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+
+    def made(world: World) -> None:
+        named = {"kubernetes.io/metadata.name": "shop-kafka"}
+        world.only("namespaces")["metadata"]["labels"] = named
+        (webhook,) = world.only("validatingwebhookconfigurations")["webhooks"]
+        webhook["namespaceSelector"] = selector
+
+    return made
+
+
+def policy_engine(*, service: bool) -> Change:
+    """Kyverno for everything, subresources too."""
+
+    def made(world: World) -> None:
+        if service:
+            world.add("services", {"metadata": meta("kyverno", "ops"), "spec": {}})
+        webhook = {
+            "name": "validate.kyverno.svc",
+            "failurePolicy": "Fail",
+            "rules": [{"resources": ["*/*"], "operations": ["*"]}],
+            "clientConfig": {"service": {"namespace": "ops", "name": "kyverno"}},
+        }
+        item = {"metadata": meta("kyverno"), "webhooks": [webhook]}
+        world.add("validatingwebhookconfigurations", item)
+
+    return made
+
+
+def namespace_from(source: Item) -> Change:
+    given = [{"name": "STRIMZI_NAMESPACE", "valueFrom": source}]
+    return container_of("strimzi/operator", lambda c: c.update(env=given))
+
+
+def refreshing(status: str) -> Change:
+    return lambda world: world.refreshes.update({min(world.groups): [{"Status": status}]})
+
+
+def racked(key: str) -> Change:
+    return lambda world: kafka_spec(world).update(rack={"topologyKey": key})
+
+
+def on_demand_base(world: World) -> None:
+    shares = {"OnDemandBaseCapacity": 2, "OnDemandPercentageAboveBaseCapacity": 0}
+    for each in world.groups.values():
+        each["MixedInstancesPolicy"] = {"InstancesDistribution": shares}
+
+
+def queue(**said: Any) -> Change:
+    return lambda world: world.queue_attributes.update(said)
+
+
+HIDDEN: dict[str, tuple[Change, set[str]]] = {
+    # Who hears of a termination.
+    "a rule for another group": (rule(AutoScalingGroupName=["workers"]), {"nth-deaf"}),
+    "a rule for another hook": (rule(LifecycleHookName=["launching"]), {"nth-deaf"}),
+    "a rule for launches": (
+        rule(LifecycleTransition=["autoscaling:EC2_INSTANCE_LAUNCHING"]),
+        {"nth-deaf"},
+    ),
+    "a rule for this hook": (rule(LifecycleHookName=["hold"]), set()),
+    "a rule for groups by prefix": (rule(AutoScalingGroupName=[{"prefix": "asg-"}]), set()),
+    "a queue that EventBridge may not send to": (
+        queue(Policy={"Statement": [{**EVENTS, "Principal": {"AWS": "111122223333"}}]}),
+        {"nth-deaf"},
+    ),
+    "a queue without a policy": (queue(Policy=None), {"nth-deaf"}),
+    "a queue to which a rule sends under a role": (
+        lambda w: (queue(Policy=None)(w), w.target.update(RoleArn="arn:aws:iam::1:role/x")),
+        set(),
+    ),
+    "a queue that a topic fills": (
+        lambda w: (w.rules.clear(), queue(Policy={"Statement": [TOPICS]})(w)),
+        set(),
+    ),
+    "a queue under SQS's own key of KMS": (queue(KmsMasterKeyId="alias/aws/sqs"), {"nth-deaf"}),
+    "a queue under a key of one's own": (queue(KmsMasterKeyId="alias/mine"), set()),
+    "a queue encrypted by SQS": (queue(SqsManagedSseEnabled="true"), set()),
+    # What the handler does with what it hears.
+    "a handler that refuses pods with emptyDir": (
+        handler(DELETE_LOCAL_DATA="false"),
+        {"nth-refuses"},
+    ),
+    "a handler that refuses DaemonSets": (handler(IGNORE_DAEMON_SETS="false"), {"nth-refuses"}),
+    # What the group does at this moment.
+    "a machine that waits in a hook": (
+        members(LifecycleState="Terminating:Wait", HealthStatus="Healthy"),
+        {"group-ending"},
+    ),
+    "a machine that the group calls unhealthy": (
+        members(LifecycleState="InService", HealthStatus="Unhealthy"),
+        {"group-ending"},
+    ),
+    "a machine in standby": (
+        members(LifecycleState="Standby", HealthStatus="Healthy"),
+        {"group-standby"},
+    ),
+    "a machine in service": (members(LifecycleState="InService", HealthStatus="Healthy"), set()),
+    "an instance refresh under way": (refreshing("InProgress"), {"group-refreshing"}),
+    "an instance refresh that waits": (refreshing("Pending"), {"group-refreshing"}),
+    "an instance refresh of last month": (refreshing("Successful"), set()),
+    "on demand by its base": (on_demand_base, set()),
+    # Hooks of others beside one that holds.
+    "a brief hook beside the one that holds": (
+        hooks(worlds.hook(), brief(DefaultResult="CONTINUE")),
+        set(),
+    ),
+    "a brief hook that abandons beside it": (hooks(worlds.hook(), brief()), {"hook-heartbeat"}),
+    "two brief hooks": (
+        hooks(brief(DefaultResult="CONTINUE"), brief(LifecycleHookName="b")),
+        {"hook-default", "hook-heartbeat"},
+    ),
+    # Topics.
+    "a topic that one broker may acknowledge": (
+        topic("t", 3, **{"min.insync.replicas": 1}),
+        {"topic-min-insync"},
+    ),
+    "a topic of a single replica": (
+        topic("t", 1, **{"min.insync.replicas": 1}),
+        {"topic-replicas"},
+    ),
+    "a topic that elects who lags": (
+        topic("t", **{"unclean.leader.election.enable": True}),
+        {"topic-unclean"},
+    ),
+    "a topic as it should be": (topic("t", 3, **{"min.insync.replicas": 2}), set()),
+    # Volumes.
+    "a second directory in the pod itself": (scratch, {"ephemeral"}),
+    "Strimzi's own temporary directory": (temporary, set()),
+    "a claim that is deleted": (deleted("persistentvolumeclaims"), {"claim-leaving"}),
+    "a volume that is deleted": (deleted("persistentvolumes"), {"claim-leaving"}),
+    "disks of nodes by TopoLVM": (
+        of_driver("topolvm.io", key="topology.topolvm.io/node"),
+        {"local-volume"},
+    ),
+    "disks of nodes by OpenEBS": (
+        of_driver("local.csi.openebs.io", key="openebs.io/nodename"),
+        {"local-volume"},
+    ),
+    "a bucket for a disk": (of_driver("s3.csi.aws.com"), {"network-file-system"}),
+    "FSx for OpenZFS": (of_driver("fsx.openzfs.csi.aws.com"), {"network-file-system"}),
+    "a driver that nobody here knows": (of_driver("pxd.portworx.com"), {"volume-driver"}),
+    "EBS by Auto Mode's driver": (
+        of_driver("ebs.csi.eks.amazonaws.com", key="topology.kubernetes.io/zone"),
+        set(),
+    ),
+    "EBS by its own key": (
+        of_driver("ebs.csi.aws.com", key="topology.ebs.csi.aws.com/zone"),
+        set(),
+    ),
+    # Placement.
+    "racks that are hosts": (racked("kubernetes.io/hostname"), {"rack"}),
+    "racks that are the region": (racked("topology.kubernetes.io/region"), {"rack"}),
+    "racks by zone id": (racked("topology.k8s.aws/zone-id"), set()),
+    "a controller that is missing": (one_voter_short, {"not-running", "quorum"}),
+    "a node that Cluster Autoscaler considers": (
+        first(
+            "nodes",
+            lambda n: n["spec"].update(taints=[{"key": "DeletionCandidateOfClusterAutoscaler"}]),
+        ),
+        {"node-leaving"},
+    ),
+    # Who else drains.
+    "a descheduler by the clock": (
+        cron_job("registry.k8s.io/descheduler/descheduler:v0.34.0"),
+        {"evictor"},
+    ),
+    "a descheduler that is suspended": (
+        cron_job("registry.k8s.io/descheduler/descheduler:v0.34.0", suspend=True),
+        set(),
+    ),
+    "keiko's lifecycle-manager for a handler": (
+        drains_by("keikoproj/lifecycle-manager:v0.6.0"),
+        {"evictor"},
+    ),
+    "a rolling updater of groups": (
+        deployment("twinproduction/aws-eks-asg-rolling-update-handler:v1.8.0"),
+        {"evictor"},
+    ),
+    "chaos": (deployment("ghcr.io/chaos-mesh/chaos-mesh:v2.7.0"), {"evictor"}),
+    # Who is asked about evictions.
+    "Drain Cleaner that does not run": (
+        lambda w: (
+            cleaner_status(replicas=1, unavailableReplicas=1)(w),
+            w.kinds.update(answering=[]),
+        ),
+        {"cleaner-down", "webhook-dead"},
+    ),
+    "Drain Cleaner scaled to none": (unanswered, {"webhook-dead", "budget-blocks"}),
+    "a webhook for other namespaces": (webhook_for("other"), {"eviction-unasked"}),
+    "a webhook for this namespace": (webhook_for("shop-kafka"), set()),
+    "a policy engine beside it": (policy_engine(service=True), set()),
+    "a policy engine that is gone": (policy_engine(service=False), {"webhook-dead"}),
+    # Strimzi.
+    "an operator whose namespaces are set elsewhere": (
+        namespace_from({"configMapKeyRef": {"name": "x", "key": "y"}}),
+        {"unread"},
+    ),
+    # Kafkas of others.
+    "Redpanda by its operator": (
+        owned("docker.redpanda.com/redpandadata/redpanda:v25", "cluster.redpanda.com/v1alpha2"),
+        {"not-strimzi"},
+    ),
+    "Stackable": (
+        owned("oci.stackable.tech/sdp/kafka:4.1.0", "kafka.stackable.tech/v1alpha1"),
+        {"not-strimzi"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), HIDDEN.values(), ids=HIDDEN.keys())
+def test_what_hides_is_found_and_what_is_well_is_left_in_peace(
+    change: Change, said: set[str]
+) -> None:
+    assert checks(changed(own, change)()) == said
+
+
+def test_a_managed_group_that_eks_updates_now_is_found() -> None:
+    world = managed(bare(), status="UPDATING")
+    assert checks(world) == {"managed-node-group", "managed-updating"}
+
+
+def test_a_webhook_without_anybody_behind_it_that_fails_refuses_every_eviction() -> None:
+    world = own()
+    unanswered(world)
+    (webhook,) = world.only("validatingwebhookconfigurations")["webhooks"]
+    webhook["failurePolicy"] = "Fail"
+    assert "webhook-dead" in checks(world)
+
+
+def test_a_combined_node_that_is_missing_is_no_advice_to_run_more_controllers() -> None:
+    world = combined()
+    world.kinds["pods"].pop()
+    assert checks(world) == {"not-running", "quorum", "combined"}
+
+
+def test_five_hundred_nodes_are_judged_as_six() -> None:
+    world = provisioned(bare())
+    for number in range(500):
+        zone = worlds.ZONES[number % 3]
+        worlds.node(world, f"other-{number}", zone, f"i-other-{number}")
+    assert checks(world) == set()
