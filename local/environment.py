@@ -17,7 +17,7 @@ CREDENTIALS_FILE = "aws-credentials.json"
 _HIDDEN_PREFIXES = ("AWS_", "PULUMI_", "STILLWATER_", "KUBE")
 # Where the user keeps built tools, real CRDs to use in place of the twin's, by which rules Kafka is
 # probed, whether IAM is enforced (local.iam.switch), and how long the twin's machines take
-# (local.aws.instances.Delays).
+# (local.delays).
 _KEPT = (
     "STILLWATER_CACHE",
     "STILLWATER_CRDS",

@@ -19,9 +19,10 @@ from moto.autoscaling.models import autoscaling_backends
 from moto.core.exceptions import ServiceException
 
 from local.aws.activities import Activity
-from local.aws.instances import ENDED, Delays, Journal, all_backends, state_of
+from local.aws.instances import ENDED, Journal, all_backends, state_of
 from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, Action, heartbeat
 from local.aws.membership import RETAINED, Membership
+from local.delays import Delays
 
 LOG = logging.getLogger(__name__)
 COUNTED = ("Pending", "Pending:Wait", "Pending:Proceed", "InService")

@@ -8,10 +8,8 @@ state is an event, as EC2 sends it.
 from __future__ import annotations
 
 import copy
-import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
 from typing import Any
 
 from moto.ec2.exceptions import OperationNotPermitted4
@@ -20,6 +18,7 @@ from moto.ec2.models.subnets import Subnet
 
 from local.aws import events
 from local.aws.agenda import Agenda
+from local.delays import Delays
 
 STATE_CODES = {
     "pending": 0,
@@ -36,26 +35,6 @@ ENDED = ("shutting-down", "terminated")
 MARKET_TAG = "stillwater.dev/twin-market"
 
 Journal = Callable[..., None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delays:
-    """How long EC2 and Auto Scaling take in the twin; on AWS it is half a minute and more."""
-
-    boot_seconds: float = 2.0
-    shutdown_seconds: float = 1.0
-    health_check_seconds: float = 2.0
-    launch_retry_seconds: float = 10.0
-
-    @staticmethod
-    def from_env() -> Delays:
-        """Read STILLWATER_BOOT_SECONDS and its siblings where they are set."""
-        given = {
-            field.name: float(value)
-            for field in fields(Delays)
-            if (value := os.environ.get(f"STILLWATER_{field.name.upper()}"))
-        }
-        return Delays(**given)
 
 
 def state_of(instance: Any) -> str:

@@ -9,8 +9,9 @@ from moto.core.exceptions import ServiceException
 
 from local.aws import activities, launching
 from local.aws.activities import Activity
-from local.aws.instances import Delays, Journal, Machines
+from local.aws.instances import Journal, Machines
 from local.aws.lifecycle import ABANDON, LAUNCHING, TERMINATING, Hook, Transition
+from local.delays import Delays
 
 RETAINED = "Terminating:Retained"
 

@@ -44,6 +44,7 @@ from local.aws.agenda import Agenda
 from local.aws.autoscaling import Engine
 from local.aws.locks import COMPUTE, turn
 from local.aws.membership import Membership
+from local.delays import Delays
 from local.environment import FUNCTION_URL_PATH, credentials_file
 from local.iam.guard import Guard
 from local.journal import journal
@@ -126,7 +127,7 @@ class Cloud:
     def __init__(self, place: Place) -> None:
         write = journal(place).write
         agenda = Agenda()
-        delays = instances.Delays.from_env()
+        delays = Delays.from_env()
         machines = instances.Machines(agenda, delays, write)
         engine = Engine(Membership(machines, delays, write), delays, write)
         self.guard = Guard(write)

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from core.errors import InvalidInput
+from local.delays import Delays
 from local.journal import Journal, journal
 from local.kubernetes.addresses import Addresses
 from local.kubernetes.client import Api, ApiError, Informer, Object
@@ -51,6 +52,17 @@ PROBE_THREADS = 6
 # Within the five seconds a program of the twin has to end.
 SHUTDOWN_GRACE_SECONDS = 3.0
 LOG = logging.getLogger(__name__)
+
+
+def boot_seconds(known: Object | None, *, rebooted: bool) -> float:
+    """Return how long a machine boots before its kubelet speaks; not at all where only that ended.
+
+    Of one that was launched EC2 has waited for the machine already; one whose root volume was
+    replaced is called running all the while.
+    """
+    if known is None:
+        return BOOT_SECONDS
+    return BOOT_SECONDS + Delays.from_env().boot_seconds if rebooted else 0.0
 
 
 @dataclass
@@ -152,8 +164,8 @@ class Kubelet:
         """Register a node step by step, as far as its instance lives."""
         agent = machine.agent
         known = self._nodes.objects.get(("", instance.node_name))
-        boots = known is None or agent.rebooted(known)
-        if boots and machine.ended.wait(BOOT_SECONDS):
+        boots_seconds = boot_seconds(known, rebooted=known is not None and agent.rebooted(known))
+        if boots_seconds and machine.ended.wait(boots_seconds):
             return
         while not machine.ended.is_set():
             try:
