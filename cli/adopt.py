@@ -32,9 +32,11 @@ def read(paths: list[Path]) -> dict[str, Adoption]:
 
 def plans(paths: list[Path], console: Console) -> None:
     """Print the plan of each description; raise InvalidInput where one cannot be used."""
-    for file, each in read(paths).items():
+    described = read(paths)
+    for file, each in described.items():
         show(file, each, console)
-    console.print(Text(MADE_YET), soft_wrap=True)
+    if any(next_level(each) for each in described.values()):
+        console.print(Text(MADE_YET), soft_wrap=True)
 
 
 def show(file: str, adopted: Adoption, console: Console) -> None:

@@ -191,13 +191,11 @@ def refreshes(client: Any, names: Iterable[str]) -> dict[str, str]:
     """Return the state of the instance refresh that each group is in; most are in none."""
     found = {}
     for name in sorted(names):
-        pages = client.get_paginator("describe_instance_refreshes").paginate(
-            AutoScalingGroupName=name
-        )
+        # The newest come first, and a group is in one of them at most.
+        answer = client.describe_instance_refreshes(AutoScalingGroupName=name)
         under_way = (
             str(each["Status"])
-            for page in pages
-            for each in page["InstanceRefreshes"]
+            for each in answer["InstanceRefreshes"]
             if each["Status"] not in REFRESHED
         )
         if status := next(under_way, None):

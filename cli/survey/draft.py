@@ -10,10 +10,11 @@ from typing import Any
 
 import yaml
 
-from core.cluster.adoption import QUEUE_URL
+from core.cluster.adopted_names import QUEUE_URL
 from core.errors import StillwaterError
 from core.naming import CLUSTER_TAG
 from core.survey.facts import Surveyed, Unread, of
+from core.survey.kafka_facts import Kafka
 
 ARN = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/(\S+)")
 OWNED = "kubernetes.io/cluster/"
@@ -46,14 +47,7 @@ def draft(seen: Surveyed, context: str) -> str:
         "level": "survey",
         "eks_cluster": _cluster(seen, context),
         "region": _region(seen),
-        "kafkas": [
-            {
-                "namespace": kafka.namespace,
-                "name": kafka.name,
-                **({"bootstrap": kafka.bootstrap} if kafka.bootstrap else {}),
-            }
-            for kafka in of(seen.kafkas)
-        ],
+        "kafkas": [_kafka(kafka) for kafka in of(seen.kafkas)],
         "scaling_groups": sorted(g.name for g in groups.values() if not g.managed_node_group),
         "managed_node_groups": sorted(
             {g.managed_node_group for g in groups.values() if g.managed_node_group}
@@ -66,10 +60,27 @@ def draft(seen: Surveyed, context: str) -> str:
     given = {key: value for key, value in section.items() if value}
     missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
     unsaid = "".join(f"# {key} could not be read: fill it in.\n" for key in missing)
+    for kafka in of(seen.kafkas):
+        if kafka.outside is None:
+            unsaid += (
+                f"# {kafka.title}: no listener was found that is reached from outside the cluster; "
+                f"name one in bootstrap, as HOST:PORT.\n"
+            )
+        elif kafka.outside.authentication:
+            unsaid += f"# {kafka.title}: name the Secret of a KafkaUser in credentials_secret.\n"
     if queues and "queue_url" not in given:
         unsaid += f"# queue_url: which of {', '.join(queues)} it is, as https://sqs.REGION...\n"
     written = yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
     return HEAD + unsaid + written + _operators_noted(seen)
+
+
+def _kafka(kafka: Kafka) -> dict[str, Any]:
+    said: dict[str, Any] = {"namespace": kafka.namespace, "name": kafka.name}
+    if way := kafka.outside:
+        said["bootstrap"] = way.bootstrap
+        said |= {"authentication": way.authentication} if way.authentication else {}
+        said |= {} if way.encrypted else {"tls": False}
+    return said
 
 
 def _operators_noted(seen: Surveyed) -> str:

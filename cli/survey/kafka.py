@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 
 from cli.survey.listing import custom, items, labels, noted
+from core.cluster.adopted_names import INSIDE
 from core.incidents.pod_marks import ignores_disruption
 from core.survey.kafka_facts import (
     Kafka,
     KafkaListener,
     KafkaPool,
     OtherKafka,
+    Outside,
     Pod,
     Topic,
     Volume,
@@ -19,7 +21,10 @@ from core.survey.kafka_facts import (
 from infra.eks.api import Api, Object
 
 GROUP = "kafka.strimzi.io"
+# How the functions can say who they are.
+SPOKEN = (None, "tls", "scram-sha-512")
 HOST = "kubernetes.io/hostname"
+ZONES = ("topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
 # Pods of Strimzi's Kafkas; of these its name label tells Kafka from ZooKeeper and the operators.
 # The component label came with node pools, and is not on older pods.
 PODS = "strimzi.io/kind=Kafka"
@@ -67,7 +72,7 @@ def _kafka(item: Object) -> Kafka:
         paused=marks.get("strimzi.io/pause-reconciliation", "").lower() == "true",
         not_ready=next((_said(each) for each in conditions if _failing(each)), None),
         replicas=spec.get("replicas"),
-        bootstrap=_bootstrap(item, spec),
+        outside=_outside(item, spec),
     )
 
 
@@ -82,12 +87,17 @@ def _listener(item: Object) -> KafkaListener:
     return KafkaListener(str(item["name"]), (item.get("authentication") or {}).get("type"))
 
 
-def _bootstrap(item: Object, spec: Object) -> str | None:
-    """Return where the first listener answers, one that asks who comes where there is any."""
-    asking = {each["name"] for each in spec.get("listeners") or () if each.get("authentication")}
-    served = (item.get("status") or {}).get("listeners") or ()
-    ordered = sorted(served, key=lambda each: each.get("name") not in asking)
-    return next((str(e["bootstrapServers"]) for e in ordered if e.get("bootstrapServers")), None)
+def _outside(item: Object, spec: Object) -> Outside | None:
+    """Return the listener that outsiders come by, one that asks who comes where there is any."""
+    asked = {str(each["name"]): each for each in spec.get("listeners") or ()}
+    found = []
+    for each in (item.get("status") or {}).get("listeners") or ():
+        servers, listener = each.get("bootstrapServers"), asked.get(str(each.get("name")), {})
+        how = (listener.get("authentication") or {}).get("type")
+        if servers and how in SPOKEN and not INSIDE.fullmatch(str(servers).rpartition(":")[0]):
+            encrypted = bool(listener.get("tls"))
+            found.append(Outside(bootstrap=servers, authentication=how, encrypted=encrypted))
+    return min(found, key=lambda each: each.authentication is None, default=None)
 
 
 def _written(value: object) -> str:
@@ -183,7 +193,10 @@ def _alone(spec: Object) -> bool:
         for each in spec.get("topologySpreadConstraints") or ()
         if each.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
     )
-    return any(each.get("topologyKey") == HOST for each in (*required, *strict))
+    # Two that may not share a zone share no node of it either; a spread over zones allows both.
+    return any(each.get("topologyKey") in {HOST, *ZONES} for each in required) or any(
+        each.get("topologyKey") == HOST for each in strict
+    )
 
 
 def others(api: Api) -> tuple[OtherKafka, ...]:

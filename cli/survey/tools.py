@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from cli.survey.listing import custom, items, labels, one
-from core.cluster.adoption import queue_url
+from core.cluster.adopted_names import queue_url
 from core.errors import StillwaterError
 from core.survey.tool_facts import (
     Autoscaler,

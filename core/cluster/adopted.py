@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core import naming
-from core.cluster.adoption import AdoptedKafka, Adoption
+from core.cluster.adopted_kafka import AdoptedKafka
+from core.cluster.adoption import Adoption
 from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
 from core.cluster.rights import FUNCTION_CALLS, GATE

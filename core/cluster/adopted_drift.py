@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields
 
 from core import naming
 from core.cluster.adopted import operated
-from core.cluster.adoption import AdoptedKafka, Adoption, Drainer, Level
+from core.cluster.adopted_kafka import AdoptedKafka
+from core.cluster.adoption import Adoption, Drainer, Level
 from core.constants import ABANDON, HOOKS
 from core.doctor.drift import MISSING, PRESENT, Finding
 from core.survey.facts import Unread

@@ -10,14 +10,26 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
-from pydantic import BaseModel, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from core import regions
+from core import regions, timing
+from core.cluster.adopted_kafka import AdoptedKafka, Section, unspeakable
+from core.cluster.adopted_names import (
+    OF_EKS,
+    PATTERN,
+    GroupName,
+    KubernetesName,
+    LabelKey,
+    Name,
+    NodeGroupName,
+    QueueUrl,
+    Region,
+)
 from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
-from core.cluster.fields import Frozen, SecurityGroupId, SubnetId, named_twice
+from core.cluster.fields import SecurityGroupId, SubnetId, named_twice
 from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, Place, validated
 from core.cluster.slack import Slack
@@ -25,43 +37,8 @@ from core.cluster.spec import LAST_PORT, Inconsistent
 from core.cluster.timings import Timings
 from core.errors import InvalidInput
 
-Name = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$")]
-KubernetesName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
-]
-LabelKey = Annotated[
-    str,
-    StringConstraints(
-        pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
-    ),
-]
-# CreateAutoScalingGroup: neither colons nor control characters.
-GroupName = Annotated[str, StringConstraints(pattern=r"^[^:\x00-\x1f\x7f]{1,255}$")]
-NodeGroupName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$")]
-# RFC 1123's label: a namespace has no dots.
-Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
-Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$")]
-# A termination handler takes a standard queue alone.
-QUEUE_URL = r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d{12}/[A-Za-z0-9_-]{1,80}$"
-QueueUrl = Annotated[str, StringConstraints(pattern=QUEUE_URL)]
-_REGION, _QUEUE = r"(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)", r"(?P<path>/\d{12}/[A-Za-z0-9_-]{1,80})"
-# What SQS has called the same queue and still takes: before 2012, FIPS and dual-stack endpoints,
-# and an endpoint in a VPC.
-_QUEUE_FORMS = tuple(
-    re.compile(f"https://{host}{_QUEUE}")
-    for host in (
-        rf"{_REGION}\.queue\.amazonaws\.com",
-        r"(?P<region>queue)\.amazonaws\.com",
-        rf"sqs(-fips)?\.{_REGION}\.(amazonaws\.com|api\.aws)",
-        rf"vpce-[a-z0-9-]+\.sqs\.{_REGION}\.vpce\.amazonaws\.com",
-    )
-)
-
 # Lambda's VpcConfig takes so many of each.
 MOST_SUBNETS, MOST_SECURITY_GROUPS = 16, 5
-# The longest name of ours has 21 characters more, of the 64 that EventBridge gives a rule.
-Called = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,41}[a-z0-9]$")]
 NAMED_ONCE = (
     "scaling_groups",
     "managed_node_groups",
@@ -96,38 +73,7 @@ class Drainer(StrEnum):
     NONE = "none"
 
 
-class _Section(BaseModel):
-    """A section of a description that is not a ClusterSpec's, nor in its reference."""
-
-    model_config = Frozen.model_config
-
-
-class AdoptedKafka(_Section):
-    """One Kafka resource of Strimzi's, by where it is."""
-
-    namespace: Namespace
-    """Its namespace."""
-    name: KubernetesName
-    """Its name there."""
-    bootstrap: Bootstrap | None = None
-    """HOST:PORT of a listener that the functions can reach; from `watch` on."""
-    credentials_secret: KubernetesName | None = None
-    """The Secret of a KafkaUser, in the same namespace, which the functions speak as."""
-    authentication: Literal["none", "tls", "scram-sha-512"] = "none"
-    """How that listener asks who somebody is."""
-    tls: bool = True
-    """Whether it is encrypted."""
-    authority_secret: KubernetesName | None = None
-    """The Secret with the brokers' authority; without it, Strimzi's own."""
-    called: Called | None = None
-    """What everything of ours is called by; without it, EKS cluster and Kafka: `shop-orders`."""
-
-    @property
-    def title(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-class Adoption(_Section):
+class Adoption(Section):
     """A cluster that exists: the keys below `adopt`."""
 
     level: Level = Level.SURVEY
@@ -200,6 +146,13 @@ class Adoption(_Section):
     def _problems(self) -> Iterator[str]:
         for title in named_twice(kafka.title for kafka in self.kafkas):
             yield f"adopt.kafkas names {title} twice; keep one entry per Kafka"
+        yield from (each.sentence.removesuffix(".") for each in timing.check(self))
+        for name in self.scaling_groups:
+            if PATTERN.search(name):
+                yield (
+                    f"adopt.scaling_groups names {name}, which IAM would read as a pattern of "
+                    f"names; write each group's own name"
+                )
         for kind in NAMED_ONCE:
             for name in named_twice(getattr(self, kind)):
                 yield f"adopt.{kind} names {name} twice; keep it once"
@@ -240,11 +193,7 @@ class Adoption(_Section):
                     f"adopt.level is {self.level} and Kafka {kafka.title} has no bootstrap; name a "
                     f"listener as HOST:PORT"
                 )
-            if kafka.authentication != "none" and kafka.credentials_secret is None:
-                yield (
-                    f"Kafka {kafka.title} asks for {kafka.authentication} and has no "
-                    f"credentials_secret; name the Secret of a KafkaUser in its namespace"
-                )
+            yield from unspeakable(kafka)
         for key in ("subnets", "security_groups"):
             if not getattr(self, key):
                 yield (
@@ -315,6 +264,13 @@ class Adoption(_Section):
                 f"adopt.level is act and {len(self.kafkas)} Kafkas share the description; a group "
                 f"has one pair of hooks, so give each Kafka its own description and groups"
             )
+        for name in self.scaling_groups:
+            if OF_EKS.fullmatch(name):
+                yield (
+                    f"adopt.scaling_groups names {name}, which is of a managed node group by its "
+                    f"name, and EKS takes no hooks of others; name the node group in "
+                    f"managed_node_groups instead"
+                )
         if not self.scaling_groups:
             yield (
                 "adopt.level is act and adopt.scaling_groups is empty; EKS and Karpenter take no "
@@ -338,16 +294,6 @@ class Adoption(_Section):
                 "adopt.scaling_groups needs pool_label, the label by which their nodes can be told "
                 "from others; name it"
             )
-
-
-def queue_url(written: str) -> str:
-    """Return a queue's URL as SQS writes it today; what is none of AWS's stays as it is."""
-    for form in _QUEUE_FORMS:
-        if found := form.fullmatch(written):
-            # Without a region it was of the first one.
-            region = found["region"].replace("queue", "us-east-1")
-            return f"https://sqs.{region}.amazonaws.com{found['path']}"
-    return written
 
 
 def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoption:

@@ -15,6 +15,15 @@ class KafkaListener:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """A listener that is reached from outside the cluster: HOST:PORT, and what it asks."""
+
+    bootstrap: str
+    authentication: str | None
+    encrypted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kafka:
     """One Kafka resource."""
 
@@ -35,8 +44,8 @@ class Kafka:
     not_ready: str | None = None
     # Of a resource without node pools: how many brokers it wants.
     replicas: int | None = None
-    # HOST:PORT of a listener, as Strimzi says in the resource's status.
-    bootstrap: str | None = None
+    # The listener by which clients outside the cluster come in, where Strimzi's status names one.
+    outside: Outside | None = None
 
     @property
     def title(self) -> str:

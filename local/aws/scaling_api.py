@@ -126,6 +126,12 @@ def _describe_activities(_engine: Engine, response: Any) -> Any:
     return ActionResult({"Activities": found[: int(given.get("MaxRecords", ACTIVITIES_PER_PAGE))]})
 
 
+def _describe_refreshes(_engine: Engine, response: Any) -> Any:
+    """Answer that the group was never refreshed: nothing in the twin refreshes one."""
+    group_named(response)
+    return ActionResult({"InstanceRefreshes": []})
+
+
 def _set_desired_capacity(_engine: Engine, response: Any) -> Any:
     group, desired = group_named(response), int(parameters(response)["DesiredCapacity"])
     if desired > group.max_size:
@@ -176,6 +182,7 @@ def install(engine: Engine) -> None:
     AutoScalingResponse.update_auto_scaling_group = answering(engine, _update)
     AutoScalingResponse.delete_auto_scaling_group = answering(engine, _delete)
     AutoScalingResponse.describe_scaling_activities = answering(engine, _describe_activities)
+    AutoScalingResponse.describe_instance_refreshes = answering(engine, _describe_refreshes)
     AutoScalingResponse.set_desired_capacity = answering(engine, _set_desired_capacity)
     AutoScalingResponse.terminate_instance_in_auto_scaling_group = answering(engine, _terminate)
     InstanceState.launch_template = property(_launched_from)

@@ -18,7 +18,7 @@ from tests.unit.infra.told import told
 KAFKA = {
     "namespace": "shop-kafka",
     "name": "orders",
-    "bootstrap": "orders.shop-kafka.svc:9093",
+    "bootstrap": "orders.example.com:9093",
     "credentials_secret": "eyes",
     "authentication": "tls",
 }

@@ -49,7 +49,7 @@ TAKEN: Mapping[str, Mapping[str, Any]] = {
     },
     "many groups": {**ACT, "scaling_groups": groups(35, 40)},
     "many short groups": {**ACT, "scaling_groups": groups(62, 11)},
-    "groups of any letters": {**ACT, "scaling_groups": ["Kafka nodes/eu (a) 'x' \"y\" é", "b*"]},
+    "groups of any letters": {**ACT, "scaling_groups": ["Kafka nodes/eu (a) 'x' \"y\" é", "b!"]},
     "many managed groups": {**NO_MACHINES, "managed_node_groups": groups(25, 39)},
     "long NodePools": {
         **NO_MACHINES,

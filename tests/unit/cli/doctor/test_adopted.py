@@ -21,7 +21,7 @@ adopt:
   kafkas:
     - namespace: shop-kafka
       name: orders
-      bootstrap: orders.shop-kafka.svc:9093
+      bootstrap: orders.example.com:9093
       authentication: tls
       credentials_secret: eyes
   managed_node_groups: [quorum]

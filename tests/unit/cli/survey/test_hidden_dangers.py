@@ -201,6 +201,17 @@ def racked(key: str) -> Change:
     return lambda world: kafka_spec(world).update(rack={"topologyKey": key})
 
 
+def apart(key: str) -> Change:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = {"podAntiAffinity": {required: [{"topologyKey": key}]}}
+    return lambda world: every(world, "pods", affinity=affinity)
+
+
+def spread(key: str) -> Change:
+    strict = [{"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+    return lambda world: every(world, "pods", affinity={}, topologySpreadConstraints=strict)
+
+
 def on_demand_base(world: World) -> None:
     shares = {"OnDemandBaseCapacity": 2, "OnDemandPercentageAboveBaseCapacity": 0}
     for each in world.groups.values():
@@ -321,6 +332,10 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
         ),
         {"node-leaving"},
     ),
+    "apart by zone": (apart("topology.kubernetes.io/zone"), set()),
+    "apart by region": (apart("topology.kubernetes.io/region"), {"anti-affinity"}),
+    "spread over zones": (spread("topology.kubernetes.io/zone"), {"anti-affinity"}),
+    "spread over hosts": (spread("kubernetes.io/hostname"), set()),
     # Who else drains.
     "a descheduler by the clock": (
         cron_job("registry.k8s.io/descheduler/descheduler:v0.34.0"),

@@ -18,7 +18,7 @@ from core.errors import StillwaterError
 from core.survey.finding import CLEAR, NOT_READ
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.manifests import workload
-from tests.unit.cli.survey.others import own
+from tests.unit.cli.survey.others import kafka_spec, own
 from tests.unit.cli.survey.worlds import World, bare, own_groups
 
 
@@ -90,13 +90,19 @@ def test_the_description_it_writes_is_what_adopt_plan_reads(
     world = own_groups(bare())
     for group in world.groups.values():
         group["Tags"] = [{"Key": "kubernetes.io/cluster/shop", "Value": "owned"}]
-    served = {"name": "tls", "bootstrapServers": "orders-kafka-bootstrap.shop-kafka.svc:9093"}
-    world.only("kafkas")["status"] = {"listeners": [served]}
+    inside = {"name": "tls", "bootstrapServers": "orders-kafka-bootstrap.shop-kafka.svc:9093"}
+    served = {"name": "lb", "bootstrapServers": "kafka.example.com:9094"}
+    world.only("kafkas")["status"] = {"listeners": [inside, served]}
+    asks = {"name": "lb", "port": 9094, "tls": True, "authentication": {"type": "scram-sha-512"}}
+    world.only("kafkas")["spec"]["kafka"]["listeners"].append(asks)
     path = tmp_path / "adopt.yaml"
     command.write_files(examined(monkeypatch, world), None, path)
     adopted = adopt.read([path])[str(path)]
     assert (adopted.eks_cluster, adopted.region) == ("shop", "eu-north-1")
-    assert adopted.kafkas[0].bootstrap == "orders-kafka-bootstrap.shop-kafka.svc:9093"
+    (kafka,) = adopted.kafkas
+    assert kafka.bootstrap == "kafka.example.com:9094"
+    assert (kafka.authentication, kafka.tls) == ("scram-sha-512", True)
+    assert "name the Secret of a KafkaUser in credentials_secret" in path.read_text()
     assert set(adopted.scaling_groups) == set(world.groups)
     assert adopted.queue_url == worlds.QUEUE_URL
 
@@ -150,6 +156,31 @@ def test_a_cluster_that_another_stillwater_manages_is_not_described(
     done = examined(monkeypatch, world)
     with pytest.raises(StillwaterError, match="stillwater:cluster=tide: a Stillwater manages it"):
         command.write_files(done, None, tmp_path / "adopt.yaml")
+
+
+@pytest.mark.parametrize(
+    ("listener", "said"),
+    [
+        ({"type": "internal"}, ""),
+        ({"authentication": {"type": "custom"}}, ""),
+        ({}, "bootstrap: kafka.example.com:9094\n    tls: false\n"),
+        ({"tls": True}, "bootstrap: kafka.example.com:9094\n"),
+    ],
+    ids=["inside alone", "asks in its own way", "in the clear", "encrypted"],
+)
+def test_only_a_way_in_that_the_functions_can_go_is_described(
+    listener: dict[str, Any], said: str
+) -> None:
+    world = own()
+    inside = listener.get("type") == "internal"
+    servers = "orders-kafka-bootstrap.shop-kafka.svc:9094" if inside else "kafka.example.com:9094"
+    kafka_spec(world)["listeners"] = [{"name": "it", "port": 9094, **listener}]
+    served = {"name": "it", "bootstrapServers": servers}
+    world.only("kafkas")["status"] = {"listeners": [served]}
+    found = described(world)
+    assert ("# Kafka shop-kafka/orders: no listener was found" in found) is not bool(said)
+    assert said in found
+    assert ("bootstrap:" in found) is bool(said)
 
 
 def described(world: World) -> str:

@@ -122,6 +122,8 @@ class World(Api):
 
     def get_paginator(self, call: str) -> Any:
         world = self
+        # As boto3 has them.
+        assert call in {"describe_policies", "describe_scheduled_actions"}
 
         class Pages:
             def paginate(self, *, AutoScalingGroupName: str) -> list[Item]:  # noqa: N803
@@ -135,8 +137,8 @@ class World(Api):
     def describe_scheduled_actions(self, group: str) -> Item:
         return {"ScheduledUpdateGroupActions": self.actions.get(group, [])}
 
-    def describe_instance_refreshes(self, group: str) -> Item:
-        return {"InstanceRefreshes": self.refreshes.get(group, [])}
+    def describe_instance_refreshes(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
+        return {"InstanceRefreshes": self.refreshes.get(AutoScalingGroupName, [])}
 
     def describe_nodegroup(self, *, clusterName: str, nodegroupName: str) -> Item:  # noqa: N803
         assert clusterName == "shop"

@@ -24,7 +24,7 @@ GOOD: dict[str, Any] = {
         {
             "namespace": "shop-kafka",
             "name": "orders",
-            "bootstrap": "orders.shop-kafka.svc:9093",
+            "bootstrap": "orders.example.com:9093",
             "authentication": "tls",
             "credentials_secret": "eyes",
         }

@@ -11,7 +11,7 @@ from core.cluster.adoption import Level
 from core.cluster.adoption_plan import next_level
 from core.errors import InvalidInput
 
-KAFKA = {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.shop-kafka.svc:9093"}
+KAFKA = {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.example.com:9093"}
 GOOD: dict[str, Any] = {
     "eks_cluster": "shop",
     "region": "eu-north-1",
@@ -42,6 +42,39 @@ REFUSED = {
     "a level that Kafka cannot be reached for": (
         {"level": "watch", "kafkas": [{"namespace": "a", "name": "b"}]},
         "adopt.level is watch and Kafka a/b has no bootstrap; name a listener as HOST:PORT.",
+    ),
+    "a way in that only the cluster knows": (
+        {"level": "watch", "kafkas": [KAFKA | {"bootstrap": "orders-kafka-bootstrap.a.svc:9093"}]},
+        "names orders-kafka-bootstrap.a.svc:9093, which is known inside the cluster alone",
+    ),
+    "a pod's name in full": (
+        {"level": "watch", "kafkas": [KAFKA | {"bootstrap": "b.a:1,x-0.b.a.svc.cluster.local:2"}]},
+        "names x-0.b.a.svc.cluster.local:2, which is known inside the cluster alone",
+    ),
+    "a Secret that nobody would show": (
+        {"level": "watch", "kafkas": [KAFKA | {"credentials_secret": "toolkit"}]},
+        "has a credentials_secret and authentication none",
+    ),
+    "a pattern of groups": (
+        {"scaling_groups": ["kafka-*"]},
+        "names kafka-*, which IAM would read as a pattern of names",
+    ),
+    "a variable of IAM's": ({"scaling_groups": ["kafka-${x}"]}, "IAM would read as a pattern"),
+    "the group of a managed node group": (
+        {
+            "level": "act",
+            "drainer": "none",
+            "scaling_groups": ["eks-kafka-a0c2b3d4-1234-5678-9abc-def012345678"],
+        },
+        "of a managed node group by its name, and EKS takes no hooks of others",
+    ),
+    "timeouts that contradict each other": (
+        {"timings": {"nth_drain_timeout_seconds": 300}},
+        "pod_grace_seconds (330 s) must be below nth_drain_timeout_seconds (300 s)",
+    ),
+    "a region of the European Sovereign Cloud": (
+        {"region": "eusc-de-east-1"},
+        "region eusc-de-east-1 is of the European Sovereign Cloud",
     ),
     "a queue of nobody": (
         {

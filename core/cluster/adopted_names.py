@@ -1,0 +1,59 @@
+"""Knows the names by which a cluster that exists is described: what each may look like at AWS's."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+Name = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$")]
+KubernetesName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
+]
+LabelKey = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
+    ),
+]
+# CreateAutoScalingGroup: neither colons nor control characters.
+GroupName = Annotated[str, StringConstraints(pattern=r"^[^:\x00-\x1f\x7f]{1,255}$")]
+NodeGroupName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$")]
+# RFC 1123's label: a namespace has no dots.
+Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d$")]
+Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$")]
+# Characters of IAM's own in an ARN: wildcards, and the beginning of a variable.
+PATTERN = re.compile(r"[*?]|\$\{")
+# A Service's name, or a pod's behind one, as the cluster's own DNS has it.
+INSIDE = re.compile(r"[^.]+(\.[^.]+){1,2}\.svc(\..+)?")
+# What EKS calls the groups below its managed node groups.
+OF_EKS = re.compile(r"eks-.+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# A termination handler takes a standard queue alone.
+QUEUE_URL = r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d{12}/[A-Za-z0-9_-]{1,80}$"
+QueueUrl = Annotated[str, StringConstraints(pattern=QUEUE_URL)]
+_REGION, _QUEUE = r"(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)", r"(?P<path>/\d{12}/[A-Za-z0-9_-]{1,80})"
+# What SQS has called the same queue and still takes: before 2012, FIPS and dual-stack endpoints,
+# and an endpoint in a VPC.
+_QUEUE_FORMS = tuple(
+    re.compile(f"https://{host}{_QUEUE}")
+    for host in (
+        rf"{_REGION}\.queue\.amazonaws\.com",
+        r"(?P<region>queue)\.amazonaws\.com",
+        rf"sqs(-fips)?\.{_REGION}\.(amazonaws\.com|api\.aws)",
+        rf"vpce-[a-z0-9-]+\.sqs\.{_REGION}\.vpce\.amazonaws\.com",
+    )
+)
+# The longest name of ours has 21 characters more, of the 64 that EventBridge gives a rule.
+Called = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,41}[a-z0-9]$")]
+
+
+def queue_url(written: str) -> str:
+    """Return a queue's URL as SQS writes it today; what is none of AWS's stays as it is."""
+    for form in _QUEUE_FORMS:
+        if found := form.fullmatch(written):
+            # Without a region it was of the first one.
+            region = found["region"].replace("queue", "us-east-1")
+            return f"https://sqs.{region}.amazonaws.com{found['path']}"
+    return written
