@@ -1,12 +1,14 @@
 """The anomaly job: days that stand out, and why.
 
-    cost + rotations -> guard -> standing_out -> why -> guard -> table
+    cost -> guard -> standing_out, and where there are any: + rotations -> why -> guard -> table
 
 Complete days only: the last day of a bill is half of one. The reason names the component, whose
 charges moved most, and what of ours happened that day.
 """
 
 from __future__ import annotations
+
+from datetime import date
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,13 +19,15 @@ from spark.transforms import stand_out
 from spark.transforms.daily import is_of_its_month
 
 
-def run(cost: DataFrame, rotations: DataFrame) -> DataFrame:
-    """Return the ANOMALIES table of every cluster on the bill."""
-    paid = require_schema(cost, COST, "The anomaly job's cost").where(is_of_its_month())
+def standing_out(cost: DataFrame, last_complete: date | None) -> DataFrame:
+    """Return the days that stand out of every cluster on the bill; of few bills there are any."""
+    return stand_out.standing_out(_of_months(cost), F.lit(last_complete).cast("date"))
+
+
+def run(found: DataFrame, cost: DataFrame, rotations: DataFrame) -> DataFrame:
+    """Return the ANOMALIES table: days that stand out, and why."""
     history = require_schema(rotations, ROTATIONS, "The anomaly job's history")
-    last = paid.agg(F.date_sub(F.max("day"), 1)).head()
-    last_complete = F.lit(last[0] if last else None).cast("date")
-    found = stand_out.standing_out(paid, last_complete)
+    found = stand_out.explained(found, _of_months(cost))
     table = found.join(_rotations_by_day(history), ["day", "cluster"], "left").select(
         "billing_period",
         "day",
@@ -40,6 +44,10 @@ def run(cost: DataFrame, rotations: DataFrame) -> DataFrame:
         _why().alias("reason"),
     )
     return require_schema(table, ANOMALIES, "The anomalies table")
+
+
+def _of_months(cost: DataFrame) -> DataFrame:
+    return require_schema(cost, COST, "The anomaly job's cost").where(is_of_its_month())
 
 
 def _rotations_by_day(history: DataFrame) -> DataFrame:

@@ -9,7 +9,8 @@ here needs a package that Spark does not bring, so that a cluster runs it (spark
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -35,16 +36,15 @@ from spark.findings import (
 )
 from spark.ingest import bill, history, metrics
 from spark.jobs import (
-    anomaly,
     chosen_month,
     cost,
+    days,
     economics,
     ingest,
     nodes,
     resync,
     storage,
     transfer,
-    unit,
 )
 from spark.months import month_before
 from spark.report.evidence import DayCost, Evidence
@@ -120,10 +120,10 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     """
     read = _inputs(session, inputs)
     try:
-        notes: Sequence[str] = ()
+        ingested: tuple[Sequence[str], Callable[[], object]] = ((), lambda: None)
         if inputs.bill is not None:
-            notes = _ingested(session, store, inputs, inputs.bill, read)
-        return _known(session, store, inputs, read, notes)
+            ingested = _ingested(session, store, inputs, inputs.bill, read)
+        return _known(session, store, inputs, read, *ingested)
     finally:
         read.samples.unpersist()
         read.rotations.unpersist()
@@ -131,8 +131,11 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
 
 def _ingested(
     session: SparkSession, store: Store, inputs: Inputs, address: str | Path, read: _Read
-) -> Sequence[str]:
-    """Run the jobs on every month of a bill, and return what the bill cannot say."""
+) -> tuple[Sequence[str], Callable[[], object]]:
+    """Run the jobs on every month of a bill.
+
+    Return what the bill cannot say, and the job that is still to run: what was on its nodes.
+    """
     delivery = bill.read(session, address, kafka=kafka_of(session, inputs))
     ingested = ingest.run(
         session,
@@ -145,12 +148,17 @@ def _ingested(
             tables.TRANSFER: partial(transfer.transfer_table, traffic=read.traffic),
         },
     )
-    nodes.run(session, store, delivery, list(ingested.months))
-    return delivery.notes
+    months = list(ingested.months)
+    return delivery.notes, lambda: nodes.run(session, store, delivery, months)
 
 
 def _known(
-    session: SparkSession, store: Store, inputs: Inputs, read: _Read, notes: Sequence[str]
+    session: SparkSession,
+    store: Store,
+    inputs: Inputs,
+    read: _Read,
+    notes: Sequence[str],
+    beside: Callable[[], object],
 ) -> Known:
     """Run the other jobs on one month, and return what all tables say of it."""
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
@@ -163,7 +171,7 @@ def _known(
     tag, _ = made_by(note) or inputs.kafka.asked
     report = replace(_report(store, month, note, today), tag=tag)
     evidence = replace(
-        _of_bill(store, read, report, month),
+        _of_bill(store, read, report, month, beside),
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
             *notes,
@@ -263,23 +271,26 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     return _Read(seen, past.persist(), moved)
 
 
-def _of_bill(store: Store, read: _Read, report: Report, month: str) -> Evidence:
-    """Run the jobs that need a bill alone, on the month and the one before."""
+def _of_bill(
+    store: Store, read: _Read, report: Report, month: str, beside: Callable[[], object]
+) -> Evidence:
+    """Run the jobs that need a bill alone, on the month and the one before, side by side.
+
+    `beside` is one more job that needs no other's table.
+    """
     recent = [month_before(month), month]
-    paid = store.read(tables.COST).where(F.col("billing_period").isin(*recent)).persist()
-    units = unit.run(paid, read.traffic, read.samples).persist()
-    odd = anomaly.run(paid, read.rotations).persist()
-    try:
-        store.replace(UNIT_TABLE, units, recent)
-        store.replace(ANOMALIES_TABLE, odd, recent)
-        return replace(
-            _of_tables(store, report, month, paid),
-            unit=units.collect(),
-            anomalies=odd.where(F.col("billing_period") == month).collect(),
-        )
-    finally:
-        for frame in (odd, units, paid):
-            frame.unpersist()
+    with frames.kept(store.read(tables.COST).where(F.col("billing_period").isin(*recent))) as paid:
+        known = days.known(paid)
+        with ThreadPoolExecutor(3) as pool:
+            other = pool.submit(beside)
+            units = pool.submit(days.units, store, known, read.traffic, read.samples, recent)
+            odd = pool.submit(days.anomalies, store, known, read.rotations, recent)
+            other.result()
+            return replace(
+                _of_tables(store, report, month, paid),
+                unit=units.result(),
+                anomalies=[row for row in odd.result() if row.billing_period == month],
+            )
 
 
 def _of_tables(store: Store, report: Report, month: str, paid: DataFrame) -> Evidence:

@@ -8,6 +8,8 @@ day would look like a cheap one.
 
 from __future__ import annotations
 
+from datetime import date
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -17,12 +19,13 @@ from spark.transforms import unit
 from spark.transforms.daily import is_of_its_month
 
 
-def run(cost: DataFrame, traffic: DataFrame, samples: DataFrame) -> DataFrame:
+def run(
+    cost: DataFrame, traffic: DataFrame, samples: DataFrame, last_complete: date | None
+) -> DataFrame:
     """Return the UNIT table: a row per cluster and day."""
     paid = require_schema(cost, COST, "The unit job's cost").where(is_of_its_month())
     moved = require_schema(traffic, TRAFFIC, "The unit job's traffic")
     held = require_schema(samples, SAMPLES, "The unit job's samples").transform(unit.daily_size)
-    last = paid.agg(F.date_sub(F.max("day"), 1)).head()
-    last_complete = F.lit(last[0] if last else None).cast("date")
-    found = unit.units(paid.transform(unit.daily_cost), moved, held, last_complete)
+    last = F.lit(last_complete).cast("date")
+    found = unit.units(paid.transform(unit.daily_cost), moved, held, last)
     return require_schema(found, UNIT, "The unit table")

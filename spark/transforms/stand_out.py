@@ -69,12 +69,16 @@ def scored(series: DataFrame) -> DataFrame:
 
 
 def standing_out(cost: DataFrame, last_complete: Column) -> DataFrame:
-    """Return the days that stand out, with whose charges moved most."""
+    """Return the days that stand out: a few, or none."""
     days = daily(cost).where(F.col("day") <= last_complete).transform(scored)
     is_far = F.abs("score") >= MOST_DEVIATIONS
     is_dear = F.abs("excess") >= LEAST_DOLLARS
     is_visible = F.abs("excess") >= LEAST_SHARE * F.abs(F.col("median"))
-    found = days.where(is_far & is_dear & is_visible)
+    return days.where(is_far & is_dear & is_visible)
+
+
+def explained(found: DataFrame, cost: DataFrame) -> DataFrame:
+    """Add to days that stand out whose charges moved most."""
     return found.join(_moved_most(cost, found), ["day", "cluster", "component"], "left")
 
 

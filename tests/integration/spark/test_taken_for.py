@@ -21,7 +21,7 @@ from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms.easy import Easy, easy_savings
 from spark.transforms.found_tags import found_tags
-from spark.transforms.stand_out import standing_out
+from spark.transforms.stand_out import explained, standing_out
 from tests.integration.spark import bills
 from tests.integration.spark.written import NOW, ingested, legacy, written
 
@@ -252,7 +252,8 @@ def test_40_an_owner_with_days_of_nothing_explains_its_own_excess(session: Spark
     ]  # fmt: skip
     named = [dict(zip(names, row, strict=True)) for row in rows]
     cost = frames.of_rows(session, [[row.get(n) for n in COST.names] for row in named], COST)
-    found = standing_out(cost, F.lit(date(2026, 11, 20))).where("day = '2026-11-16'")
+    odd = standing_out(cost, F.lit(date(2026, 11, 20)))
+    found = explained(odd, cost).where("day = '2026-11-16'")
     ((excess, owner, owners),) = found.select("excess", "owner", "owner_excess").collect()
     assert (excess, owner, owners) == (40.0, "broker-a", 40.0)
 
