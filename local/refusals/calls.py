@@ -121,3 +121,40 @@ def refusals(wanted: Wanted) -> Iterator[Refusal]:
     for each in TYPES[wanted.type].calls:
         if each.takes(wanted.inputs):
             yield from breaches(each.service, each.operation, each.parameters(wanted))
+
+
+def mistyped(wanted: Wanted) -> Iterator[Refusal]:
+    """Yield what is no number or boolean where one is wanted; nothing else can be judged then."""
+    known = TYPES.get(wanted.type)
+    for each in known.calls if known else ():
+        yield from _of_another_type(each, wanted.inputs)
+
+
+def _of_another_type(made_by: Call, inputs: Mapping[str, Any]) -> Iterator[Refusal]:
+    # The provider's schema turns these down before any call is made.
+    shape = input_shape(made_by.service, made_by.operation)
+    members = {name.lower(): member for name, member in shape.members.items()}
+    for key, value in inputs.items():
+        member = members.get(made_by.names.get(key, key).lower())
+        kind = None if member is None or key in made_by.built else member.type_name
+        if value is not None and kind in _KINDS and not _is_of(_KINDS[kind], value):
+            message = f"'{value}' expected type '{_KINDS[kind]}', got unconvertible type 'string'"
+            yield Refusal(made_by.operation, "Incorrect attribute value type", message, key)
+
+
+# The types of a model that a text may stand for, as the provider calls them.
+_KINDS = {
+    **dict.fromkeys(("integer", "long"), "int"),
+    **dict.fromkeys(("double", "float"), "float"),
+    "boolean": "bool",
+}
+
+
+def _is_of(kind: str, value: Any) -> bool:
+    if kind == "bool":
+        return isinstance(value, bool) or str(value).lower() in {"true", "false"}
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return False
+    return kind == "float" or number.is_integer()

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 _EKS = "https://docs.aws.amazon.com/eks/latest/"
@@ -22,6 +22,26 @@ _TYPES = frozenset(
 )
 _POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+")
 MOST_PUBLIC_CIDRS = 40
+# EKS user guide, "Kubernetes versions": the oldest in extended support, and further than EKS will
+# be for years; what lies between, only DescribeClusterVersions knows.
+MINORS = (31, 45)
+# EKS user guide, "AWS add-ons"; those of the marketplace and of partners bear an underscore.
+ADDONS = frozenset(
+    {
+        *("adot", "amazon-cloudwatch-observability", "amazon-sagemaker-hyperpod-observability"),
+        *(
+            "amazon-sagemaker-hyperpod-taskgovernance",
+            "amazon-sagemaker-hyperpod-training-operator",
+        ),
+        *("amazon-sagemaker-spaces", "aws-ebs-csi-driver"),
+        *("aws-efs-csi-driver", "aws-fsx-csi-driver", "aws-guardduty-agent"),
+        *("aws-mountpoint-s3-csi-driver", "aws-network-flow-monitoring-agent"),
+        *("aws-privateca-connector-for-kubernetes", "aws-secrets-store-csi-driver-provider"),
+        *("cert-manager", "coredns", "eks-node-monitoring-agent", "eks-pod-identity-agent"),
+        *("external-dns", "fluent-bit", "kube-proxy", "kube-state-metrics", "metrics-server"),
+        *("prometheus-node-exporter", "snapshot-controller", "vpc-cni"),
+    }
+)
 
 
 @limit("eks/cluster:Cluster", source=f"{_EKS}APIReference/API_VpcConfigRequest.html")
@@ -51,7 +71,7 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
             "encryptionConfig",
         ),
         (
-            re.fullmatch(r"1\.\d{2}", version) is None,
+            re.fullmatch(r"1\.\d{2}", version) is None or outside(version[2:], *MINORS),
             f"unsupported Kubernetes version {version}",
             "version",
         ),
@@ -70,8 +90,12 @@ def _is_private(block: str) -> bool:
     "eks/addon:Addon",
     source=f"{_EKS}APIReference/API_CreateAddon.html",
 )
-def configuration_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
-    """A mapping, in JSON or in YAML."""
+def name_and_configuration_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
+    """One that there is, configured by a mapping, in JSON or in YAML."""
+    name = str(wanted.inputs.get("addonName"))
+    if "_" not in name and name not in ADDONS:
+        message = f"Addon {name} specified is not supported"
+        yield Refusal("CreateAddon", "InvalidParameterException", message, "addonName")
     given = wanted.inputs.get("configurationValues")
     if given and not isinstance(_content(str(given)), dict):
         message = "ConfigurationValue is not in valid JSON or YAML format."

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from local.refusals.documents import text
@@ -33,11 +35,13 @@ def body_of_a_dashboard(wanted: Wanted) -> Iterator[Refusal]:
     Counts: CloudWatch service quotas, metrics per dashboard widget and across all widgets.
     """
     try:
-        widgets = list(json.loads(text(wanted.inputs["dashboardBody"])).get("widgets", []))
+        body = json.loads(text(wanted.inputs["dashboardBody"]))
+        widgets = list(body.get("widgets", []))
     except (ValueError, AttributeError, TypeError):
         found = ["Should be a JSON object"]
     else:
-        found = [wrong for at, each in enumerate(widgets) for wrong in _wrong(at, each)]
+        found = [*_of_times(body)]
+        found += [wrong for at, each in enumerate(widgets) for wrong in _wrong(at, each)]
         if len(widgets) > WIDGETS:
             found.append(f"/widgets: Should NOT have more than {WIDGETS} items")
         if sum(_metrics(each) for each in widgets if isinstance(each, dict)) > METRICS:
@@ -46,6 +50,32 @@ def body_of_a_dashboard(wanted: Wanted) -> Iterator[Refusal]:
         message = "The dashboard body is invalid, there are validation errors: "
         message += "; ".join(found[:5])
         yield Refusal("PutDashboard", "InvalidParameterInput", message, "dashboardBody")
+
+
+_RELATIVE = re.compile(r"-P(\d+[YMWD])*(T(\d+[HMS])+)?")
+
+
+def _of_times(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the time that a dashboard shows.
+
+    Source: CloudWatch-Dashboard-Body-Structure: -PT8H, -P7D, or an ISO 8601 timestamp.
+    """
+    start, end = body.get("start"), body.get("end")
+    if body.get("periodOverride", "auto") not in {"auto", "inherit"}:
+        yield "/periodOverride: Should be equal to one of the allowed values"
+    if start is not None and not (_RELATIVE.fullmatch(str(start)) or _is_a_time(str(start))):
+        yield "/start: Should match a relative or an absolute time"
+    if end is not None and not _is_a_time(str(end)):
+        yield "/end: Should be an ISO 8601 timestamp"
+    if end is not None and (start is None or str(start).startswith("-")):
+        yield "/end: Must not be specified without an absolute start"
+
+
+def _is_a_time(written: str) -> bool:
+    try:
+        return bool(datetime.fromisoformat(written))
+    except ValueError:
+        return False
 
 
 def _wrong(at: int, widget: Any) -> Iterator[str]:

@@ -5,6 +5,7 @@ Source of the words: event-ruler, which EventBridge matches with (RuleCompiler).
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,13 +33,13 @@ def event_pattern(wanted: Wanted) -> Iterator[Refusal]:
     elif document is None:
         wrong = "Filter is not an object"
     else:
-        wrong = _wrong(document)
+        wrong = wrong_pattern(document)
     if wrong:
         message = f"Event pattern is not valid. Reason: {wrong}"
         yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
 
 
-def _wrong(pattern: Any) -> str:
+def wrong_pattern(pattern: Any) -> str:
     """Return what is wrong with a pattern, or nothing."""
     if isinstance(pattern, dict):
         if not pattern:
@@ -54,7 +55,7 @@ def _wrong(pattern: Any) -> str:
 
 
 def _first(parts: Any) -> str:
-    return next((wrong for each in parts if (wrong := _wrong(each))), "")
+    return next((wrong for each in parts if (wrong := wrong_pattern(each))), "")
 
 
 def _wrong_leaf(leaf: Any) -> str:
@@ -79,6 +80,15 @@ def _wrong_match(match: str, value: Any) -> str:
             match == "numeric" and not (isinstance(value, list) and value),
             "Value of numeric must be an array.",
         ),
+        (match == "numeric" and not _is_comparison(value), "Invalid numeric comparison."),
+        (
+            match == "cidr" and not _is_cidr(value),
+            "Malformed CIDR, one '/' required",
+        ),
+        (
+            match == "anything-but" and value in ([], {}),
+            "Value of anything-but must be an array or single string/number value.",
+        ),
         (
             match in TEXTS and not isinstance(value, str | dict),
             f"{match} match pattern must be a string",
@@ -89,3 +99,31 @@ def _wrong_match(match: str, value: Any) -> str:
         ),
     )
     return next((said for wrong, said in problems if wrong), "")
+
+
+_COMPARISONS = frozenset({"=", "<", "<=", ">", ">="})
+
+
+def _is_comparison(value: Any) -> bool:
+    """Say whether a list is an operator with a number, or two that bound a range."""
+    if not isinstance(value, list) or len(value) not in {2, 4}:
+        return False
+    operators, numbers = value[::2], value[1::2]
+    if not all(isinstance(each, int | float) and abs(each) <= 5e9 for each in numbers):
+        return False
+    if not all(isinstance(each, str) and each in _COMPARISONS for each in operators):
+        return False
+    if len(operators) == 1:
+        return True
+    upward = operators[0] in {">", ">="} and operators[1] in {"<", "<="}
+    return upward and numbers[0] < numbers[1]
+
+
+def _is_cidr(value: Any) -> bool:
+    if not isinstance(value, str) or value.count("/") != 1:
+        return False
+    try:
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return False
+    return True

@@ -8,49 +8,77 @@ from dataclasses import replace
 # Importing these modules enters their limits.
 from local.refusals import (
     afterwards,
+    attachments,
+    balancing,
+    bounds,
     calls,
     catalogue,
     clusters,
     dashboards,
     documents,
+    endpoints,
     event_patterns,
+    excluding,
+    exports,
+    functions,
     grammar,
     instances,
     limits,
     messages,
     names,
     networks,
+    pairs,
     parts,
     patterns,
     policies,
     ranges,
+    regions,
+    resource_policies,
+    scaling,
+    schedules,
     stores,
+    tables,
     tags,
     together,
     traffic,
     watching,
+    words,
 )
 from local.refusals.refusal import Refusal, Wanted
 
 ORACLES = (
+    attachments,
+    balancing,
+    bounds,
     catalogue,
     clusters,
     dashboards,
     documents,
+    endpoints,
     event_patterns,
+    excluding,
+    exports,
+    functions,
     grammar,
     instances,
     messages,
     names,
     networks,
+    pairs,
     parts,
     patterns,
     policies,
     ranges,
+    regions,
+    resource_policies,
+    scaling,
+    schedules,
     stores,
+    tables,
     tags,
     traffic,
     watching,
+    words,
 )
 
 
@@ -62,6 +90,9 @@ def refusals(wanted: Wanted) -> list[Refusal]:
     if wanted.type not in calls.TYPES and wanted.type not in calls.UNMODELLED:
         unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue/."
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]
+    found = list(calls.mistyped(wanted))
+    if found:
+        return [replace(each, resource=wanted.name) for each in found]
     found = [*limits.refusals(wanted), *afterwards.refusals(wanted)]
     if wanted.type in calls.TYPES:
         found += calls.refusals(wanted)

@@ -5,6 +5,7 @@ Whether a policy allows enough is asked of local.iam; here is what IAM refuses t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from local.refusals.refusal import Refusal, Wanted
 
 GRAMMAR = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html"
 VERSIONS = {"2012-10-17", "2008-10-17"}
+_ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[A-Za-z0-9*?]+")
+_PARTS_OF_AN_ARN = 6
 
 
 @limit("iam/policy:Policy", "iam/role:Role", "iam/rolePolicy:RolePolicy", source=GRAMMAR)
@@ -42,8 +45,10 @@ def _of_statement(statement: Any, *, trust: bool) -> str:
         return "Syntax errors in policy."
     if ("Action" in statement) == ("NotAction" in statement):
         return "Policy statement must contain actions."
-    actions = listed(statement.get("Action", statement.get("NotAction")))
-    if any(each != "*" and ":" not in each for each in actions):
+    actions = [str(each) for each in listed(statement.get("Action", statement.get("NotAction")))]
+    if not actions:
+        return "Policy statement must contain actions."
+    if any(_ACTION.fullmatch(each) is None for each in actions):
         return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
     return _of_trust(statement) if trust else _of_identity(statement)
 
@@ -61,5 +66,21 @@ def _of_identity(statement: Mapping[str, Any]) -> str:
     resources = listed(statement.get("Resource", statement.get("NotResource")))
     if not resources:
         return "Policy statement must contain resources."
-    malformed = [each for each in resources if each != "*" and not each.startswith("arn:")]
-    return f'Resource {malformed[0]} must be in ARN format or "*".' if malformed else ""
+    return next((wrong for each in resources if (wrong := _of_resource(str(each)))), "")
+
+
+def _of_resource(resource: str) -> str:
+    if resource == "*":
+        return ""
+    parts = resource.split(":", _PARTS_OF_AN_ARN - 1)
+    if parts[0] != "arn":
+        return f'Resource {resource} must be in ARN format or "*".'
+    if len(parts) < _PARTS_OF_AN_ARN and not resource.endswith("*"):
+        return "The policy failed legacy parsing"
+    if len(parts) > 1 and re.fullmatch(r"aws[a-z-]*|.*[*?].*", parts[1]) is None:
+        return f'Partition "{parts[1]}" is not valid for resource "{resource}".'
+    if len(parts) > 2 and re.search(r"[*?]", parts[2]):
+        return "Resource vendor must be fully qualified and cannot contain regexes."
+    # A variable that is never closed: IAM user guide, "Policy variables".
+    opened = resource.rpartition("${")[2] if "${" in resource else "}"
+    return "" if "}" in opened else "Syntax errors in policy."

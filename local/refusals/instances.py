@@ -235,6 +235,11 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
             f"[{', '.join(wrong)}] is not a valid instance type for requested amiType {image}",
             "instanceTypes",
         ),
+        (
+            image == "CUSTOM" and (inputs.get("releaseVersion") or inputs.get("version")),
+            "You cannot specify a version or a release version for a custom AMI.",
+            "releaseVersion",
+        ),
         (len(types) > 20, "Instance types can have at most 20 entries.", "instanceTypes"),
         (
             template and inputs.get("diskSize") is not None,

@@ -73,6 +73,12 @@ def dead_letters_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
             "redrivePolicy",
         ),
         (
+            # A queue that is being made cannot be found yet.
+            target.rpartition(":")[2] == wanted.inputs.get("name"),
+            f"{shown}Dead letter target does not exist.",
+            "redrivePolicy",
+        ),
+        (
             target.endswith(".fifo") != fifo,
             f"{shown}Dead-letter queue must be same type of queue as the source.",
             "redrivePolicy",

@@ -108,12 +108,15 @@ def name_of_a_bucket(wanted: Wanted) -> Iterator[Refusal]:
     source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateSecurityGroup.html",
 )
 def name_of_a_security_group(wanted: Wanted) -> Iterator[Refusal]:
-    """Not like an id."""
+    """Not like an id, and not as the group that every VPC has."""
     name = str(wanted.inputs.get("name") or "")
     if name.startswith("sg-"):
         message = f"Value ({name}) for parameter GroupName is invalid. Group names may not be in "
         message += "the format sg-*."
         yield Refusal("CreateSecurityGroup", "InvalidParameterValue", message, "name")
+    if name.lower() == "default":
+        message = f"Cannot use reserved security group name: {name}"
+        yield Refusal("CreateSecurityGroup", "InvalidGroup.Reserved", message, "name")
 
 
 @limit(

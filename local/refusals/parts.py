@@ -58,6 +58,11 @@ def ending_of_a_fifo_topic(wanted: Wanted) -> Iterator[Refusal]:
     if fifo != str(wanted.inputs.get("name") or "").endswith(".fifo"):
         message = "Invalid parameter: Fifo Topic names must end with .fifo"
         yield Refusal("CreateTopic", "InvalidParameter", message, "name")
+    if wanted.inputs.get("contentBasedDeduplication") and not fifo:
+        # The provider's own, before any call.
+        message = "content-based deduplication can only be set for FIFO topics"
+        at = "contentBasedDeduplication"
+        yield Refusal("CreateTopic", "Invalid Attribute Combination", message, at)
 
 
 @limit(
@@ -247,6 +252,11 @@ def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
         message = f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a "
         message += "valid CIDR block."
         yield Refusal("CreateRoute", "InvalidParameterValue", message, "destinationCidrBlock")
+    elif _has_host_bits(block):
+        # The provider's own, as of a rule's block.
+        message = f'"{block}" is not a valid IPv4 CIDR block; did you mean '
+        message += f'"{ipaddress.ip_network(str(block), strict=False)}"?'
+        yield Refusal("CreateRoute", "Invalid Attribute Value", message, "destinationCidrBlock")
 
 
 def _has_host_bits(written: object) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from local.refusals.fields import values
 from local.refusals.limits import LIMITS, Limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -17,7 +18,10 @@ _SNS = "https://docs.aws.amazon.com/sns/latest/api/"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What an input of a type must match where it is given; `{0}` in the message is its value."""
+    """What an input of a type must match where it is given; `{0}` in the message is its value.
+
+    `key` may be a dotted path: see fields.
+    """
 
     token: str
     key: str
@@ -220,17 +224,18 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 
 
-def _entered(pattern: Pattern) -> Limit:
+def entered(pattern: Pattern) -> Limit:
     compiled = re.compile(pattern.expression, re.DOTALL)
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
-        value = wanted.inputs.get(pattern.key)
-        if value is not None and compiled.fullmatch(str(value)) is None:
-            message = pattern.message.format(str(value)[:200])
-            yield Refusal(pattern.operation, pattern.code, message, pattern.key)
+        for value in values(wanted.inputs, pattern.key):
+            if compiled.fullmatch(str(value)) is None:
+                message = pattern.message.format(str(value)[:200])
+                at = pattern.key.partition(".")[0]
+                yield Refusal(pattern.operation, pattern.code, message, at)
 
     name = f"{pattern.key}-of-{pattern.token.partition(':')[2]}"
     return Limit(name, (f"aws:{pattern.token}",), pattern.source, find)
 
 
-LIMITS.extend(map(_entered, PATTERNS))
+LIMITS.extend(map(entered, PATTERNS))

@@ -1,4 +1,4 @@
-"""What a policy on a resource, a trust policy and a condition must say to be stored at all."""
+"""What IAM's own policies, trust policies and a key's policy must say to be stored at all."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ _OPERATORS = (
 _CONDITION = re.compile(
     rf"(?:ForAllValues:|ForAnyValue:)?(?:{'|'.join(_OPERATORS)})(?:IfExists)?", re.IGNORECASE
 )
+# What a trust policy allows, in lower case.
+_OF_TRUST = frozenset(
+    {
+        *("assumerole", "assumerolewithsaml", "assumerolewithwebidentity", "assumeroot"),
+        *("setcontext", "setsourceidentity", "tagsession"),
+    }
+)
 _TOP = {"Version", "Id", "Statement"}
 _PARTS = {
     *("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction"),
@@ -29,6 +36,12 @@ _PARTS = {
 }
 _SERVICE = re.compile(r"[a-z0-9.-]+\.amazonaws\.com(\.cn)?|[a-z0-9.-]+\.(aws\.internal|api\.aws)")
 _ACCOUNT = re.compile(r"\*|\d{12}|arn:aws[a-z-]*:(iam|sts)::\d{12}:\S+|A[A-Z0-9]{15,127}")
+PRINCIPALS = {"Service": _SERVICE, "AWS": _ACCOUNT}
+
+
+def is_condition(operator: str) -> bool:
+    """Say whether IAM knows a condition's operator."""
+    return _CONDITION.fullmatch(operator) is not None
 
 
 @limit(
@@ -61,28 +74,36 @@ def _of_parts(statement: Any) -> str:
         return "Syntax errors in policy."
     conditions = statement.get("Condition") or {}
     for operator, keys in conditions.items() if isinstance(conditions, dict) else ():
-        if _CONDITION.fullmatch(operator) is None:
+        if not is_condition(operator):
             return f"Invalid Condition type : {operator}."
-        if not isinstance(keys, dict):
+        if not isinstance(keys, dict) or any(isinstance(each, dict) for each in keys.values()):
             return "Syntax errors in policy."
-    return ""
+    return "" if isinstance(conditions, dict) else "Syntax errors in policy."
 
 
 def _of_trust(statement: Mapping[str, Any]) -> str:
     principal = statement.get("Principal")
     if isinstance(principal, str) and principal != "*":
         return f'Invalid principal in policy: "{principal}"'
+    if isinstance(principal, dict) and not all(map(listed, principal.values() or [None])):
+        return "Missing required field Principal"
     for kind, named in principal.items() if isinstance(principal, dict) else ():
         for each in map(str, listed(named)):
-            known = {"Service": _SERVICE, "AWS": _ACCOUNT}.get(kind, re.compile(r".+"))
+            known = PRINCIPALS.get(kind, re.compile(r".+"))
             if kind not in {"Service", "AWS", "Federated", "CanonicalUser"}:
                 return f'Invalid principal in policy: "{kind}":"{each}"'
             if known.fullmatch(each) is None:
                 return f'Invalid principal in policy: "{kind.upper()}":"{each}"'
     actions = [str(each) for each in listed(statement.get("Action"))]
-    if any(not each.lower().startswith("sts:") for each in actions):
+    if not all(_may_be_of_trust(each.lower()) for each in actions):
         return "AssumeRole policy may only specify STS AssumeRole actions."
     return ""
+
+
+def _may_be_of_trust(action: str) -> bool:
+    vendor, _, name = action.partition(":")
+    pattern = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
+    return vendor == "sts" and any(re.fullmatch(pattern, each) for each in _OF_TRUST)
 
 
 @limit(
@@ -110,63 +131,3 @@ def _may_change(statement: Mapping[str, Any]) -> bool:
     actions = [str(each).lower() for each in listed(statement.get("Action"))]
     changing = any(re.fullmatch(each.replace("*", ".*"), "kms:putkeypolicy") for each in actions)
     return statement.get("Effect") == "Allow" and changing
-
-
-_POLICIES: Mapping[str, tuple[str, str, str, str]] = {
-    "aws:sqs/queuePolicy:QueuePolicy": (
-        "SetQueueAttributes",
-        "InvalidAttributeValue",
-        "Invalid value for the parameter Policy.",
-        "sqs",
-    ),
-    "aws:sns/topicPolicy:TopicPolicy": (
-        "SetTopicAttributes",
-        "InvalidParameter",
-        "Invalid parameter: Policy Error: null",
-        "sns",
-    ),
-    "aws:s3/bucketPolicy:BucketPolicy": (
-        "PutBucketPolicy",
-        "MalformedPolicy",
-        "Policies must be valid JSON and the first byte must be '{'",
-        "s3",
-    ),
-}
-
-
-@limit(
-    "s3/bucketPolicy:BucketPolicy",
-    "sns/topicPolicy:TopicPolicy",
-    "sqs/queuePolicy:QueuePolicy",
-    source=f"{_IAM}access_policies_identity-vs-resource.html",
-)
-def policy_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
-    """JSON whose statements name a principal, the service's own actions, and this resource."""
-    operation, code, message, service = _POLICIES[wanted.type]
-    document = parsed(wanted.inputs["policy"])
-    statements = listed((document or {}).get("Statement"))
-    wrong = message if document is None or not statements else ""
-    for statement in statements:
-        wrong = wrong or _of_a_resource(statement, service, wanted.inputs.get("bucket"), message)
-    if wrong:
-        yield Refusal(operation, code, wrong, "policy")
-
-
-def _of_a_resource(statement: Any, service: str, bucket: object, message: str) -> str:
-    s3 = service == "s3"
-    if not isinstance(statement, dict):
-        return message
-    if "Principal" not in statement and "NotPrincipal" not in statement:
-        return "Missing required field Principal" if s3 else message
-    actions = [str(each).lower() for each in listed(statement.get("Action"))]
-    if any(each != "*" and not each.startswith(f"{service}:") for each in actions):
-        return "Policy has invalid action" if s3 else message
-    resources = [str(each) for each in listed(statement.get("Resource"))]
-    if s3 and isinstance(bucket, str) and any(_of_another(each, bucket) for each in resources):
-        return "Policy has invalid resource"
-    return ""
-
-
-def _of_another(resource: str, bucket: str) -> bool:
-    named = re.fullmatch(r"arn:aws[a-z-]*:s3:::([^/*?]+)(/.*)?", resource)
-    return named is not None and named[1] != bucket

@@ -42,6 +42,7 @@ def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
     operation = "PutBucketLifecycleConfiguration"
     for rule in wanted.inputs.get("rules") or ():
         expires = rule.get("expiration") or {}
+        yield from _filtered(operation, rule)
         if expires.get("days") and expires.get("date"):
             message = "The XML you provided was not well-formed or did not validate"
             yield Refusal(operation, "MalformedXML", message, "rules")
@@ -70,6 +71,28 @@ def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
                     "rules",
                 ),
             )
+
+
+_WAYS = ("and", "objectSizeGreaterThan", "objectSizeLessThan", "prefix", "tag")
+
+
+def _filtered(operation: str, rule: Mapping[str, Any]) -> Iterator[Refusal]:
+    """Yield what a rule's filter rules out.
+
+    Source: API_LifecycleRule and API_LifecycleRuleFilter of S3.
+    """
+    chosen = rule.get("filter") or {}
+    by_tag = chosen.get("tag") or (chosen.get("and") or {}).get("tags")
+    marker = (rule.get("expiration") or {}).get("expiredObjectDeleteMarker")
+    if by_tag and rule.get("abortIncompleteMultipartUpload"):
+        message = "AbortIncompleteMultipartUpload cannot be specified with Tags."
+        yield Refusal(operation, "InvalidRequest", message, "rules")
+    if by_tag and marker:
+        message = "ExpiredObjectDeleteMarker cannot be specified with Tags."
+        yield Refusal(operation, "InvalidRequest", message, "rules")
+    if len([key for key in _WAYS if chosen.get(key)]) > 1:
+        message = "The XML you provided was not well-formed or did not validate"
+        yield Refusal(operation, "MalformedXML", message, "rules")
 
 
 @limit(

@@ -53,12 +53,14 @@ def refusals(everything: Iterable[Wanted]) -> Iterator[Refusal]:
         yield from each.find(known)
 
 
-def _of(everything: Sequence[Wanted], *tokens: str) -> list[Wanted]:
+def of(everything: Sequence[Wanted], *tokens: str) -> list[Wanted]:
+    """Return the resources of some types."""
     types = {f"aws:{token}" for token in tokens}
     return [each for each in everything if each.type in types]
 
 
-def _about(wanted: Wanted, operation: str, code: str, message: str, at: str = "") -> Refusal:
+def about(wanted: Wanted, operation: str, code: str, message: str, at: str = "") -> Refusal:
+    """Return a refusal that names its resource."""
     return replace(Refusal(operation, code, message, at), resource=wanted.name)
 
 
@@ -69,14 +71,12 @@ def names_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """What bears a name is there once."""
     for token, rule in UNIQUE.items():
         seen: set[tuple[str, ...]] = set()
-        for each in _of(everything, token):
+        for each in of(everything, token):
             key = tuple(str(each.inputs.get(name)) for name in rule.by)
             # IAM's names do not tell case apart.
             compared = tuple(part.lower() for part in key) if token.startswith("iam/") else key
             if compared in seen:
-                yield _about(
-                    each, rule.operation, rule.code, rule.message.format(*key), rule.by[-1]
-                )
+                yield about(each, rule.operation, rule.code, rule.message.format(*key), rule.by[-1])
             seen.add(compared)
 
 
@@ -85,23 +85,23 @@ def counts_on_one_parent(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """So many rules, listeners, hooks, targets and policies, and no more."""
     for rule in COUNTED:
         counts: Counter[str] = Counter()
-        for each in _of(everything, *rule.tokens):
+        for each in of(everything, *rule.tokens):
             parent = str(each.inputs.get(rule.parent) or "default")
             counts[parent] += 1
             if counts[parent] == rule.most + 1:
-                yield _about(each, rule.operation, rule.code, rule.message, rule.parent)
+                yield about(each, rule.operation, rule.code, rule.message, rule.parent)
 
 
 @limit(IAM_QUOTAS)
 def inline_policies_of_a_role(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """10,240 characters of them all."""
     sizes: dict[str, int] = defaultdict(int)
-    for each in _of(everything, "iam/rolePolicy:RolePolicy"):
+    for each in of(everything, "iam/rolePolicy:RolePolicy"):
         role, size = str(each.inputs["role"]), without_whitespace(each.inputs["policy"])
         # One that is too large alone is refused by itself.
         if sizes[role] + size > INLINE_POLICY >= size:
             message = f"Maximum policy size of {INLINE_POLICY} bytes exceeded for role {role}"
-            yield _about(each, "PutRolePolicy", "LimitExceeded", message, "policy")
+            yield about(each, "PutRolePolicy", "LimitExceeded", message, "policy")
         sizes[role] += size
 
 
@@ -109,7 +109,7 @@ def inline_policies_of_a_role(everything: Sequence[Wanted]) -> Iterator[Refusal]
 def reserved_concurrency(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """What is reserved leaves ten, and a new account has ten."""
     left = CONCURRENCY_OF_A_NEW_ACCOUNT
-    for each in _of(everything, "lambda/function:Function"):
+    for each in of(everything, "lambda/function:Function"):
         reserved = each.inputs.get("reservedConcurrentExecutions")
         if reserved is None or int(reserved) < 0:
             continue
@@ -122,15 +122,15 @@ def reserved_concurrency(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             )
             at = "reservedConcurrentExecutions"
             code = "InvalidParameterValueException"
-            yield _about(each, "PutFunctionConcurrency", code, message, at)
+            yield about(each, "PutFunctionConcurrency", code, message, at)
 
 
 @limit("https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html")
 def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A message is invisible for as long as the function may work on it; six times is better."""
-    functions = {e.inputs.get("name"): e for e in _of(everything, "lambda/function:Function")}
-    queues = {e.inputs.get("name"): e for e in _of(everything, "sqs/queue:Queue")}
-    for each in _of(everything, "lambda/eventSourceMapping:EventSourceMapping"):
+    functions = {e.inputs.get("name"): e for e in of(everything, "lambda/function:Function")}
+    queues = {e.inputs.get("name"): e for e in of(everything, "sqs/queue:Queue")}
+    for each in of(everything, "lambda/eventSourceMapping:EventSourceMapping"):
         function = functions.get(str(each.inputs.get("functionName")).rpartition(":")[2])
         queue = queues.get(str(each.inputs.get("eventSourceArn")).rpartition(":")[2])
         if function is None or queue is None:
@@ -141,48 +141,48 @@ def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusa
             message = f"Queue visibility timeout: {visible} seconds is less than Function timeout: "
             message += f"{timeout} seconds"
             code = "InvalidParameterValueException"
-            yield _about(each, "CreateEventSourceMapping", code, message)
+            yield about(each, "CreateEventSourceMapping", code, message)
 
 
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html")
 def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Inside the VPC's block, and beside each other."""
-    vpcs = {e.name: str(e.inputs["cidrBlock"]) for e in _of(everything, "ec2/vpc:Vpc")}
+    vpcs = {e.name: str(e.inputs["cidrBlock"]) for e in of(everything, "ec2/vpc:Vpc")}
     # One that stands bears its id for a name; without ids, a VPC that is alone has all subnets.
     alone = next(iter(vpcs.values())) if len(vpcs) == 1 else None
     by_vpc: dict[str, list[Any]] = defaultdict(list)
-    for each in _of(everything, "ec2/subnet:Subnet"):
+    for each in of(everything, "ec2/subnet:Subnet"):
         block = ipaddress.IPv4Network(str(each.inputs["cidrBlock"]), strict=False)
         vpc = str(each.inputs.get("vpcId"))
         around = vpcs.get(vpc, alone)
         if around and not block.subnet_of(ipaddress.IPv4Network(around, strict=False)):
             message = f"The CIDR '{block}' is invalid."
-            yield _about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
+            yield about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
         if any(block.overlaps(other) for other in by_vpc[vpc]):
             message = f"The CIDR '{block}' conflicts with another subnet"
-            yield _about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")
+            yield about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")
         by_vpc[vpc].append(block)
 
 
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
 def services_beside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The addresses of Kubernetes' Services are none of the VPC's."""
-    vpcs = [str(each.inputs["cidrBlock"]) for each in _of(everything, "ec2/vpc:Vpc")]
-    for each in _of(everything, "eks/cluster:Cluster"):
+    vpcs = [str(each.inputs["cidrBlock"]) for each in of(everything, "ec2/vpc:Vpc")]
+    for each in of(everything, "eks/cluster:Cluster"):
         block = (each.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
         if len(vpcs) != 1 or not block:
             continue
         if ipaddress.ip_network(str(block)).overlaps(ipaddress.ip_network(vpcs[0], strict=False)):
             message = f"serviceIpv4Cidr {block} overlaps with the CIDR block {vpcs[0]} of the VPC"
             at = "kubernetesNetworkConfig"
-            yield _about(each, "CreateCluster", "InvalidParameterException", message, at)
+            yield about(each, "CreateCluster", "InvalidParameterException", message, at)
 
 
 @limit("https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html")
 def groups_of_two_balancers(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A target group is of one load balancer."""
     owner: dict[str, str] = {}
-    for each in _of(everything, "lb/listener:Listener"):
+    for each in of(everything, "lb/listener:Listener"):
         balancer = str(each.inputs.get("loadBalancerArn"))
         for action in each.inputs.get("defaultActions") or ():
             group = action.get("targetGroupArn")
@@ -190,7 +190,7 @@ def groups_of_two_balancers(everything: Sequence[Wanted]) -> Iterator[Refusal]:
                 message = "The following target groups cannot be associated with more than one "
                 message += f"load balancer: {group}"
                 code = "TargetGroupAssociationLimit"
-                yield _about(each, "CreateListener", code, message, "defaultActions")
+                yield about(each, "CreateListener", code, message, "defaultActions")
 
 
 @limit(
@@ -202,14 +202,14 @@ def rules_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     for direction in ("Ingress", "Egress"):
         token = f"vpc/securityGroup{direction}Rule:SecurityGroup{direction}Rule"
         seen = set()
-        for each in _of(everything, token):
+        for each in of(everything, token):
             key = tuple(str(each.inputs.get(name)) for name in (*keys, "referencedSecurityGroupId"))
             if key in seen:
                 source = each.inputs.get("cidrIpv4") or each.inputs.get("referencedSecurityGroupId")
                 message = f'the specified rule "peer: {source}, TCP, from port: {key[2]}, to port: '
                 message += f'{key[3]}, ALLOW" already exists'
                 operation = f"AuthorizeSecurityGroup{direction}"
-                yield _about(each, operation, "InvalidPermission.Duplicate", message)
+                yield about(each, operation, "InvalidPermission.Duplicate", message)
             seen.add(key)
 
 

@@ -43,6 +43,14 @@ def one_source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
     if wanted.inputs.get("ipProtocol") in {"tcp", "udp"} and None in ports:
         message = "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange."
         yield Refusal(operation, "InvalidParameterValue", message, "fromPort")
+    every = {str(wanted.inputs.get("ipProtocol"))} & {"-1", "all"}
+    if every and set(ports) - {None, -1}:
+        # EC2 makes the rule of all ports, and refuses the update that the next `up` then tries:
+        # https://github.com/hashicorp/terraform-provider-aws/issues/30035
+        message = "You may not specify all protocols and specific ports. Please specify each "
+        message += "protocol and port range combination individually, or all protocols and no port "
+        message += "range."
+        yield Refusal("ModifySecurityGroupRules", "InvalidParameterValue", message, "fromPort")
 
 
 @limit("ec2/securityGroup:SecurityGroup", source=f"{_EC2}API_CreateSecurityGroup.html")

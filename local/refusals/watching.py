@@ -7,6 +7,7 @@ import zoneinfo
 from collections.abc import Iterator
 from datetime import datetime
 
+from local.refusals.fields import values
 from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -27,6 +28,8 @@ _OF_A_MONTH, _OF_A_WEEK = 2, 4
 _PERCENTILE = re.compile(
     r"(p|tm|tc|ts|wm)(100|\d{1,2})(\.\d{0,10})?|IQM|(PR|TC|TS|TM|WM)\(.*\)", re.DOTALL
 )
+_STATISTICS = frozenset({"Average", "Maximum", "Minimum", "SampleCount", "Sum"})
+_IDENTIFIER = re.compile(r"(?<![\w.\"'])([a-z][A-Za-z0-9_]*)\b(?!\s*\()")
 _MISSING = frozenset({"breaching", "notBreaching", "ignore", "missing"})
 
 
@@ -90,6 +93,66 @@ def parts_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
             "metricQueries",
         ),
     )
+
+
+@limit("cloudwatch/metricAlarm:MetricAlarm", source=f"{_WATCH}API_MetricDataQuery.html")
+def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
+    """A metric or an expression, a statistic that there is, and names that are given."""
+    queries = [*values(wanted.inputs, "metricQueries.*")]
+    stats = [str(each) for each in values(queries, "*.metric.stat")]
+    unknown = [each for each in stats if not _is_statistic(each)]
+    both = [e for e in queries if bool(e.get("metric")) == bool(e.get("expression"))]
+    ids = {str(each.get("id")) for each in queries}
+    strange = [
+        (each.get("id"), name)
+        for each in queries
+        for name in _names(str(each.get("expression") or ""))
+        if name not in ids
+    ]
+    lasting = wanted.inputs.get("thresholdMetricId")
+    yield from first_of(
+        "PutMetricAlarm",
+        "ValidationError",
+        (
+            both,
+            "Each metric data query must have exactly one of MetricStat and Expression.",
+            "metricQueries",
+        ),
+        (
+            unknown,
+            f"The value {unknown[:1]} for parameter MetricStat.Stat is not supported.",
+            "metricQueries",
+        ),
+        (
+            strange,
+            (
+                f"Error in expression '{strange[0][0] if strange else ''}': Undefined variable "
+                f"{strange[0][1] if strange else ''}."
+            ),
+            "metricQueries",
+        ),
+        (
+            lasting and str(lasting) not in ids,
+            f"ThresholdMetricId {lasting} must be the id of a metric data query.",
+            "thresholdMetricId",
+        ),
+        (
+            len(stats) > 10,
+            "An alarm may look at up to 10 metrics.",
+            "metricQueries",
+        ),
+    )
+
+
+def _is_statistic(written: str) -> bool:
+    return written in _STATISTICS or _PERCENTILE.fullmatch(written) is not None
+
+
+def _names(expression: str) -> list[str]:
+    """Return the ids that an expression uses; a query of Metrics Insights uses none."""
+    if re.match(r"\s*SELECT\b", expression, re.IGNORECASE):
+        return []
+    return _IDENTIFIER.findall(re.sub(r"\"[^\"]*\"|'[^']*'", "", expression))
 
 
 @limit("cloudwatch/eventRule:EventRule", "scheduler/schedule:Schedule", source=_CRON)

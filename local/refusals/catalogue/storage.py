@@ -30,7 +30,10 @@ def _table(inputs: Inputs) -> Parameters:
         {
             "IndexName": index["name"],
             "KeySchema": _key_schema(index),
-            "Projection": {"ProjectionType": index.get("projectionType", "ALL")},
+            "Projection": {
+                "ProjectionType": index.get("projectionType", "ALL"),
+                "NonKeyAttributes": index.get("nonKeyAttributes") or None,
+            },
         }
         for index in inputs.get("globalSecondaryIndexes") or ()
     ]

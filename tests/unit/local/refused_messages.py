@@ -228,14 +228,14 @@ TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a queue: dead letters": (
         QUEUES,
         {
-            "name": "q",
+            "name": "work",
             "redrivePolicy": json.dumps({"deadLetterTargetArn": QUEUE, "maxReceiveCount": 3}),
         },
     ),
     "a FIFO queue: of its own": (
         QUEUES,
         {
-            "name": "q.fifo",
+            "name": "work.fifo",
             "fifoQueue": True,
             "contentBasedDeduplication": True,
             "redrivePolicy": json.dumps(

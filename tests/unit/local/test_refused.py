@@ -11,13 +11,27 @@ from local.refusals import gate
 from local.refusals.refusal import Wanted
 from tests.unit.local import (
     refused_clusters,
+    refused_events,
     refused_messages,
+    refused_policies,
+    refused_services,
     refused_stores,
     refused_traffic,
     refused_watching,
+    refused_words,
 )
 
-TABLES = (refused_clusters, refused_messages, refused_stores, refused_traffic, refused_watching)
+TABLES = (
+    *(
+        refused_clusters,
+        refused_events,
+        refused_messages,
+        refused_policies,
+        refused_services,
+        refused_stores,
+    ),
+    *(refused_traffic, refused_watching, refused_words),
+)
 REFUSED = [pytest.param(*row, id=name) for t in TABLES for name, row in t.REFUSED.items()]
 TAKEN = [pytest.param(*row, id=name) for t in TABLES for name, row in t.TAKEN.items()]
 

@@ -1,0 +1,172 @@
+"""What load balancers take of listeners, health checks and logs beyond one input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from local.refusals.fields import values
+from local.refusals.limits import LIMITS, first_of, limit
+from local.refusals.patterns import Pattern, entered
+from local.refusals.refusal import Refusal, Wanted
+
+_BALANCING = "https://docs.aws.amazon.com/elasticloadbalancing/latest/"
+_API = f"{_BALANCING}APIReference/"
+_PORT = r"[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]"
+_PROVIDER = "Invalid Attribute Value"
+_GROUP = "lb/targetGroup:TargetGroup"
+
+PATTERNS: tuple[Pattern, ...] = (
+    Pattern(
+        _GROUP,
+        "healthCheck.port",
+        rf"traffic-port|{_PORT}",
+        "CreateTargetGroup",
+        "ValidationError",
+        "Health check port '{0}' must be 'traffic-port' or a port between 1 and 65535",
+        f"{_API}API_CreateTargetGroup.html",
+    ),
+    *(
+        Pattern(
+            _GROUP,
+            f"targetGroupHealth.{block}.minimumHealthyTargets{key}",
+            rf"off|{form}",
+            "ModifyTargetGroupAttributes",
+            "ValidationError",
+            "'{0}' is no valid minimum of healthy targets: off, or a positive whole number",
+            f"{_API}API_TargetGroupAttribute.html",
+        )
+        for block, key, form in (
+            ("dnsFailover", "Count", r"[1-9]\d*"),
+            ("dnsFailover", "Percentage", r"[1-9]\d?|100"),
+            ("unhealthyStateRouting", "Percentage", r"[1-9]\d?|100"),
+        )
+    ),
+    # The provider's own, before any call.
+    Pattern(
+        _GROUP,
+        "slowStart",
+        r"0|[3-9]\d|[1-8]\d{2}|900",
+        "ModifyTargetGroupAttributes",
+        _PROVIDER,
+        '"slow_start" must be 0 or between 30 and 900, got {0}',
+        f"{_BALANCING}application/edit-target-group-attributes.html",
+    ),
+    Pattern(
+        "lb/listener:Listener",
+        "certificateArn",
+        r"arn:aws[a-z-]*:(acm|iam):.+",
+        "CreateListener",
+        "CertificateNotFound",
+        "Certificate '{0}' not found",
+        f"{_API}API_CreateListener.html",
+    ),
+)
+LIMITS.extend(map(entered, PATTERNS))
+
+
+@limit("lb/listener:Listener", source=f"{_API}API_CreateListener.html")
+def policy_and_action_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
+    """A security policy where TLS ends; one place to forward to, and that is named."""
+    inputs = wanted.inputs
+    protocol = inputs.get("protocol")
+    forwards = [
+        each for each in inputs.get("defaultActions") or () if each.get("type") == "forward"
+    ]
+    groups = values(inputs, "defaultActions.*.forward.targetGroups.*.arn")
+    network = ":loadbalancer/net/" in str(inputs.get("loadBalancerArn"))
+    nowhere = [e for e in forwards if not e.get("targetGroupArn") and not e.get("forward")]
+    yield from first_of(
+        "CreateListener",
+        "ValidationError",
+        (
+            inputs.get("sslPolicy") and protocol not in {"TLS", "HTTPS"},
+            f"An SSL policy cannot be specified for {protocol} listeners",
+            "sslPolicy",
+        ),
+        (
+            inputs.get("alpnPolicy") not in (None, "", "None") and protocol != "TLS",
+            f"An ALPN policy cannot be specified for {protocol} listeners",
+            "alpnPolicy",
+        ),
+        (
+            len(forwards) > 1,
+            "You must specify exactly one forward, redirect or fixed-response action",
+            "defaultActions",
+        ),
+        (nowhere, "A target group must be specified for forward actions", "defaultActions"),
+        (len(set(groups)) < len(groups), "Target groups must be unique", "defaultActions"),
+        (len(groups) > 5, "A forward action may have up to 5 target groups", "defaultActions"),
+        (
+            network and inputs.get("port") is None,
+            "A listener of a network load balancer must have a port",
+            "port",
+        ),
+        (
+            network and protocol is None,
+            "A listener of a network load balancer must have a protocol",
+            "protocol",
+        ),
+    )
+
+
+@limit("lb/loadBalancer:LoadBalancer", source=f"{_API}API_LoadBalancerAttribute.html")
+def logs_and_addresses_of_a_balancer(wanted: Wanted) -> Iterator[Refusal]:
+    """Logs into a bucket; addresses of its own outside alone."""
+    inputs = wanted.inputs
+    logs = inputs.get("accessLogs") or {}
+    internal = bool(inputs.get("internal"))
+    yield from first_of(
+        "CreateLoadBalancer",
+        "InvalidConfigurationRequest",
+        (
+            logs.get("enabled") and not logs.get("bucket"),
+            "S3 bucket name must be specified to enable access logging",
+            "accessLogs",
+        ),
+        (
+            internal and values(inputs, "subnetMappings.*.allocationId"),
+            "Elastic IP addresses cannot be used by internal load balancers",
+            "subnetMappings",
+        ),
+        (
+            not internal and values(inputs, "subnetMappings.*.privateIpv4Address"),
+            "Private IPv4 addresses can be specified for internal load balancers alone",
+            "subnetMappings",
+        ),
+    )
+
+
+@limit(_GROUP, source=f"{_BALANCING}network/load-balancer-target-groups.html")
+def kind_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
+    """Of a balancer a TCP group, of functions a group of no port; what its checks may ask."""
+    inputs = wanted.inputs
+    kind, protocol = inputs.get("targetType") or "instance", inputs.get("protocol")
+    check = inputs.get("healthCheck") or {}
+    network = protocol in {"TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC"}
+    path, asks = check.get("path"), check.get("protocol")
+    yield from first_of(
+        "CreateTargetGroup",
+        "ValidationError",
+        (
+            kind == "lambda" and (protocol or inputs.get("port")),
+            "Protocol and port cannot be specified for target groups of functions",
+            "targetType",
+        ),
+        (kind != "lambda" and inputs.get("port") is None, "A port must be specified", "port"),
+        (kind != "lambda" and not protocol, "A protocol must be specified", "protocol"),
+        (
+            kind == "alb" and protocol != "TCP",
+            f"Protocol '{protocol}' is not supported for target groups with target type 'alb'",
+            "protocol",
+        ),
+        (
+            not network and asks == "TCP" and protocol in {"HTTP", "HTTPS"},
+            f"Health check protocol 'TCP' is not supported for the protocol '{protocol}'",
+            "healthCheck",
+        ),
+        (
+            path is not None and path and not str(path).startswith("/"),
+            f"Health check path '{path}' must begin with a '/' character",
+            "healthCheck",
+        ),
+    )

@@ -1,0 +1,101 @@
+"""Numbers whose range no model of AWS's states: a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from local.refusals.fields import values
+from local.refusals.limits import LIMITS, Limit, outside
+from local.refusals.refusal import Refusal, Wanted
+
+_SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The least and the most that an input may be."""
+
+    token: str
+    path: str
+    least: float
+    most: float
+    operation: str
+    code: str
+    source: str
+
+
+BOUNDS: tuple[Bounds, ...] = (
+    # -1 takes away what was set before.
+    Bounds(
+        "autoscaling/group:Group",
+        "defaultInstanceWarmup",
+        -1,
+        _MOST,
+        "CreateAutoScalingGroup",
+        "ValidationError",
+        f"{_SCALING}API_CreateAutoScalingGroup.html",
+    ),
+    Bounds(
+        "autoscaling/group:Group",
+        "mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity",
+        0,
+        100,
+        "CreateAutoScalingGroup",
+        "ValidationError",
+        f"{_SCALING}API_InstancesDistribution.html",
+    ),
+    Bounds(
+        "dynamodb/table:Table",
+        "pointInTimeRecovery.recoveryPeriodInDays",
+        1,
+        35,
+        "UpdateContinuousBackups",
+        "ValidationException",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PointInTimeRecoverySpecification.html",
+    ),
+    Bounds(
+        "kms/key:Key",
+        "rotationPeriodInDays",
+        90,
+        2560,
+        "EnableKeyRotation",
+        "ValidationException",
+        "https://docs.aws.amazon.com/kms/latest/APIReference/API_EnableKeyRotation.html",
+    ),
+    Bounds(
+        "lb/targetGroup:TargetGroup",
+        "targetGroupHealth.unhealthyStateRouting.minimumHealthyTargetsCount",
+        1,
+        _MOST,
+        "ModifyTargetGroupAttributes",
+        "ValidationError",
+        "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html",
+    ),
+    Bounds(
+        "route53/record:Record",
+        "weightedRoutingPolicies.*.weight",
+        0,
+        255,
+        "ChangeResourceRecordSets",
+        "InvalidInput",
+        "https://docs.aws.amazon.com/Route53/latest/APIReference/API_ResourceRecordSet.html",
+    ),
+)
+
+
+def _entered(bounds: Bounds) -> Limit:
+    def find(wanted: Wanted) -> Iterator[Refusal]:
+        for value in values(wanted.inputs, bounds.path):
+            if outside(value, bounds.least, bounds.most):
+                message = f"Value '{value}' at '{bounds.path}' must be between {bounds.least:.0f} "
+                message += f"and {bounds.most:.0f}"
+                at = bounds.path.partition(".")[0]
+                yield Refusal(bounds.operation, bounds.code, message, at)
+
+    name = f"{bounds.path}-of-{bounds.token.partition(':')[2]}"
+    return Limit(name, (f"aws:{bounds.token}",), bounds.source, find)
+
+
+LIMITS.extend(map(_entered, BOUNDS))

@@ -1,0 +1,119 @@
+"""What DynamoDB takes of capacity, indexes and the values of items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from local.refusals.documents import parsed
+from local.refusals.fields import values
+from local.refusals.limits import first_of, limit
+from local.refusals.refusal import Refusal, Wanted
+
+_TABLES = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
+_GUIDE = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+_INVALID = "One or more parameter values were invalid: "
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+DIGITS = 38
+PROJECTED = 100
+LOCAL_INDEXES = 5
+
+
+@limit("dynamodb/table:Table", source=f"{_TABLES}API_CreateTable.html")
+def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
+    """No capacity of what is paid per request; an index says what it holds."""
+    inputs = wanted.inputs
+    paid = inputs.get("billingMode", "PROVISIONED") == "PAY_PER_REQUEST"
+    own = [k for k in ("readCapacity", "writeCapacity") if inputs.get(k)]
+    indexes = [*values(inputs, "globalSecondaryIndexes.*")]
+    local = [*values(inputs, "localSecondaryIndexes.*")]
+    held = [name for each in (*indexes, *local) for name in each.get("nonKeyAttributes") or ()]
+    starved = [e for e in indexes if not (e.get("readCapacity") and e.get("writeCapacity"))]
+    yield from first_of(
+        "CreateTable",
+        "ValidationException",
+        # The provider's own, before any call.
+        (
+            paid and own,
+            f"{''.join(own[:1])} can not be set when billing_mode is PAY_PER_REQUEST",
+            "".join(own[:1]),
+        ),
+        (
+            not paid and starved,
+            f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must be given for the index",
+            "globalSecondaryIndexes",
+        ),
+        *(
+            (True, each, "globalSecondaryIndexes")
+            for each in map(_of_index, [*indexes, *local])
+            if each
+        ),
+        (
+            len(held) > PROJECTED,
+            f"{_INVALID}Number of attributes in all indexes exceeds {PROJECTED}",
+            "globalSecondaryIndexes",
+        ),
+        (
+            local and not inputs.get("rangeKey"),
+            (
+                f"{_INVALID}Table KeySchema does not have a range key, which is required when "
+                "specifying a LocalSecondaryIndex"
+            ),
+            "localSecondaryIndexes",
+        ),
+        (
+            len(local) > LOCAL_INDEXES,
+            f"{_INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {LOCAL_INDEXES}",
+            "localSecondaryIndexes",
+        ),
+    )
+
+
+def _of_index(index: dict[str, Any]) -> str:
+    kind, held = index.get("projectionType", "ALL"), index.get("nonKeyAttributes")
+    if kind == "INCLUDE" and not held:
+        return f"{_INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified"
+    if kind in {"ALL", "KEYS_ONLY"} and held:
+        return f"{_INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified"
+    return ""
+
+
+@limit("dynamodb/tableItem:TableItem", source=f"{_GUIDE}HowItWorks.NamingRulesDataTypes.html")
+def numbers_and_sets_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
+    """A number is one, of 38 digits; no set is empty or holds a value twice."""
+    found = (_wrong(each) for each in (parsed(wanted.inputs["item"]) or {}).values())
+    wrong = next(filter(None, found), "")
+    if wrong:
+        yield Refusal("PutItem", "ValidationException", wrong, "item")
+
+
+def _wrong(value: Any) -> str:
+    if not isinstance(value, dict) or len(value) != 1:
+        return ""
+    ((kind, inside),) = value.items()
+    if kind == "N":
+        return _of_number(str(inside))
+    if kind in {"SS", "NS", "BS"} and isinstance(inside, list):
+        return _of_set(kind, [str(each) for each in inside])
+    within = {"M": dict, "L": list}.get(kind)
+    if within is None or not isinstance(inside, within):
+        return ""
+    return next(filter(None, map(_wrong, inside.values() if kind == "M" else inside)), "")
+
+
+def _of_set(kind: str, inside: list[str]) -> str:
+    if not inside:
+        return f"{_INVALID}An string set  may not be empty"
+    if len(set(inside)) < len(inside):
+        return f"{_INVALID}Input collection {inside} contains duplicates."
+    return next(filter(None, map(_of_number, inside)), "") if kind == "NS" else ""
+
+
+def _of_number(written: str) -> str:
+    if _NUMBER.fullmatch(written) is None:
+        return f"The parameter cannot be converted to a numeric value: {written}"
+    digits = re.sub(r"[eE].*", "", written).replace(".", "").lstrip("+-0").rstrip("0")
+    if len(digits) > DIGITS:
+        return "Attempting to store more than 38 significant digits in a Number"
+    return ""

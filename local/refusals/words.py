@@ -1,0 +1,270 @@
+"""Inputs that are one of a few words where no model of AWS's lists them: a line each.
+
+`PROVIDER` marks what the provider's own schema turns down before any call is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from local.refusals.fields import values
+from local.refusals.limits import LIMITS, Limit
+from local.refusals.refusal import Refusal, Wanted
+
+PROVIDER = "Invalid Attribute Value"
+_SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
+_EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
+_BALANCING = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/"
+_TABLES = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
+_REGISTRY = "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/"
+_GROUP, _TEMPLATE = "autoscaling/group:Group", "ec2/launchTemplate:LaunchTemplate"
+_BALANCER, _LISTENER = "lb/loadBalancer:LoadBalancer", "lb/listener:Listener"
+_TARGETS, _TABLE = "lb/targetGroup:TargetGroup", "dynamodb/table:Table"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What an input may say; `fold`: whatever its case."""
+
+    token: str
+    path: str
+    allowed: tuple[str, ...]
+    operation: str
+    code: str
+    source: str
+    fold: bool = False
+
+
+_METRICS = (
+    *("GroupMinSize", "GroupMaxSize", "GroupDesiredCapacity", "GroupInServiceInstances"),
+    *("GroupPendingInstances", "GroupStandbyInstances", "GroupTerminatingInstances"),
+    *("GroupTotalInstances", "GroupInServiceCapacity", "GroupPendingCapacity"),
+    *("GroupStandbyCapacity", "GroupTerminatingCapacity", "GroupTotalCapacity"),
+    *("WarmPoolDesiredCapacity", "WarmPoolWarmedCapacity", "WarmPoolPendingCapacity"),
+    *("WarmPoolTerminatingCapacity", "WarmPoolTotalCapacity"),
+    *("GroupAndWarmPoolDesiredCapacity", "GroupAndWarmPoolTotalCapacity"),
+)
+_DISTRIBUTION = "mixedInstancesPolicy.instancesDistribution"
+
+WORDS: tuple[Words, ...] = (
+    Words(
+        _GROUP,
+        "metricsGranularity",
+        ("1Minute",),
+        "EnableMetricsCollection",
+        "ValidationError",
+        f"{_SCALING}API_EnableMetricsCollection.html",
+    ),
+    Words(
+        _GROUP,
+        "enabledMetrics.*",
+        _METRICS,
+        "EnableMetricsCollection",
+        "ValidationError",
+        f"{_SCALING}API_EnableMetricsCollection.html",
+    ),
+    Words(
+        _GROUP,
+        "desiredCapacityType",
+        ("units", "vcpu", "memory-mib"),
+        "CreateAutoScalingGroup",
+        "ValidationError",
+        f"{_SCALING}API_CreateAutoScalingGroup.html",
+    ),
+    Words(
+        _GROUP,
+        f"{_DISTRIBUTION}.onDemandAllocationStrategy",
+        ("lowest-price", "prioritized"),
+        "CreateAutoScalingGroup",
+        "ValidationError",
+        f"{_SCALING}API_InstancesDistribution.html",
+    ),
+    Words(
+        _GROUP,
+        f"{_DISTRIBUTION}.spotAllocationStrategy",
+        (
+            "capacity-optimized",
+            "capacity-optimized-prioritized",
+            "lowest-price",
+            "price-capacity-optimized",
+        ),
+        "CreateAutoScalingGroup",
+        "ValidationError",
+        f"{_SCALING}API_InstancesDistribution.html",
+    ),
+    Words(
+        _TEMPLATE,
+        "creditSpecification.cpuCredits",
+        ("standard", "unlimited"),
+        "CreateLaunchTemplate",
+        "InvalidParameterValue",
+        f"{_EC2}API_CreditSpecificationRequest.html",
+    ),
+    Words(
+        "ec2/vpc:Vpc",
+        "instanceTenancy",
+        ("default", "dedicated"),
+        "CreateVpc",
+        PROVIDER,
+        f"{_EC2}API_CreateVpc.html",
+    ),
+    Words(
+        "ec2/vpcEndpointService:VpcEndpointService",
+        "supportedIpAddressTypes.*",
+        ("ipv4", "ipv6"),
+        "CreateVpcEndpointServiceConfiguration",
+        PROVIDER,
+        f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
+    ),
+    *(
+        Words(
+            "eks/addon:Addon",
+            key,
+            allowed,
+            operation,
+            PROVIDER,
+            f"{_REGISTRY}eks_addon",
+        )
+        for key, allowed, operation in (
+            ("resolveConflictsOnCreate", ("NONE", "OVERWRITE"), "CreateAddon"),
+            ("resolveConflictsOnUpdate", ("NONE", "OVERWRITE", "PRESERVE"), "UpdateAddon"),
+        )
+    ),
+    Words(
+        "emrserverless/application:Application",
+        "type",
+        ("SPARK", "HIVE"),
+        "CreateApplication",
+        PROVIDER,
+        f"{_REGISTRY}emrserverless_application",
+        fold=True,
+    ),
+    Words(
+        _LISTENER,
+        "alpnPolicy",
+        ("HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"),
+        "CreateListener",
+        PROVIDER,
+        f"{_BALANCING}API_CreateListener.html",
+        fold=True,
+    ),
+    Words(
+        _BALANCER,
+        "dnsRecordClientRoutingPolicy",
+        (
+            "any_availability_zone",
+            "availability_zone_affinity",
+            "partial_availability_zone_affinity",
+        ),
+        "ModifyLoadBalancerAttributes",
+        PROVIDER,
+        f"{_BALANCING}API_LoadBalancerAttribute.html",
+    ),
+    Words(
+        _BALANCER,
+        "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
+        ("on", "off"),
+        "SetSecurityGroups",
+        PROVIDER,
+        f"{_BALANCING}API_SetSecurityGroups.html",
+    ),
+    Words(
+        _TARGETS,
+        "preserveClientIp",
+        ("true", "false"),
+        "ModifyTargetGroupAttributes",
+        PROVIDER,
+        f"{_REGISTRY}lb_target_group",
+        fold=True,
+    ),
+    Words(
+        _TARGETS,
+        "loadBalancingCrossZoneEnabled",
+        ("true", "false", "use_load_balancer_configuration"),
+        "ModifyTargetGroupAttributes",
+        PROVIDER,
+        f"{_REGISTRY}lb_target_group",
+        fold=True,
+    ),
+    Words(
+        _TABLE,
+        "streamViewType",
+        ("KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE"),
+        "CreateTable",
+        "ValidationException",
+        f"{_TABLES}API_StreamSpecification.html",
+    ),
+    Words(
+        "lambda/permission:Permission",
+        "functionUrlAuthType",
+        ("AWS_IAM", "NONE"),
+        "AddPermission",
+        PROVIDER,
+        "https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html",
+    ),
+    Words(
+        "sns/topic:Topic",
+        "signatureVersion",
+        ("1", "2"),
+        "SetTopicAttributes",
+        PROVIDER,
+        "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
+    ),
+    Words(
+        "sns/topic:Topic",
+        "tracingConfig",
+        ("Active", "PassThrough"),
+        "SetTopicAttributes",
+        PROVIDER,
+        "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
+    ),
+    Words(
+        "route53/record:Record",
+        "failoverRoutingPolicies.*.type",
+        ("PRIMARY", "SECONDARY"),
+        "ChangeResourceRecordSets",
+        PROVIDER,
+        "https://docs.aws.amazon.com/Route53/latest/APIReference/API_ResourceRecordSet.html",
+    ),
+    Words(
+        "sqs/queue:Queue",
+        "deduplicationScope",
+        ("messageGroup", "queue"),
+        "CreateQueue",
+        PROVIDER,
+        "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
+    ),
+    Words(
+        "sqs/queue:Queue",
+        "fifoThroughputLimit",
+        ("perQueue", "perMessageGroupId"),
+        "CreateQueue",
+        PROVIDER,
+        "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
+    ),
+)
+
+
+def _entered(words: Words) -> Limit:
+    allowed = {each.lower() if words.fold else each for each in words.allowed}
+
+    def find(wanted: Wanted) -> Iterator[Refusal]:
+        for value in values(wanted.inputs, words.path):
+            said = _said(value).lower() if words.fold else _said(value)
+            if said not in allowed:
+                message = f"expected {words.path} to be one of [{', '.join(words.allowed)}], got "
+                message += str(value)[:200]
+                yield Refusal(words.operation, words.code, message, words.path.partition(".")[0])
+
+    name = f"{words.path}-of-{words.token.partition(':')[2]}"
+    return Limit(name, (f"aws:{words.token}",), words.source, find)
+
+
+def _said(value: object) -> str:
+    # The engine's numbers are floats.
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole and isinstance(value, float) else str(value)
+
+
+LIMITS.extend(map(_entered, WORDS))
