@@ -94,15 +94,20 @@ def node_of(pod: Pod, seen: Surveyed) -> Node | None:
     return seen.nodes.get(pod.node)
 
 
-def pods_on(group: ScalingGroup, seen: Surveyed) -> list[Pod]:
-    """Return the pods on a group's nodes."""
+def nodes_of(group: ScalingGroup, seen: Surveyed) -> list[Node]:
+    """Return a group's nodes that hold pods of Kafka."""
     if isinstance(seen.nodes, Unread) or isinstance(seen.group_of, Unread):
         return []
-    mine = {
-        node.name
+    return [
+        node
         for node in seen.nodes.values()
         if node.instance_id and seen.group_of.get(node.instance_id) == group.name
-    }
+    ]
+
+
+def pods_on(group: ScalingGroup, seen: Surveyed) -> list[Pod]:
+    """Return the pods on a group's nodes."""
+    mine = {node.name for node in nodes_of(group, seen)}
     return [pod for pod in of(seen.pods) if pod.node in mine]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, grace_of, of, pods_on
+from core.survey.facts import Surveyed, Unread, grace_of, nodes_of, of, pods_on
 from core.survey.finding import Finding, Weight, listed
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.words import span
@@ -29,6 +29,7 @@ def groups(seen: Surveyed) -> Iterator[Finding]:
         yield from _own_ends(group, subject)
         yield from _shrinks(group, subject, seen)
         yield from _now(group, subject, seen)
+        yield from _moved(group, subject, seen)
         if group.managed_node_group:
             yield from _managed(group, subject, seen)
         else:
@@ -121,8 +122,7 @@ def _lowered(group: ScalingGroup, subject: str, held: int, seen: Surveyed) -> It
 
 def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     """Find what a group does to nodes of Kafka at this moment."""
-    known = {} if isinstance(seen.nodes, Unread) else seen.nodes
-    named = {node.instance_id: node.name for node in known.values() if node.instance_id}
+    named = {node.instance_id: node.name for node in nodes_of(group, seen)}
     states = {named[i]: state for i, state in (group.states or {}).items() if i in named}
     if ending := [f"{n} is {state}" for n, state in states.items() if state.startswith(ENDING)]:
         yield Finding(
@@ -149,6 +149,20 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
             f"an instance refresh is {status}: it replaces every node, at a pace that knows "
             f"nothing of Kafka's replicas",
             "cancel it, and replace the nodes one by one when Kafka is whole",
+        )
+
+
+def _moved(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+    """Find a group whose next node starts in another zone than those it has."""
+    apart = [n for n in nodes_of(group, seen) if n.zone and n.zone not in group.zones]
+    if apart:
+        yield Finding(
+            "group-moved",
+            Weight.BROKER,
+            subject,
+            f"{listed(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes in "
+            f"{listed(group.zones)} alone: a replacement cannot take the broker's volume",
+            "give it a subnet of that zone again before the node leaves",
         )
 
 

@@ -231,6 +231,10 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
         {"nth-deaf"},
     ),
     "a rule for this hook": (rule(LifecycleHookName=["hold"]), set()),
+    "the rule for this hook on a second page": (
+        lambda w: w.rules.insert(0, {"source": ["aws.ec2"]}),
+        set(),
+    ),
     "a rule for groups by prefix": (rule(AutoScalingGroupName=[{"prefix": "asg-"}]), set()),
     "a queue that EventBridge may not send to": (
         queue(Policy={"Statement": [{**EVENTS, "Principal": {"AWS": "111122223333"}}]}),
@@ -272,6 +276,10 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
     "an instance refresh that waits": (refreshing("Pending"), {"group-refreshing"}),
     "an instance refresh of last month": (refreshing("Successful"), set()),
     "on demand by its base": (on_demand_base, set()),
+    "a group that was given another zone": (
+        group_of(AvailabilityZones=["eu-north-1z"]),
+        {"group-moved"},
+    ),
     # Hooks of others beside one that holds.
     "a brief hook beside the one that holds": (
         hooks(worlds.hook(), brief(DefaultResult="CONTINUE")),

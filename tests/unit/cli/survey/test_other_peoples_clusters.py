@@ -205,7 +205,19 @@ def test_what_is_found_of_two_kafkas_names_the_one_it_is_of() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["pods", "nodes", "deployments", "statefulsets", "kafkatopics", "storageclasses", "kafkas"],
+    [
+        *(
+            "pods",
+            "nodes",
+            "deployments",
+            "statefulsets",
+            "kafkatopics",
+            "storageclasses",
+            "kafkas",
+        ),
+        *("cronjobs", "daemonsets", "kafkanodepools", "namespaces", "persistentvolumes"),
+        *("poddisruptionbudgets", "targetgroupbindings", "validatingwebhookconfigurations"),
+    ],
 )
 def test_what_may_not_be_listed_is_unknown_with_the_reason(kind: str) -> None:
     world = own()

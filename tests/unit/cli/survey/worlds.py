@@ -151,8 +151,11 @@ class World(Api):
             more["Policy"] = json.dumps(more["Policy"])
         return {"Attributes": said | more}
 
-    def list_rule_names_by_target(self, **_: Any) -> Item:
-        return {"RuleNames": [str(index) for index in range(len(self.rules))]}
+    def list_rule_names_by_target(self, *, NextToken: str = "0", **_: Any) -> Item:  # noqa: N803
+        """Name a rule a page."""
+        index = int(NextToken)
+        following = {"NextToken": str(index + 1)} if index + 1 < len(self.rules) else {}
+        return {"RuleNames": [str(index)] if index < len(self.rules) else [], **following}
 
     def list_targets_by_rule(self, *, Rule: str) -> Item:  # noqa: N803
         assert int(Rule) < len(self.rules)

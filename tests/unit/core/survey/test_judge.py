@@ -29,6 +29,7 @@ from tests.unit.core.survey.clusters import (
     OPERATOR,
     QUEUE,
     VOLUME,
+    ZONES,
     node,
     pod,
 )
@@ -39,6 +40,7 @@ MANAGED = ManagedNodeGroup(name="workers", at_once=1, percent_at_once=None, stra
 TAGS = {"drain-me": ""}
 GOOD_INSTANCES = {f"i-{index}": Instance(spot=False, tags=TAGS) for index in range(3)}
 GOOD_NODES = {f"ip-10-0-0-{index}": node(index) for index in range(3)}
+GOOD_GROUPS = {f"kafka-{index}": group_at(index) for index in range(3)}
 GOOD_PODS = tuple(map(pod, range(3)))
 GOOD_BALANCED = Balanced(namespace="streaming", name="brokers", selector=pod(0).labels)
 CLEANER = DrainCleaner(title="kafka/cleaner", denies=True, drains_kafka=True)
@@ -77,7 +79,9 @@ def karpenter(*, auto_mode: bool = False, **changes: Any) -> Surveyed:
 
 def in_zones(*zones: str) -> Surveyed:
     nodes = {f"ip-10-0-0-{i}": replace(node(i), zone=zone) for i, zone in enumerate(zones)}
-    return replace(GOOD, nodes=nodes)
+    named = dict(zip(GOOD_GROUPS, zones, strict=True))
+    groups = {n: replace(GOOD_GROUPS[n], zones=frozenset({z})) for n, z in named.items()}
+    return replace(GOOD, nodes=nodes, groups=groups)
 
 
 def topic(**changes: int) -> Surveyed:
@@ -159,7 +163,7 @@ BROKEN = {
     ),
     "an age limit": (group(lifetime_seconds=1_209_600), "group-lifetime"),
     "a load balancer's opinion": (group(asks_load_balancer=True), "group-health"),
-    "two zones in a group": (group(zones=frozenset({"a", "b"})), "group-zones"),
+    "two zones in a group": (group(zones=frozenset({ZONES[0], "b"})), "group-zones"),
     "no room": (group(maximum=1), "group-maximum"),
     "nothing launches": (group(suspended=frozenset({"Launch"})), "group-suspended"),
     "no hook": (group(hooks=()), "hook-missing"),
@@ -353,7 +357,7 @@ def test_two_budgets_over_a_pod_make_every_eviction_an_error() -> None:
 
 
 def test_a_group_of_several_zones_that_does_not_rebalance_weighs_less() -> None:
-    zones = frozenset({"a", "b"})
+    zones = frozenset({ZONES[0], "b"})
     (moving,) = findings(group(zones=zones))
     (still,) = findings(group(zones=zones, suspended=frozenset({"AZRebalance"})))
     assert (moving.weight, still.weight) == (Weight.BROKER, Weight.PRODUCER)
