@@ -59,7 +59,7 @@ test-next-kubernetes: $(STAMP) ## The gate's part in Kubernetes 1.37, on its rea
 	@$(BIN)/python -m pytest tests/next_kubernetes
 
 .PHONY: test-components
-test-components: $(STAMP) ## The components from a program in YAML; builds the host of that
+test-components: $(STAMP) ## The components from programs in YAML, Go and TypeScript (npm's packages are fetched)
 	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools pulumi-language-yaml
 	@$(BIN)/python -m pytest tests/components
 

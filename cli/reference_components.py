@@ -25,20 +25,28 @@ def page() -> str:
     lines = [_HEAD]
     for token, component in sorted(host.schema()["resources"].items()):
         lines += ["", f"## {token.rsplit(':', 1)[-1]}", *_section(token, component)]
+    lines += ["", "## What arguments are made of"]
+    for token, kind in sorted(host.schema()["types"].items()):
+        lines += ["", f"### {token.rsplit(':', 1)[-1]}", "", *_arguments(kind, "properties")]
     return "\n".join([*lines, ""])
 
 
 def _section(token: str, component: Mapping[str, Any]) -> Iterator[str]:
     yield from (component["description"], "", f"Type `{token}`.", "")
-    yield from ("| argument | type | |", "|---|---|---|")
-    required = component.get("requiredInputs", [])
-    for name, described in component["inputProperties"].items():
-        notes = "" if name in required else " Optional."
-        early = ", known before" if described.get("plain") else ""
-        yield f"| `{name}` | {_type(described)}{early} | {_line(described)}{notes} |"
+    yield from _arguments(component, "inputProperties", "requiredInputs")
     yield from ("", "| gives | type | |", "|---|---|---|")
     for name, described in component["properties"].items():
         yield f"| `{name}` | {_type(described)} | {_line(described)} |"
+
+
+def _arguments(
+    described: Mapping[str, Any], properties: str, required: str = "required"
+) -> Iterator[str]:
+    yield from ("| argument | type | |", "|---|---|---|")
+    for name, each in described[properties].items():
+        notes = "" if name in described.get(required, []) else " Optional."
+        early = ", known before" if each.get("plain") else ""
+        yield f"| `{name}` | {_type(each)}{early} | {_line(each)}{notes} |"
 
 
 def _type(described: Mapping[str, Any]) -> str:
@@ -46,7 +54,10 @@ def _type(described: Mapping[str, Any]) -> str:
         return f"list of {_type(described['items'])}"
     if described.get("type") == "object":
         return f"map to {_type(described['additionalProperties'])}"
-    return str(described.get("type") or described["$ref"].rsplit(":", 1)[-1])
+    if "$ref" in described:
+        name = described["$ref"].rsplit(":", 1)[-1]
+        return f"[{name}](#{name.lower()})"
+    return str(described["type"])
 
 
 def _line(described: Mapping[str, Any]) -> str:

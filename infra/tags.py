@@ -27,7 +27,8 @@ class Tags:
     """What every resource of one cluster is tagged with; the user's tags may not hide ours."""
 
     cluster: str
-    environment: str
+    # None: of a cluster that exists, which has no environments.
+    environment: str | None
     extra: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -37,7 +38,10 @@ class Tags:
     @property
     def identity(self) -> dict[str, str]:
         """Tags that only the resources of this one cluster carry; permissions ask for them."""
-        return {naming.CLUSTER_TAG: self.cluster, naming.ENVIRONMENT_TAG: self.environment}
+        tags = {naming.CLUSTER_TAG: self.cluster}
+        if self.environment is not None:
+            tags[naming.ENVIRONMENT_TAG] = self.environment
+        return tags
 
     @property
     def ours(self) -> dict[str, str]:

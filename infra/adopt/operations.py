@@ -59,6 +59,8 @@ class OperationsArgs:
     bootstrap: str
     subnet_ids: Sequence[pulumi.Input[str]]
     security_group_ids: Sequence[pulumi.Input[str]]
+    # An eviction gate that the description has may be made elsewhere.
+    makes_gate: bool = True
 
 
 class Operations(pulumi.ComponentResource):
@@ -67,6 +69,7 @@ class Operations(pulumi.ComponentResource):
     ledger_table: pulumi.Output[str]
     events_queue_url: pulumi.Output[str]
     ticks_queue_url: pulumi.Output[str]
+    incidents_bucket: pulumi.Output[str]
 
     def __init__(
         self, name: str, args: OperationsArgs, opts: pulumi.ResourceOptions | None = None
@@ -148,7 +151,7 @@ class Operations(pulumi.ComponentResource):
             below=below,
             opts=child,
         )
-        if cluster.eviction_gate is not None:
+        if cluster.eviction_gate is not None and args.makes_gate:
             EvictionGate(
                 f"{name}-gate",
                 EvictionGateArgs(
@@ -171,6 +174,7 @@ class Operations(pulumi.ComponentResource):
         self.ledger_table = ledger.table_name
         self.events_queue_url = announced.events_queue.url
         self.ticks_queue_url = handlers.ticks_queue.url
+        self.incidents_bucket = pulumi.Output.from_input(archive.bucket)
         self.register_outputs(
             {
                 "ledger_table": self.ledger_table,

@@ -36,12 +36,12 @@ class ReportJobArgs:
     application_arn: pulumi.Input[str]
     application_id: pulumi.Input[str]
     # Where the export writes, below the bucket.
-    bill: str
+    bill: pulumi.Input[str]
     # What core.settings.facts writes of the cluster.
     facts: str
-    # Where the sweep files closed incidents.
-    incidents_bucket: pulumi.Input[str]
     tags: Mapping[str, str]
+    # Where the sweep files closed incidents; None: nobody does.
+    incidents_bucket: pulumi.Input[str] | None = None
     bill_cluster_tag: str | None = None
     bill_pool_tag: str | None = None
 
@@ -67,6 +67,7 @@ class ReportJob(pulumi.ComponentResource):
             application=args.application_id,
             role=role.arn,
             bucket=args.bucket,
+            bill=args.bill,
             wheel=wheel.key,
             launcher=launcher.key,
             facts=facts.key,
@@ -91,7 +92,9 @@ class ReportJob(pulumi.ComponentResource):
             args.account.arn("glue", f"table/{database}/*"),
         ]
 
-        def below(*folders: str) -> list[pulumi.Output[str]]:
+        bill = pulumi.Output.from_input(args.bill).apply(lambda path: path.split("/")[0])
+
+        def below(*folders: pulumi.Input[str]) -> list[pulumi.Output[str]]:
             return [pulumi.Output.concat(arn, "/", folder, "/*") for folder in folders]
 
         statements = [
@@ -101,7 +104,7 @@ class ReportJob(pulumi.ComponentResource):
                 actions=["s3:GetObject"],
                 # Hadoop first asks whether a folder is an object, and takes a 403 for an end.
                 resources=[
-                    *below(args.bill.split("/")[0], CODE, FACTS, naming.SAMPLES_FOLDER),
+                    *below(bill, CODE, FACTS, naming.SAMPLES_FOLDER),
                     pulumi.Output.concat(arn, "/", naming.SAMPLES_FOLDER),
                 ],
             ),
@@ -133,6 +136,8 @@ class ReportJob(pulumi.ComponentResource):
 
     def _may_read_history(self) -> list[Statement]:
         args, folder = self._args, archive.FOLDER
+        if args.incidents_bucket is None:
+            return []
         arn = pulumi.Output.concat(f"arn:{args.account.partition}:s3:::", args.incidents_bucket)
         return [
             Statement(
@@ -238,7 +243,6 @@ class ReportJob(pulumi.ComponentResource):
         return Described(
             name=naming.reports(args.prefix),
             cluster=args.cluster,
-            bill=args.bill,
             tags=args.tags,
             bill_tags={"--cluster-tag": args.bill_cluster_tag, "--pool-tag": args.bill_pool_tag},
         )

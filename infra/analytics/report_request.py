@@ -28,8 +28,6 @@ class Described:
 
     name: str
     cluster: str
-    # Where the export writes, below the bucket.
-    bill: str
     tags: Mapping[str, str]
     # Options that say which tags mean Kafka; None is ours.
     bill_tags: Mapping[str, str | None]
@@ -42,10 +40,13 @@ class Made:
     application: str
     role: str
     bucket: str
+    # Where the export writes, below the bucket.
+    bill: str
     wheel: str
     launcher: str
     facts: str
-    incidents_bucket: str
+    # None: no incidents are filed.
+    incidents_bucket: str | None
     database: str
 
     @property
@@ -82,17 +83,23 @@ def start(job: Described, made: Made) -> dict[str, Any]:
 def _arguments(job: Described, made: Made) -> list[str]:
     """Return what the job is told (spark.entry)."""
     return [
-        *("--bill", f"{made.root}/{job.bill}"),
+        *("--bill", f"{made.root}/{made.bill}"),
         *("--namespace", f"{CATALOG}.{made.database}"),
         *("--cluster", job.cluster),
         *("--facts", f"{made.root}/{made.facts}"),
         *("--metrics", f"{made.root}/{SAMPLES_FOLDER}"),
-        *("--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"),
+        *_history(made),
         *(word for name, tag in job.bill_tags.items() if tag for word in (name, tag)),
         "--all-jobs",
         # Never years of months: the tables keep those that are final.
         "--unsettled",
     ]
+
+
+def _history(made: Made) -> list[str]:
+    if made.incidents_bucket is None:
+        return []
+    return ["--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"]
 
 
 def _settings(made: Made) -> dict[str, str]:

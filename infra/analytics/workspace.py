@@ -16,14 +16,13 @@ from core import naming
 from core.volumes import samples
 from infra import buckets
 from infra.analytics import bill_export
+from infra.analytics.application import application
 from infra.analytics.bill_export import BillExport, BillExportArgs
 from infra.analytics.report_job import ReportJob, ReportJobArgs
 from infra.analytics.report_request import LOGS, SCRATCH
 from infra.iam import Account
-from infra.versions import EMR_RELEASE
 
 TYPE = "stillwater:infra:Analytics"
-IDLE_MINUTES = 15
 OLD_VERSION_DAYS = 90
 # What stays in the bucket for whoever asks why: a run by hand is fetched when it ends, and what was
 # unzipped for a job is of no use after it.
@@ -35,8 +34,6 @@ EXPIRING = {
     "samples": (f"{naming.SAMPLES_FOLDER}/{samples.KEY_PREFIX}", 120),
 }
 UNFINISHED_UPLOAD_DAYS = 7
-# What a month of a large account needs, and a bound on what a runaway job can cost.
-MAXIMUM_CPU, MAXIMUM_MEMORY, MAXIMUM_DISK = "64 vCPU", "256 GB", "1000 GB"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +92,7 @@ class Analytics(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
-        application = self._application(args.prefix)
+        made = application(f"{name}-spark", args.prefix, self._child)
         job = ReportJob(
             f"{name}-job",
             ReportJobArgs(
@@ -104,8 +101,8 @@ class Analytics(pulumi.ComponentResource):
                 account=args.account,
                 bucket=bucket.bucket,
                 bucket_arn=bucket.arn,
-                application_arn=application.arn,
-                application_id=application.id,
+                application_arn=made.arn,
+                application_id=made.id,
                 bill=f"{bill_export.PREFIX}/{export.name}",
                 facts=args.facts,
                 incidents_bucket=args.incidents_bucket,
@@ -115,7 +112,7 @@ class Analytics(pulumi.ComponentResource):
             ),
             opts=self._child,
         )
-        self.bucket, self.application_id = bucket.bucket, application.id
+        self.bucket, self.application_id = bucket.bucket, made.id
         self.job = job.job
         self.register_outputs(
             {"bucket": self.bucket, "application_id": self.application_id, "job": self.job}
@@ -123,29 +120,6 @@ class Analytics(pulumi.ComponentResource):
 
     def _keep_versions(self, bucket: aws.s3.Bucket) -> None:
         buckets.keep_versions(f"{self._name}-billing", bucket, _rules(), parent=self)
-
-    def _application(self, prefix: str) -> aws.emrserverless.Application:
-        return aws.emrserverless.Application(
-            f"{self._name}-spark",
-            name=f"{prefix}-reports",
-            type="SPARK",
-            release_label=EMR_RELEASE,
-            architecture="ARM64",
-            auto_start_configuration=aws.emrserverless.ApplicationAutoStartConfigurationArgs(
-                enabled=True
-            ),
-            auto_stop_configuration=aws.emrserverless.ApplicationAutoStopConfigurationArgs(
-                enabled=True, idle_timeout_minutes=IDLE_MINUTES
-            ),
-            # What a run costs is on the bill under the run's own tags.
-            job_level_cost_allocation_configuration=(
-                aws.emrserverless.ApplicationJobLevelCostAllocationConfigurationArgs(enabled=True)
-            ),
-            maximum_capacity=aws.emrserverless.ApplicationMaximumCapacityArgs(
-                cpu=MAXIMUM_CPU, memory=MAXIMUM_MEMORY, disk=MAXIMUM_DISK
-            ),
-            opts=self._child,
-        )
 
 
 def _rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgs]:

@@ -40,7 +40,7 @@ def managed_ami_type(instance_type: str) -> str:
 
 
 def image_id(
-    kubernetes_version: str, instance_type: str, parent: pulumi.Resource
+    kubernetes_version: str, instance_type: str, opts: pulumi.InvokeOptions
 ) -> pulumi.Output[str]:
     """Return the EKS-optimised Amazon Linux 2023 image AWS recommends now.
 
@@ -52,7 +52,7 @@ def image_id(
         f"/aws/service/eks/optimized-ami/{kubernetes_version}/amazon-linux-2023/"
         f"{processor}/standard/recommended/image_id"
     )
-    found = aws.ssm.get_parameter_output(name=name, opts=pulumi.InvokeOptions(parent=parent))
+    found = aws.ssm.get_parameter_output(name=name, opts=opts)
     # Image ids are public; AWS's provider marks every parameter secret.
     return pulumi.Output.unsecret(found.value)
 
@@ -64,7 +64,7 @@ class ClusterAccess:
     name: str
     endpoint: pulumi.Input[str]
     ca: pulumi.Input[str]  # base64 PEM
-    service_cidr: str
+    service_cidr: pulumi.Input[str]
 
 
 def user_data(
@@ -79,7 +79,9 @@ def user_data(
         "config": kubelet_config(node_shutdown_seconds),
         "flags": _flags(labels, taints),
     }
-    return pulumi.Output.all(endpoint=cluster.endpoint, ca=cluster.ca).apply(
+    return pulumi.Output.all(
+        endpoint=cluster.endpoint, ca=cluster.ca, service_cidr=cluster.service_cidr
+    ).apply(
         lambda known: base64.b64encode(
             multipart(
                 {
@@ -87,7 +89,7 @@ def user_data(
                         "name": cluster.name,
                         "apiServerEndpoint": known["endpoint"],
                         "certificateAuthority": known["ca"],
-                        "cidr": cluster.service_cidr,
+                        "cidr": known["service_cidr"],
                     },
                     "kubelet": kubelet,
                 }

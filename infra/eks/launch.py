@@ -27,7 +27,7 @@ class Launch:
     security_group_ids: Sequence[pulumi.Input[str]] | None = None
     user_data: pulumi.Input[str] | None = None
     # Of the root volume; None: the account's default key.
-    encryption_key: str | None = None
+    encryption_key: pulumi.Input[str] | None = None
 
 
 def launch_template(name: str, launch: Launch, parent: pulumi.Resource) -> aws.ec2.LaunchTemplate:
@@ -62,7 +62,7 @@ def launch_template(name: str, launch: Launch, parent: pulumi.Resource) -> aws.e
     )
 
 
-def _encrypted_root(key: str | None) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
+def _encrypted_root(key: pulumi.Input[str] | None) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
         device_name=ROOT_DEVICE,
         ebs=aws.ec2.LaunchTemplateBlockDeviceMappingEbsArgs(

@@ -11,14 +11,14 @@ instance: a stuck drain never kills a broker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster import ClusterSpec, NodePool
+from core.cluster import ClusterSpec
 from core.constants import (
     HEALTHY_PERCENT,
     MAXIMUM_PER_NODE,
@@ -39,12 +39,33 @@ WARMUP_SECONDS = 180
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pool:
+    """Machines that are alike: how many in which zones, of what type, from which image."""
+
+    name: str
+    zones: Sequence[str]
+    nodes_per_zone: int
+    instance_type: str
+    image_id: pulumi.Input[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokerNodesArgs:
-    spec: ClusterSpec
+    # What every name begins with.
+    prefix: str
+    pools: Sequence[Pool]
     cluster: bootstrap.ClusterAccess
-    cluster_security_group_id: pulumi.Input[str]
+    security_group_ids: Sequence[pulumi.Input[str]]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    node_shutdown_seconds: int
     tags: Tags
+    # Of the root volume; None: the account's default key.
+    encryption_key: pulumi.Input[str] | None = None
+    # None: a role of our own, with the right to join the cluster.
+    instance_profile_arn: pulumi.Input[str] | None = None
+    # Tags that machines have from their template alone: `infra.adopt.hooks` writes them on the
+    # group, too, and there for the group only.
+    not_inherited: Collection[str] = ()
 
 
 class BrokerNodes(pulumi.ComponentResource):
@@ -52,6 +73,7 @@ class BrokerNodes(pulumi.ComponentResource):
 
     group_names: Mapping[str, pulumi.Output[str]]
     group_arns: Mapping[str, pulumi.Output[str]]
+    instance_profile_arn: pulumi.Output[str]
 
     def __init__(
         self, name: str, args: BrokerNodesArgs, opts: pulumi.ResourceOptions | None = None
@@ -59,38 +81,48 @@ class BrokerNodes(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args = name, args
         self._child = pulumi.ResourceOptions(parent=self)
-        profile, ready_to_join = node_identity(
-            name, prefix=args.spec.prefix, eks_cluster=args.cluster.name, parent=self
-        )
+        profile_arn, ready_to_join = self._identity()
         groups = {
-            naming.kafka_node_pool(pool.name, zone): self._group(pool, zone, profile, ready_to_join)
-            for pool in args.spec.pools
-            for zone in args.spec.zones_of(pool)
+            naming.kafka_node_pool(pool.name, zone): self._group(
+                pool, zone, profile_arn, ready_to_join
+            )
+            for pool in args.pools
+            for zone in pool.zones
         }
+        self.instance_profile_arn = pulumi.Output.from_input(profile_arn)
         self.group_names = {key: group.name for key, group in groups.items()}
         self.group_arns = {key: group.arn for key, group in groups.items()}
         self.register_outputs({"group_names": self.group_names})
 
+    def _identity(self) -> tuple[pulumi.Input[str], list[pulumi.Resource]]:
+        args = self._args
+        if args.instance_profile_arn is not None:
+            return args.instance_profile_arn, []
+        profile, ready_to_join = node_identity(
+            self._name, prefix=args.prefix, eks_cluster=args.cluster.name, parent=self
+        )
+        return profile.arn, ready_to_join
+
     def _template(
-        self, pool: NodePool, zone: str, profile: aws.iam.InstanceProfile
+        self, pool: Pool, zone: str, profile_arn: pulumi.Input[str]
     ) -> aws.ec2.LaunchTemplate:
         args = self._args
-        group = naming.auto_scaling_group(args.spec.prefix, pool.name, zone)
+        group = naming.auto_scaling_group(args.prefix, pool.name, zone)
         return launch_template(
             f"{self._name}-{zone}-{pool.name}-template",
             Launch(
                 template_name=group,
-                tags=args.tags.of_node(group, pool.name, args.cluster.name, args.spec.prefix),
-                image_id=bootstrap.image_id(args.spec.kubernetes.version, pool.instance_type, self),
+                tags=args.tags.of_node(group, pool.name, args.cluster.name, args.prefix),
+                image_id=pool.image_id,
                 instance_type=pool.instance_type,
-                encryption_key=args.spec.encryption_key,
-                instance_profile_arn=profile.arn,
-                security_group_ids=[args.cluster_security_group_id],
+                encryption_key=args.encryption_key,
+                instance_profile_arn=profile_arn,
+                security_group_ids=args.security_group_ids,
                 user_data=bootstrap.user_data(
                     args.cluster,
                     labels=_labels(pool),
                     taints=[TAINT],
-                    node_shutdown_seconds=args.spec.timings.node_shutdown_seconds,
+                    node_shutdown_seconds=args.node_shutdown_seconds,
                 ),
             ),
             self,
@@ -98,14 +130,16 @@ class BrokerNodes(pulumi.ComponentResource):
 
     def _group(
         self,
-        pool: NodePool,
+        pool: Pool,
         zone: str,
-        profile: aws.iam.InstanceProfile,
+        profile_arn: pulumi.Input[str],
         ready_to_join: list[pulumi.Resource],
     ) -> aws.autoscaling.Group:
         args = self._args
-        group_name = naming.auto_scaling_group(args.spec.prefix, pool.name, zone)
-        template = self._template(pool, zone, profile)
+        group_name = naming.auto_scaling_group(args.prefix, pool.name, zone)
+        template = self._template(pool, zone, profile_arn)
+        inherited = args.tags.of_node(group_name, pool.name, args.cluster.name, args.prefix)
+        own = {key: inherited.pop(key) for key in args.not_inherited}
         return aws.autoscaling.Group(
             f"{self._name}-{zone}-{pool.name}",
             name=group_name,
@@ -128,8 +162,7 @@ class BrokerNodes(pulumi.ComponentResource):
             termination_policies=["OldestLaunchTemplate", "OldestInstance"],
             suspended_processes=list(SUSPENDED_PROCESSES),
             tags=group_tags(
-                args.tags.of_node(group_name, pool.name, args.cluster.name, args.spec.prefix),
-                node_template_tags(args.cluster.name, zone, _labels(pool)),
+                inherited, own | node_template_tags(args.cluster.name, zone, _labels(pool))
             ),
             opts=pulumi.ResourceOptions(
                 parent=self,
@@ -152,7 +185,7 @@ def group_arns(spec: ClusterSpec, account: iam.Account) -> list[str]:
     ]
 
 
-def _labels(pool: NodePool) -> dict[str, str]:
+def _labels(pool: Pool) -> dict[str, str]:
     return {naming.NODE_POOL_LABEL: pool.name}
 
 

@@ -50,7 +50,11 @@ class KarpenterNodes(pulumi.ComponentResource):
             name, prefix=args.spec.prefix, eks_cluster=args.eks_cluster, parent=self
         )
         for pool in args.spec.pools:
-            image = bootstrap.image_id(args.spec.kubernetes.version, pool.instance_type, self)
+            image = bootstrap.image_id(
+                args.spec.kubernetes.version,
+                pool.instance_type,
+                pulumi.InvokeOptions(parent=self),
+            )
             node_class = self._object(
                 f"{pool.name}-class",
                 (KARPENTER_AWS_API, "EC2NodeClass", pool.name),

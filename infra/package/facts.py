@@ -18,19 +18,49 @@ from infra.iam import Account
 
 # A resource of Pulumi's and a key of ours stand in its name.
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+KEYS = "letters, digits, '.', '_' and '-'"
+# What everything of ours is called by beside a cluster that exists (core.cluster.adoption.Called).
+CALLED = re.compile(r"[a-z][a-z0-9-]{1,41}[a-z0-9]")
+EKS_CLUSTER = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 
 
-def text(given: Mapping[str, Any], key: str, form: re.Pattern[str], example: str) -> str:
+def text(
+    given: Mapping[str, Any],
+    key: str,
+    form: re.Pattern[str],
+    example: str,
+    default: str | None = None,
+) -> str:
     """Return a value that names what is made, and so must be known before anything is."""
-    value = known(given[key], key)
+    value = known(given[key] if default is None else given.get(key, default), key)
     if not isinstance(value, str) or form.fullmatch(value) is None:
         raise InvalidInput([f"{_shown(key)} is {value!r}; it must be like {example}."])
     return value
 
 
-def whole(given: Mapping[str, Any], key: str, least: int, most: int) -> int:
+def optional(given: Mapping[str, Any], key: str) -> str | None:
+    """Return a text that may be left out."""
+    value = known(given.get(key), key)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be a text."])
+    return value
+
+
+def one_of(
+    given: Mapping[str, Any], key: str, choices: Sequence[str], default: str | None = None
+) -> str:
+    """Return one of a few words."""
+    value = known(given[key] if default is None else given.get(key, default), key)
+    if value not in choices:
+        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be one of {', '.join(choices)}."])
+    return str(value)
+
+
+def whole(
+    given: Mapping[str, Any], key: str, least: int, most: int, default: int | None = None
+) -> int:
     """Return a whole number within its limits."""
-    value = known(given[key], key)
+    value = known(given[key] if default is None else given.get(key, default), key)
     # The engine writes 900 as 900.0.
     whole_number = int(value) if isinstance(value, float) and value.is_integer() else value
     sized = isinstance(whole_number, int) and not isinstance(whole_number, bool)
@@ -48,7 +78,32 @@ def yes(given: Mapping[str, Any], key: str) -> bool:
     return value
 
 
-def by_key(given: Mapping[str, Any], key: str) -> dict[str, pulumi.Input[str]]:
+def names(given: Mapping[str, Any], key: str) -> list[pulumi.Input[str]]:
+    """Return names or ids, at least one; each may be known later."""
+    value = known(given[key], key)
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise InvalidInput([f"{_shown(key)} is {value!r}; it must have at least one entry."])
+    problems = [
+        f"{_shown(key)}[{place}] is {each!r}; it must be a name."
+        for place, each in enumerate(value)
+        if not _named(each)
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    return list(value)
+
+
+def tags(given: Mapping[str, Any], key: str) -> dict[str, str]:
+    """Return tags of the program's own, which may be left out."""
+    value = known(given.get(key), key) or {}
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
+        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be texts by name."])
+    return dict(sorted(value.items()))
+
+
+def by_key(
+    given: Mapping[str, Any], key: str, form: re.Pattern[str] = KEY, allowed: str = KEYS
+) -> dict[str, pulumi.Input[str]]:
     """Return names by keys of the program's own; the names may be known later."""
     value = known(given[key], key)
     if not isinstance(value, Mapping) or not value:
@@ -56,14 +111,14 @@ def by_key(given: Mapping[str, Any], key: str) -> dict[str, pulumi.Input[str]]:
             [f"{_shown(key)} is {value!r}; it must have at least one entry, like {{a: a-name}}."]
         )
     problems = [
-        f"{_shown(key)} has the key {each!r}; keys are letters, digits, '.', '_' and '-'."
+        f"{_shown(key)} has the key {each!r}; keys are {allowed}."
         for each in value
-        if KEY.fullmatch(each) is None
+        if form.fullmatch(each) is None
     ]
     problems += [
         f"{_shown(key)}.{each} is {name!r}; it must be a name."
         for each, name in value.items()
-        if not isinstance(name, pulumi.Output) and (not isinstance(name, str) or not name)
+        if not _named(name)
     ]
     if problems:
         raise InvalidInput(problems)
@@ -95,6 +150,10 @@ def before(opts: pulumi.ResourceOptions | None) -> Sequence[pulumi.Resource]:
     """Return what the program wants made first: an order does not reach a component's children."""
     found = opts.depends_on if opts is not None else None
     return [each for each in (found or []) if isinstance(each, pulumi.Resource)]  # type: ignore[union-attr]
+
+
+def _named(value: Any) -> bool:
+    return isinstance(value, pulumi.Output) or (isinstance(value, str) and bool(value))
 
 
 def _shown(key: str) -> str:

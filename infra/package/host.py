@@ -20,10 +20,21 @@ from pulumi.provider.server import ComponentInitError
 
 from core.errors import StillwaterError
 from infra.package.bill_export import BillExport
+from infra.package.broker_nodes import BrokerNodes
+from infra.package.eviction_gate import EvictionGate
 from infra.package.hooks import Hooks
+from infra.package.operations import Operations
+from infra.package.report import Report
 
 NAME = "stillwater"
-COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (BillExport, Hooks)
+COMPONENTS: tuple[type[pulumi.ComponentResource], ...] = (
+    BillExport,
+    BrokerNodes,
+    EvictionGate,
+    Hooks,
+    Operations,
+    Report,
+)
 
 
 class Package(ComponentProvider):
@@ -41,6 +52,8 @@ class Package(ComponentProvider):
         inputs: pulumi.Inputs,
         options: pulumi.ResourceOptions | None = None,
     ) -> ConstructResult:
+        if missing := self._left_out(resource_type, inputs):
+            raise InputPropertiesError(f"{', '.join(missing)}: required, and not given.", [])
         try:
             return super().construct(name, resource_type, inputs, options)
         except ComponentInitError as error:
@@ -48,6 +61,11 @@ class Package(ComponentProvider):
                 # Without a list, though an empty one, the SDK cannot answer.
                 raise InputPropertiesError(str(error.inner), []) from None
             raise
+
+    def _left_out(self, resource_type: str, inputs: pulumi.Inputs) -> list[str]:
+        """Return the required arguments that a program of a language without types left out."""
+        component = json.loads(self.schema or "{}")["resources"].get(resource_type, {})
+        return [each for each in component.get("requiredInputs", []) if inputs.get(each) is None]
 
 
 def schema() -> dict[str, Any]:

@@ -7,10 +7,10 @@ import pulumi_aws as aws
 
 from core.cluster.adopted import operated
 from core.cluster.adoption import Adoption, Level
-from core.errors import InvalidInput
 from core.naming import CLUSTER_TAG
 from infra import iam
 from infra.adopt.operations import Operations, OperationsArgs
+from infra.adopt.owners import refuse_others
 from infra.eks import kubeconfig
 from infra.tags import MANAGED_BY_TAG
 
@@ -39,7 +39,11 @@ def build(adopted: Adoption) -> None:
         profile=aws.config.profile,
     )
     if adopted.level is Level.ACT or adopted.gated:
-        _refuse_others(adopted, provider)
+        refuse_others(
+            adopted.scaling_groups,
+            {adopted.called(kafka) for kafka in adopted.kafkas},
+            pulumi.InvokeOptions(provider=provider),
+        )
     for kafka in adopted.kafkas:
         cluster = operated(adopted, kafka)
         made = Operations(
@@ -64,28 +68,3 @@ def build(adopted: Adoption) -> None:
                 "ticks_queue_url": made.ticks_queue_url,
             },
         )
-
-
-def _refuse_others(adopted: Adoption, provider: aws.Provider) -> None:
-    """Raise InvalidInput for groups that another Stillwater manages.
-
-    Hooks go by name, so it would lose its own; and its drains would have to ask a gate that knows
-    nothing of them.
-    """
-    opts = pulumi.InvokeOptions(provider=provider)
-    ours = {adopted.called(kafka) for kafka in adopted.kafkas}
-    tags = {
-        name: aws.autoscaling.get_group(name=name, opts=opts).tags
-        for name in adopted.scaling_groups
-    }
-    owners = {
-        name: tag.value for name, found in tags.items() for tag in found if tag.key == CLUSTER_TAG
-    }
-    problems = [
-        f"Auto Scaling group {name} has the tag {CLUSTER_TAG}={owner}: another Stillwater manages "
-        f"it; leave it to that one, or take it out of scaling_groups."
-        for name, owner in owners.items()
-        if owner not in ours
-    ]
-    if problems:
-        raise InvalidInput(problems)

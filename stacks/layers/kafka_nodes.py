@@ -8,8 +8,8 @@ import pulumi
 
 from core.cluster.network import service_cidr
 from core.naming import FOUNDATION
-from infra.eks.bootstrap import ClusterAccess
-from infra.nodes.groups import BrokerNodes, BrokerNodesArgs
+from infra.eks.bootstrap import ClusterAccess, image_id
+from infra.nodes.groups import BrokerNodes, BrokerNodesArgs, Pool
 from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs
 from stacks.layer import Layer
 
@@ -34,15 +34,31 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
     grouped = BrokerNodes(
         "nodes",
         BrokerNodesArgs(
-            spec=spec,
+            prefix=spec.prefix,
+            pools=[
+                Pool(
+                    name=pool.name,
+                    zones=spec.zones_of(pool),
+                    nodes_per_zone=pool.nodes_per_zone,
+                    instance_type=pool.instance_type,
+                    image_id=image_id(
+                        spec.kubernetes.version,
+                        pool.instance_type,
+                        pulumi.InvokeOptions(provider=layer.aws),
+                    ),
+                )
+                for pool in spec.pools
+            ],
             cluster=ClusterAccess(
                 name=spec.prefix,
                 endpoint=foundation.text("eks_endpoint"),
                 ca=foundation.text("eks_ca"),
                 service_cidr=service_cidr(spec.network.blocks),
             ),
-            cluster_security_group_id=security_group_id,
+            security_group_ids=[security_group_id],
             private_subnet_ids=layer.private_subnet_ids(),
+            node_shutdown_seconds=spec.timings.node_shutdown_seconds,
+            encryption_key=spec.encryption_key,
             tags=layer.tags,
         ),
         opts=layer.on_aws,

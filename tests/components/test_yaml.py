@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,55 +12,37 @@ import yaml
 
 from cli.engine.layers import Layers
 from cli.engine.progress import LayerFailed
+from infra.eks.kubeconfig import kubeconfig
 from local import environment
 from local.twin import Twin
+from tests.components.examples import COMPONENTS, example
+from tests.integration.waiting import until
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-GROUPS = ("kafka-us-east-1a", "kafka-us-east-1b")
 BUCKET = f"shop-orders-billing-{environment.ACCOUNT}"
-
-
-def example(component: str) -> dict[str, Any]:
-    """Return the program below a component's heading in its how-to."""
-    text = (REPOSITORY / "docs" / "how-to" / "components.md").read_text()
-    found = re.search(rf"^## {component}$.*?^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    assert found is not None, f"{component} has no example"
-    return dict(yaml.safe_load(found.group(1)))
 
 
 @pytest.fixture
 def shop(twin: Twin, tmp_path: Path) -> Iterator[Any]:
     """Writes a project around a program, with the package of this checkout; takes it away."""
 
-    def write(program: dict[str, Any]) -> Layers:
+    reached: dict[str, str] = {}
+
+    def write(program: dict[str, Any], cluster: str | None = None) -> Layers:
+        if cluster is not None:
+            # What takes a component away needs it as well.
+            reached["kubernetes:kubeconfig"] = cluster
         # The host keeps the schema beside the package: not in the repository, then.
         linked = tmp_path / "components"
         if not linked.exists():
-            linked.symlink_to(REPOSITORY / "components")
+            linked.symlink_to(COMPONENTS)
         components = {"name": "stillwater", "path": str(linked)}
         project = {"name": "shop", "runtime": "yaml", "plugins": {"providers": [components]}}
         (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(project | program))
-        config = {"aws:region": environment.REGION}
+        config = {"aws:region": environment.REGION, **reached}
         return Layers("test", twin.environment(), tmp_path, layers=("shop",), config=config)
 
     yield write
     write({}).destroy()
-
-
-@pytest.fixture
-def groups(twin: Twin) -> None:
-    """The groups of the example, which are somebody else's."""
-    scaling, ec2 = twin.aws("autoscaling"), twin.aws("ec2")
-    data = {"ImageId": ec2.describe_images()["Images"][0]["ImageId"], "InstanceType": "m7g.large"}
-    ec2.create_launch_template(LaunchTemplateName="kafka", LaunchTemplateData=data)
-    for group in GROUPS:
-        scaling.create_auto_scaling_group(
-            AutoScalingGroupName=group,
-            LaunchTemplate={"LaunchTemplateName": "kafka"},
-            MinSize=0,
-            MaxSize=2,
-            AvailabilityZones=[group.removeprefix("kafka-")],
-        )
 
 
 def test_a_bill_export_comes_up_once_and_goes(twin: Twin, shop: Any) -> None:
@@ -75,17 +57,117 @@ def test_a_bill_export_comes_up_once_and_goes(twin: Twin, shop: Any) -> None:
     assert BUCKET not in {each["Name"] for each in twin.aws("s3").list_buckets()["Buckets"]}
 
 
-def test_hooks_come_up_once_and_go(twin: Twin, groups: None, shop: Any) -> None:
-    def hooks(group: str) -> list[str]:
-        found = twin.aws("autoscaling").describe_lifecycle_hooks(AutoScalingGroupName=group)
-        return sorted(each["LifecycleHookName"] for each in found["LifecycleHooks"])
-
+def test_hooks_come_up_once_and_go(groups: Any, shop: Any) -> None:
     shop(example("Hooks")).up()
-    assert [hooks(group) for group in GROUPS] == [["drain", "gate"]] * 2
+    assert groups() == [["drain", "gate"]] * 2
     (again,) = shop(example("Hooks")).up()
     assert again.changed == 0
     shop({}).destroy()
-    assert [hooks(group) for group in GROUPS] == [[], []]
+    assert groups() == [[], []]
+
+
+def test_broker_nodes_come_up_once_and_go(twin: Twin, eks: Mapping[str, Any], shop: Any) -> None:
+    program = example("BrokerNodes")
+    nodes = program["resources"]["nodes"]["properties"]
+    assert nodes.keys() >= eks.keys()
+    nodes |= eks
+    (first,) = shop(program).up()
+    assert first.outputs["groups"] == {
+        f"us-east-1{letter}": f"shop-orders-broker-{letter}" for letter in "ab"
+    }
+    scaling = twin.aws("autoscaling")
+
+    def machines() -> list[str] | None:
+        names = list(first.outputs["groups"].values())
+        found = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)
+        held = [m["InstanceId"] for g in found["AutoScalingGroups"] for m in g["Instances"]]
+        return held if len(held) == len(names) else None
+
+    instances = until(machines, "a machine in each zone")
+
+    def joined() -> list[dict[str, Any]] | None:
+        nodes = twin.api.get("/api/v1/nodes")["items"]
+        ours = [n for n in nodes if n["spec"].get("providerID", "").endswith(tuple(instances))]
+        return ours if len(ours) == len(instances) else None
+
+    for node in until(joined, "a node for each machine"):
+        assert node["metadata"]["labels"]["stillwater.dev/pool"] == "broker"
+        assert {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"} in [
+            {key: taint.get(key) for key in ("key", "value", "effect")}
+            for taint in node["spec"]["taints"]
+        ]
+    hooks = example("Hooks")["resources"]["hooks"]
+    hooks["properties"]["scalingGroups"] = {"a": '${nodes.groupNames["us-east-1a"]}'}
+    program["resources"]["hooks"] = hooks
+    shop(program).up()
+    (again,) = shop(program).up()
+    assert again.changed == 0
+    shop({}).destroy()
+    assert machines() is None
+
+
+def beside(eks: Mapping[str, Any], program: dict[str, Any]) -> str:
+    """Put what is there into a program's one component; return how its cluster is reached."""
+    (component,) = program["resources"].values()
+    given = component["properties"]
+    given |= {key: value for key, value in eks.items() if key in given}
+    if "subnetIds" in given:
+        given["subnetIds"] = list(eks["subnetIds"].values())
+    endpoint, authority = eks["endpoint"], eks["certificateAuthority"]
+    return kubeconfig("shop", environment.REGION, endpoint, authority)
+
+
+def test_operations_watch_and_leave_nothing(
+    twin: Twin, groups: None, eks: Mapping[str, Any], shop: Any
+) -> None:
+    program = example("Operations")
+    cluster = beside(eks, program)
+    twin.api.post("/api/v1/namespaces", {"metadata": {"name": "kafka"}})
+    (first,) = shop(program, cluster).up()
+    assert first.outputs["ledger"] == "shop-orders-incidents"
+    functions = twin.aws("lambda").list_functions()["Functions"]
+    assert "shop-orders-tick" in {each["FunctionName"] for each in functions}
+    (again,) = shop(program).up()
+    assert again.changed == 0
+
+    gate = example("EvictionGate")
+    beside(eks, gate)
+    both = {"resources": program["resources"] | gate["resources"], "outputs": gate["outputs"]}
+    operations = both["resources"]["operations"]["properties"]
+    image = both["resources"]["gate"]["properties"]["image"]
+    operations |= {"level": "gate", "gateImage": image, "gateElsewhere": True}
+    both["resources"]["gate"]["properties"] |= {
+        "ledgerTable": "${operations.ledgerTable}",
+        "ticksQueueUrl": "${operations.ticksQueueUrl}",
+    }
+    (gated,) = shop(both).up()
+    webhooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    asked = twin.api.get(f"{webhooks}/{gated.outputs['service']}")
+    assert len(asked["webhooks"]) == 3
+    (again,) = shop(both).up()
+    assert again.changed == 0
+
+    shop({}).destroy()
+    assert twin.aws("lambda").list_functions()["Functions"] == []
+    names = {each["metadata"]["name"] for each in twin.api.get(webhooks)["items"]}
+    assert gated.outputs["service"] not in names
+
+
+def test_a_report_is_scheduled_once_and_goes(twin: Twin, shop: Any) -> None:
+    program = example("Report")
+    program["resources"]["bill"]["properties"]["ephemeral"] = True
+    (first,) = shop(program).up()
+    schedules = twin.aws("scheduler")
+    (schedule,) = schedules.list_schedules()["Schedules"]
+    request = schedules.get_schedule(Name=schedule["Name"])["Target"]["Input"]
+    job = json.loads(request)
+    assert job["ApplicationId"] == first.outputs["application"]
+    told = job["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
+    assert f"s3://{BUCKET}/export/shop-orders-bill" in told
+    (again,) = shop(program).up()
+    assert again.changed == 0
+    shop({}).destroy()
+    assert schedules.list_schedules()["Schedules"] == []
 
 
 def test_a_mistake_is_one_sentence(shop: Any) -> None:

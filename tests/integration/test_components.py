@@ -36,7 +36,13 @@ class Remote(pulumi.ComponentResource):
         )
 
 
-for kind, outputs in (("Hooks", ["hookNames"]), ("BillExport", ["bucket", "exportName", "folder"])):
+OUTPUTS = {
+    "Hooks": ["hookNames"],
+    "BillExport": ["bucket", "exportName", "folder"],
+    "BrokerNodes": ["groupNames", "instanceProfileArn"],
+    "Report": ["applicationId"],
+}
+for kind, outputs in OUTPUTS.items():
     inputs = config.get_object(kind)
     if inputs is not None:
         made = Remote(kind, "shop", outputs, **inputs)
@@ -111,6 +117,34 @@ def hooks(scaling: Any) -> set[str]:
     return {each["LifecycleHookName"] for each in found}
 
 
+def test_broker_nodes_come_up_once_and_go(twin: Twin, stack: Stack) -> None:
+    subnets = make_subnets(twin)
+    nodes = {
+        "cluster": "shop-orders",
+        "eksCluster": "shop",
+        "endpoint": "https://eks.example",
+        "certificateAuthority": "Y2E=",
+        "serviceCidr": "172.20.0.0/16",
+        "subnetIds": {f"{environment.REGION}{letter}": subnets[letter] for letter in "ab"},
+        "securityGroupIds": ["sg-0123456789abcdef0"],
+        "instanceType": "m7g.large",
+        "imageId": twin.aws("ec2").describe_images()["Images"][0]["ImageId"],
+        "instanceProfileArn": f"arn:aws:iam::{environment.ACCOUNT}:instance-profile/theirs",
+    }
+    scaling = twin.aws("autoscaling")
+    twin.aws("iam").create_instance_profile(InstanceProfileName="theirs")
+    first = stack.up(BrokerNodes=nodes)
+    names = list(first.outputs["groupNames"].values())
+    assert names == ["shop-orders-broker-a", "shop-orders-broker-b"]
+    found = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)["AutoScalingGroups"]
+    assert {group["MaxSize"] for group in found} == {2}
+    assert stack.up(BrokerNodes=nodes).changed == 0
+    stack.destroy()
+    assert not scaling.describe_auto_scaling_groups(AutoScalingGroupNames=names)[
+        "AutoScalingGroups"
+    ]
+
+
 def test_hooks_and_a_bill_export_come_up_once_and_go(group: Any, stack: Stack) -> None:
     bill = {"prefix": "shop", "ephemeral": True}
     first = stack.up(Hooks=HOOKS, BillExport=bill)
@@ -144,8 +178,9 @@ def test_hooks_and_a_bill_export_come_up_once_and_go(group: Any, stack: Stack) -
             "scalingGroups is {}; it must have at least one entry, like {a: a-name}.",
         ),
         ("BillExport", {"prefix": "Shop"}, "prefix is 'Shop'; it must be like shop-orders."),
+        ("Report", {"cluster": "shop"}, "bill, pools, zones: required, and not given."),
     ],
-    ids=["a heartbeat too short", "no group", "capitals"],
+    ids=["a heartbeat too short", "no group", "capitals", "left out"],
 )
 def test_a_mistake_is_one_sentence(
     stack: Stack, kind: str, given: dict[str, Any], sentence: str

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pulumi
 import pytest
 
+from core.cluster.timings import Timings
 from core.constants import ABANDON, HOOKS
 from core.errors import InvalidInput
+from core.naming import ENVIRONMENT_TAG
+from core.settings.facts import Volume, parse
 from infra.package.bill_export import BillExport
+from infra.package.broker_nodes import BrokerNodes
 from infra.package.hooks import Hooks
 from infra.package.host import COMPONENTS, schema
+from infra.package.report import Report
 from tests.unit.infra.recording import ACCOUNT, REGION, Recorded, run_program
 
 HOOKS_ARGS: dict[str, Any] = {
@@ -28,6 +35,36 @@ TOO_LATE = (
     "prefix is another resource's output; it decides what is made, so write the value itself."
 )
 BILL_ARGS: dict[str, Any] = {"prefix": "shop"}
+NODES_ARGS: dict[str, Any] = {
+    "cluster": "shop-orders",
+    "eks_cluster": "shop",
+    "endpoint": "https://eks.example",
+    "certificate_authority": "Y2E=",
+    "service_cidr": "172.20.0.0/16",
+    "subnet_ids": {"us-east-1a": "subnet-a", "us-east-1b": "subnet-b"},
+    "security_group_ids": ["sg-shop"],
+    "instance_type": "r7g.xlarge",
+    "image_id": "ami-shop",
+}
+REPORT_ARGS: dict[str, Any] = {
+    "cluster": "shop-orders",
+    "bill": "s3://shop-billing/export/shop-bill",
+    "zones": 3.0,
+    "pools": {
+        "broker": {
+            "instance_type": "r7g.xlarge",
+            "nodes": 6.0,
+            "volumes": [{"size_gib": 500.0, "iops": 4000.0}],
+        },
+        "controller": {
+            "instance_type": "m7g.large",
+            "nodes": 3.0,
+            "volumes": [{"size_gib": 20.0}],
+            "controllers": True,
+        },
+    },
+}
+GROUP, TEMPLATE = "autoscaling/group:Group", "ec2/launchTemplate:LaunchTemplate"
 
 
 def made(kind: Any, args: Mapping[str, Any]) -> Recorded:
@@ -68,6 +105,87 @@ def test_a_bill_export_has_a_private_bucket_of_its_own() -> None:
     assert {each["Sid"] for each in policy.policy_statements} == {"OnlyOverTls", "DataExports"}
 
 
+def test_broker_nodes_are_a_group_and_a_template_for_each_zone() -> None:
+    recorded = made(BrokerNodes, NODES_ARGS)
+    groups = {each.name: each.inputs for each in recorded.of(GROUP)}
+    assert {name: each["vpcZoneIdentifiers"] for name, each in groups.items()} == {
+        "part-us-east-1a-broker": ["subnet-a"],
+        "part-us-east-1b-broker": ["subnet-b"],
+    }
+    assert {each["name"] for each in groups.values()} == {
+        "shop-orders-broker-a",
+        "shop-orders-broker-b",
+    }
+    assert {(each["minSize"], each["maxSize"]) for each in groups.values()} == {(1, 2)}
+    templates = [each.inputs for each in recorded.of(TEMPLATE)]
+    assert {each["imageId"] for each in templates} == {"ami-shop"}
+    assert {tuple(each["vpcSecurityGroupIds"]) for each in templates} == {("sg-shop",)}
+    told = [base64.b64decode(each["userData"]).decode() for each in templates]
+    grace = f'"shutdownGracePeriod": "{Timings().node_shutdown_seconds}s"'
+    for part in ('"name": "shop"', '"cidr": "172.20.0.0/16"', "stillwater.dev/pool=broker", grace):
+        assert all(part in each for each in told)
+    (entry,) = recorded.of("eks/accessEntry:AccessEntry")
+    assert entry.inputs["clusterName"] == "shop"
+
+
+def test_hooks_on_the_groups_find_their_tag_as_they_write_it() -> None:
+    (group, _) = made(BrokerNodes, {**NODES_ARGS, "tags": {"team": "orders"}}).of(GROUP)
+    tags = {
+        each["key"]: (each["value"], each["propagateAtLaunch"]) for each in group.inputs["tags"]
+    }
+    (tag, _) = made(Hooks, HOOKS_ARGS).of("autoscaling/tag:Tag")
+    written = tag.inputs["tag"]
+    assert tags[written["key"]] == (written["value"], written["propagateAtLaunch"])
+    assert tags["team"] == ("orders", True)
+    assert ENVIRONMENT_TAG not in tags
+
+
+def test_a_next_pool_takes_the_instance_profile_of_the_first() -> None:
+    args = {
+        **NODES_ARGS,
+        "pool": "controller",
+        "nodes_per_zone": 2.0,
+        "instance_profile_arn": "arn:aws:iam::1:instance-profile/theirs",
+    }
+    recorded = made(BrokerNodes, args)
+    assert recorded.of("iam/role:Role") == []
+    profiles = {each.inputs["iamInstanceProfile"]["arn"] for each in recorded.of(TEMPLATE)}
+    assert profiles == {args["instance_profile_arn"]}
+    sizes = {(g.inputs["minSize"], g.inputs["maxSize"]) for g in recorded.of(GROUP)}
+    assert sizes == {(2, 4)}
+
+
+def test_a_report_starts_every_morning_with_the_facts_that_it_was_given() -> None:
+    recorded = made(Report, {**REPORT_ARGS, "cluster_tag": "team=streaming"})
+    start = json.loads(recorded.one("scheduler/schedule:Schedule").inputs["target"]["input"])
+    told = start["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
+    options = dict(zip(told[::2], told[1::2], strict=False))
+    assert options["--bill"] == "s3://shop-billing/export/shop-bill"
+    assert options["--cluster"] == "shop-orders"
+    assert options["--cluster-tag"] == "team=streaming"
+    assert "--history" not in told
+    (written,) = [
+        each.inputs["content"]
+        for each in recorded.of("s3/bucketObjectv2:BucketObjectv2")
+        if each.inputs["key"] == "facts/cluster.json"
+    ]
+    known = parse(written.encode(), "facts")
+    assert [(pool.name, pool.nodes) for pool in known.brokers] == [("broker", 6)]
+    assert known.brokers[0].volumes == (Volume(500, 4000, 125),)
+    assert (known.zones, known.replication_factor, known.retention_seconds) == (3, 3, 604800)
+    statements = recorded.one("iam/rolePolicy:RolePolicy", "part-policy").policy_statements
+    assert "ReadIncidents" not in {each["Sid"] for each in statements}
+
+
+def test_a_report_reads_the_incidents_that_are_filed() -> None:
+    recorded = made(Report, {**REPORT_ARGS, "incidents_bucket": "shop-incidents"})
+    start = json.loads(recorded.one("scheduler/schedule:Schedule").inputs["target"]["input"])
+    told = start["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
+    assert told[told.index("--history") + 1].startswith("s3://shop-incidents/")
+    statements = recorded.one("iam/rolePolicy:RolePolicy", "part-policy").policy_statements
+    assert "ReadIncidents" in {each["Sid"] for each in statements}
+
+
 @pytest.mark.parametrize(
     ("kind", "args", "sentence"),
     [
@@ -101,6 +219,42 @@ def test_a_bill_export_has_a_private_bucket_of_its_own() -> None:
             {**HOOKS_ARGS, "scaling_groups": {"a b": "x", "c": 1.0}},
             BAD_KEYS,
         ),
+        (
+            BrokerNodes,
+            {**NODES_ARGS, "subnet_ids": {"a": "subnet-a"}},
+            "subnetIds has the key 'a'; keys are availability zones like us-east-1a.",
+        ),
+        (
+            BrokerNodes,
+            {**NODES_ARGS, "security_group_ids": []},
+            "securityGroupIds is []; it must have at least one entry.",
+        ),
+        (
+            BrokerNodes,
+            {**NODES_ARGS, "security_group_ids": ["sg-shop", 5.0]},
+            "securityGroupIds[1] is 5.0; it must be a name.",
+        ),
+        (
+            BrokerNodes,
+            {**NODES_ARGS, "nodes_per_zone": 0.0},
+            "nodesPerZone is 0; it must be a whole number from 1 to 100.",
+        ),
+        (
+            BrokerNodes,
+            {**NODES_ARGS, "tags": {"team": 5.0}},
+            "tags is {'team': 5.0}; it must be texts by name.",
+        ),
+        (
+            Report,
+            {**REPORT_ARGS, "bill": "shop-billing"},
+            "bill is 'shop-billing'; it must be like s3://shop-billing/export/shop.",
+        ),
+        (Report, {**REPORT_ARGS, "pools": {}}, "pools is {}; it must have at least one entry."),
+        (
+            Report,
+            {**REPORT_ARGS, "pools": {"broker": {**REPORT_ARGS["pools"]["broker"], "nodes": 0.0}}},
+            "nodes is 0; it must be a whole number from 1 to 1000.",
+        ),
         (BillExport, {"prefix": "Shop"}, "prefix is 'Shop'; it must be like shop-orders."),
         (
             BillExport,
@@ -120,6 +274,14 @@ def test_a_bill_export_has_a_private_bucket_of_its_own() -> None:
         "a blank",
         "no group",
         "keys",
+        "no zone",
+        "no security group",
+        "a security group of another kind",
+        "no machine",
+        "a tag that is a number",
+        "no folder",
+        "no pool",
+        "no node",
         "capitals",
         "a word",
         "unknown",
@@ -136,3 +298,5 @@ def test_every_argument_and_output_is_described() -> None:
         described = [component, *component["inputProperties"].values()]
         described += component["properties"].values()
         assert all(each["description"].endswith(".") for each in described)
+    for kind in schema()["types"].values():
+        assert all(each["description"].endswith(".") for each in kind["properties"].values())

@@ -76,6 +76,7 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
 def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None:
     made = report_request.Made(
         **dict.fromkeys(("application", "role", "bucket", "wheel", "launcher"), "x"),
+        bill="export/x",
         facts="facts/cluster.json",
         incidents_bucket="incidents",
         database="tables",
@@ -83,9 +84,7 @@ def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None
 
     def known(cluster_tag: str | None, pool_tag: str | None) -> tuple[str | None, str | None]:
         tags = {"--cluster-tag": cluster_tag, "--pool-tag": pool_tag}
-        job = report_request.Described(
-            name="reports", cluster="orders", bill="export/x", tags={}, bill_tags=tags
-        )
+        job = report_request.Described(name="reports", cluster="orders", tags={}, bill_tags=tags)
         submitted = report_request.start(job, made)["JobDriver"]["SparkSubmit"]
         chosen = entry.parser().parse_args(submitted["EntryPointArguments"])
         return chosen.cluster_tag, chosen.pool_tag

@@ -1,0 +1,164 @@
+"""`Report` for programs in any language: the job that says every morning what Kafka costs."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
+
+import pulumi
+
+from core.cluster.facts import RESYNC_WITHIN_SECONDS, RETENTION_SECONDS
+from core.errors import InvalidInput
+from core.settings.facts import Facts, Pool, Volume, to_json
+from infra.analytics import report_job
+from infra.analytics.application import application
+from infra.iam import Account
+from infra.package import facts
+from infra.package.broker_nodes import INSTANCE_TYPE, POOL
+
+TYPE = "stillwater:index:Report"
+# s3://BUCKET/FOLDER, where an export of cost and usage is delivered.
+FOLDER = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]+)/(?P<path>[^/\s][^\s]*[^/\s])/?")
+MOST_ZONES, MOST_NODES, MOST_REPLICAS = 6, 1000, 100
+LARGEST_GIB, MOST_IOPS, MOST_MIB_PER_S = 65536, 80000, 2000
+GP3_IOPS, GP3_MIB_PER_S = 3000, 125
+LONGEST_RETENTION_HOURS = 24 * 3650
+
+
+class ReportVolume(TypedDict):
+    size_gib: int
+    """Its size in GiB."""
+    iops: NotRequired[int]
+    """What it is provisioned with: 3000 by default."""
+    throughput_mib_per_s: NotRequired[int]
+    """What it is provisioned with, in MiB a second: 125 by default."""
+
+
+class ReportPool(TypedDict):
+    instance_type: str
+    """Of every machine, such as r7g.xlarge."""
+    nodes: int
+    """How many nodes of Kafka it has, in all zones."""
+    volumes: Sequence[ReportVolume]
+    """The gp3 volumes of each node."""
+    controllers: NotRequired[bool]
+    """Whether its nodes are controllers alone. Off by default."""
+
+
+class ReportArgs(TypedDict):
+    cluster: str
+    """What names begin with, and the value of the tag that means this Kafka on the bill."""
+    bill: pulumi.Input[str]
+    """Where the export of cost and usage is delivered, `s3://BUCKET/FOLDER`: the `folder` of
+    `BillExport`. Tables, code and logs stand beside it in the bucket."""
+    zones: int
+    """How many availability zones the brokers stand in."""
+    pools: Mapping[str, ReportPool]
+    """Kafka's nodes by the pool they are of, as KafkaNodePools are called without their zone's
+    letter."""
+    replication_factor: NotRequired[int]
+    """Of most topics: 3 by default."""
+    retention_hours: NotRequired[int]
+    """How long a broker keeps records on its own disk: 168 by default."""
+    follower_fetching: NotRequired[bool]
+    """Whether brokers let consumers read from a replica in their own zone. Off by default."""
+    incidents_bucket: NotRequired[pulumi.Input[str]]
+    """Where closed incidents are filed: the `incidentsBucket` of `Operations`. Without it reports
+    do not say what rotations cost."""
+    cluster_tag: NotRequired[str]
+    """The tag that means this Kafka on the bill, where it is not `stillwater:cluster`."""
+    pool_tag: NotRequired[str]
+    """The tag that means its pools there, where it is not `stillwater:pool`."""
+    tags: NotRequired[Mapping[str, str]]
+    """Tags of each run, which is billed apart."""
+
+
+class Report(pulumi.ComponentResource):
+    """The report of what Kafka costs and why, made every morning by a job on EMR Serverless from
+    the account's bill: the application, which costs nothing when idle, the job's role and code, a
+    database in Glue and the schedule."""
+
+    application_id: pulumi.Output[str]
+    """The application that runs it."""
+    job: pulumi.Output[str]
+    """What starts it once, as JSON: the request StartJobRun."""
+
+    def __init__(
+        self, name: str, args: ReportArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(TYPE, name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        account = facts.account(self)
+        cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
+        described = _described(args, cluster, account)
+        delivered = pulumi.Output.from_input(args["bill"]).apply(_folder)
+        bucket = delivered.apply(lambda found: found[0])
+        made = application(f"{name}-spark", cluster, child)
+        job = report_job.ReportJob(
+            name,
+            report_job.ReportJobArgs(
+                prefix=cluster,
+                cluster=cluster,
+                account=account,
+                bucket=bucket,
+                bucket_arn=pulumi.Output.concat(f"arn:{account.partition}:s3:::", bucket),
+                application_arn=made.arn,
+                application_id=made.id,
+                bill=delivered.apply(lambda found: found[1]),
+                facts=to_json(described),
+                incidents_bucket=args.get("incidents_bucket"),
+                tags=facts.tags(args, "tags"),
+                bill_cluster_tag=facts.optional(args, "cluster_tag"),
+                bill_pool_tag=facts.optional(args, "pool_tag"),
+            ),
+            opts=child,
+        )
+        self.application_id, self.job = made.id, job.job
+        self.register_outputs({"applicationId": self.application_id, "job": self.job})
+
+
+def _folder(written: str) -> tuple[str, str]:
+    found = FOLDER.fullmatch(written)
+    if found is None:
+        raise InvalidInput([f"bill is {written!r}; it must be like s3://shop-billing/export/shop."])
+    return found["bucket"], found["path"]
+
+
+def _described(args: ReportArgs, cluster: str, account: Account) -> Facts:
+    pools = facts.known(args["pools"], "pools")
+    if not isinstance(pools, Mapping) or not pools:
+        raise InvalidInput([f"pools is {pools!r}; it must have at least one entry."])
+    hours = facts.whole(
+        args, "retention_hours", 1, LONGEST_RETENTION_HOURS, RETENTION_SECONDS // 3600
+    )
+    return Facts(
+        cluster=cluster,
+        archive_name=cluster,
+        region=account.region,
+        zones=facts.whole(args, "zones", 1, MOST_ZONES),
+        replication_factor=facts.whole(args, "replication_factor", 1, MOST_REPLICAS, 3),
+        retention_seconds=hours * 3600,
+        resync_within_seconds=RESYNC_WITHIN_SECONDS,
+        pools=tuple(_pool(name, pool) for name, pool in sorted(pools.items())),
+        follower_fetching=facts.yes(args, "follower_fetching"),
+    )
+
+
+def _pool(name: str, given: Mapping[str, Any]) -> Pool:
+    if POOL.fullmatch(name) is None:
+        raise InvalidInput([f"pools has the key {name!r}; keys are names of pools like broker."])
+    return Pool(
+        name=name,
+        is_broker=not facts.yes(given, "controllers"),
+        instance_type=facts.text(given, "instance_type", INSTANCE_TYPE, "r7g.xlarge"),
+        nodes=facts.whole(given, "nodes", 1, MOST_NODES),
+        volumes=tuple(
+            Volume(
+                facts.whole(each, "size_gib", 1, LARGEST_GIB),
+                facts.whole(each, "iops", GP3_IOPS, MOST_IOPS, GP3_IOPS),
+                facts.whole(
+                    each, "throughput_mib_per_s", GP3_MIB_PER_S, MOST_MIB_PER_S, GP3_MIB_PER_S
+                ),
+            )
+            for each in facts.known(given["volumes"], "volumes")
+        ),
+    )
