@@ -43,7 +43,10 @@ class Package(ComponentProvider):
     def __init__(self) -> None:
         super().__init__(list(COMPONENTS), NAME, version=_version())
         # Docstrings come as they are indented in the source.
-        self.schema = json.dumps(_dedented(json.loads(self.schema or "{}")))
+        described = _dedented(json.loads(self.schema or "{}"))
+        # Without them the SDK of Go names types that it does not have: those of a plain map.
+        described["language"]["go"]["generateExtraInputTypes"] = True
+        self.schema = json.dumps(described)
 
     def construct(
         self,
