@@ -21,7 +21,7 @@ TOPIC = "arn:aws:sns:us-east-1:000000000000:pager"
 KAFKA: dict[str, Any] = {
     "namespace": "shop-kafka",
     "name": "orders",
-    "bootstrap": "orders.shop-kafka.svc:9093",
+    "bootstrap": "kafka.shop.example:9093",
     "credentials_secret": "eyes",
     "authentication": "tls",
 }
