@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,8 +47,15 @@ BYTES_IN = re.compile(
 class Nodes:
     """The cluster's processes and directories, and what can be asked of them."""
 
-    def __init__(self, place: Place, processes: Processes, jars_directory: Path) -> None:
+    def __init__(
+        self,
+        place: Place,
+        processes: Processes,
+        jars_directory: Path,
+        of_brokers: Mapping[str, int] = IN_PROPORTION,
+    ) -> None:
         self.place, self._processes, self._jars = place, processes, jars_directory
+        self._of_brokers = of_brokers
         self._children: dict[int, Child] = {}
         self._http = urllib3.PoolManager(retries=False, timeout=0.5)
 
@@ -195,21 +202,21 @@ class Nodes:
             "prometheus.metrics.reporter.listener": f"http://{POD_ADDRESS}:{METRICS_PORT}",
             # All of them are 350 ms a scrape.
             "prometheus.metrics.reporter.allowlist": "kafka_server_brokertopicmetrics_repl.*",
-            **({} if controller else IN_PROPORTION),
+            **({} if controller else self._of_brokers),
         }
         return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
 @contextmanager
-def running() -> Iterator[Nodes]:
-    """Run the nodes until the block ends; nothing of them is left."""
+def running(of_brokers: Mapping[str, int] = IN_PROPORTION) -> Iterator[Nodes]:
+    """Run the nodes until the block ends, its brokers so set; nothing of them is left."""
     with claimed() as place:
         place.directory.mkdir(parents=True, exist_ok=True)
         place.path("hosts").touch()
         processes = Processes(
             place.path("pids"), place.path("logs"), held=place.held, cleared=place.directory
         )
-        nodes = Nodes(place, processes, jars.fetch())
+        nodes = Nodes(place, processes, jars.fetch(), of_brokers)
         try:
             for node in (*CONTROLLERS, *BROKERS):
                 nodes.start(node)

@@ -37,6 +37,9 @@ OAUTH_VALIDATOR = "io.strimzi.kafka.oauth.server.JaasServerOauthValidatorCallbac
 OAUTH_PRINCIPALS = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
 # Three controllers and three brokers on new nodes: images to pull, volumes to make.
 READY_TIMEOUT = "30m"
+# After an error a follower asks again so much later; Kafka's own second is what producers with
+# acks=all wait for at every move of leaders (docs/reference/rotation-measured.md).
+FETCH_BACKOFF_MS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,5 +355,6 @@ def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
         "rlmm.config.remote.log.metadata.topic.replication.factor": factor,
         "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
         "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
+        "replica.fetch.backoff.ms": FETCH_BACKOFF_MS,
         "connections.max.idle.ms": timings.broker_connections_max_idle_seconds * 1000,
     }
