@@ -4,9 +4,10 @@
 
 A follower that asks the old leader, or the new one before that knows it leads, is refused, and asks
 again after `replica.fetch.backoff.ms`: a second by default, for which whoever writes with acks=all
-waits. Three bare controllers and three bare brokers for each value in one run, the same load; all
-that one broker leads is moved away MOVES times, as a rotation does before a broker leaves. Writes
-out/bench/moves.json; a minute and a half for each value.
+waits. Three bare controllers and three bare brokers for each value in one run, the same load by
+kafka-python and by Kafka's own client in Java; all that one broker leads is moved away MOVES times,
+as a rotation does before a broker leaves. Writes out/bench/moves.json; a minute and a half for each
+value.
 """
 
 from __future__ import annotations
@@ -14,67 +15,30 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
-from kafka import KafkaProducer
 from rich.console import Console
 from rich.table import Table
 
 from bench import record
+from bench.moving.producers import producing
 from bench.refill.nodes import BROKERS, Nodes, running
 from handlers.adapters.kafka import KafkaAdmin
 from infra.kafka.cluster import FETCH_BACKOFF_MS
-from local.demo.load import PARTITIONS, PAYLOAD_BYTES, RECORDS_PER_SECOND
+from local.demo.load import PARTITIONS, RECORDS_PER_SECOND
 from local.demo.story import percentiles
 
-TOPIC = "moves"
+TOPIC, PRODUCERS = "moves", ("python", "java")
 BY_DEFAULT_MS = 1000
 MOVES, APART_SECONDS, SETTLES_SECONDS = 12, 4.0, 3.0
 WARM_UP_SECONDS, STEADY_SECONDS = 10.0, 10.0
-FLUSH_SECONDS = 30.0
-
-
-@dataclass
-class Acks:
-    """When each record was sent, in epoch seconds, and after how many milliseconds acknowledged."""
-
-    nodes: Nodes
-    seen: list[tuple[float, float]] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    _stop: threading.Event = field(default_factory=threading.Event)
-
-    def produce(self) -> None:
-        """Send at a steady rate until stopped, never waiting for one before the next is due."""
-        producer = KafkaProducer(
-            bootstrap_servers=self.nodes.bootstrap, acks="all", enable_idempotence=True, linger_ms=0
-        )
-        payload, started, sent = b"x" * PAYLOAD_BYTES, time.monotonic(), 0
-        while not self._stop.wait(max(0.0, started + sent / RECORDS_PER_SECOND - time.monotonic())):
-            at, clock = time.time(), time.perf_counter()
-            future = producer.send(TOPIC, payload, partition=sent % PARTITIONS)
-            future.add_callback(
-                lambda _, at=at, clock=clock: self.seen.append(
-                    (at, (time.perf_counter() - clock) * 1000)
-                )
-            )
-            future.add_errback(lambda error: self.errors.append(repr(error)))
-            sent += 1
-        producer.flush(FLUSH_SECONDS)
-        producer.close()
-
-    def stop(self) -> None:
-        self._stop.set()
-
-    def between(self, since: float, until: float) -> list[float]:
-        return [ms for at, ms in self.seen if since <= at < until]
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, write down; end with 1 when the default we write is no better than Kafka's."""
+    """Measure, write down; end with 1 when a producer saw an error."""
     parser = argparse.ArgumentParser(
         prog="bench.moves", description=str(__doc__).partition("\n")[0]
     )
@@ -90,11 +54,18 @@ def main(arguments: Sequence[str]) -> None:
         "records_per_second": RECORDS_PER_SECOND,
     }
     summary = {
-        f"slowest_ms_at_{row['backoff_ms']}": row["slowest_of_a_move_ms"]["p50"] for row in rows
+        f"{name}_slowest_ms_at_{row['backoff_ms']}": row[name]["slowest_of_a_move_ms"]["p50"]
+        for row in rows
+        for name in PRODUCERS
     }
     print(record.write("moves", parameters, rows, summary))
     _show(rows)
-    missed = [f"{row['backoff_ms']} ms: {row['errors']}" for row in rows if row["errors"]]
+    missed = [
+        f"{row['backoff_ms']} ms, {name}: {row[name]['errors'][0]}"
+        for row in rows
+        for name in PRODUCERS
+        if row[name]["errors"]
+    ]
     if missed:
         sys.exit("\n".join(missed))
 
@@ -102,28 +73,28 @@ def main(arguments: Sequence[str]) -> None:
 def _one(backoff_ms: int, console: Console) -> dict[str, Any]:
     with running({"replica.fetch.backoff.ms": backoff_ms}) as nodes:
         nodes.create_topic(TOPIC, PARTITIONS)
-        acks = Acks(nodes)
-        producing = threading.Thread(target=acks.produce)
-        producing.start()
-        try:
+        with producing(nodes.bootstrap, TOPIC) as producers:
+            while not all(acks.seen for acks in producers.values()):
+                nodes.check_alive()
+                time.sleep(1.0)
             time.sleep(WARM_UP_SECONDS)
             began = time.time()
             time.sleep(STEADY_SECONDS)
-            steady = acks.between(began, time.time())
+            until = time.time()
             moved = [_move(nodes, BROKERS[number % len(BROKERS)]) for number in range(MOVES)]
-        finally:
-            acks.stop()
-            producing.join()
-    after = [acks.between(at, at + SETTLES_SECONDS) for at, _ in moved]
-    row = {
+    row: dict[str, Any] = {
         "backoff_ms": backoff_ms,
         "partitions_moved": sum(count for _, count in moved),
-        "steady_ms": asdict(percentiles(steady)),
-        "moving_ms": asdict(percentiles([ms for each in after for ms in each])),
-        "slowest_of_a_move_ms": asdict(percentiles([max(each) for each in after])),
-        "errors": acks.errors,
         "load_average": round(os.getloadavg()[0], 1),
     }
+    for name, acks in producers.items():
+        after = [acks.between(at, at + SETTLES_SECONDS) for at, _ in moved]
+        row[name] = {
+            "steady_ms": asdict(percentiles(acks.between(began, until))),
+            "moving_ms": asdict(percentiles([ms for each in after for ms in each])),
+            "slowest_of_a_move_ms": asdict(percentiles([max(each) for each in after])),
+            "errors": acks.errors,
+        }
     console.log(row)
     return row
 
@@ -144,13 +115,16 @@ def _move(nodes: Nodes, broker: int) -> tuple[float, int]:
 
 def _show(rows: Sequence[dict[str, Any]]) -> None:
     table = Table(
-        "backoff ms", "steady p99", "moving p99", "slowest of a move: median", "most", "load"
+        *("backoff ms", "producer", "steady p99", "moving p99"),
+        *("slowest of a move: median", "most", "load"),
     )
     for row in rows:
-        slowest = row["slowest_of_a_move_ms"]
-        cells = (row["steady_ms"]["p99"], row["moving_ms"]["p99"], slowest["p50"], slowest["max"])
-        told = (f"{cell:.0f}" for cell in cells)
-        table.add_row(str(row["backoff_ms"]), *told, str(row["load_average"]))
+        for name in PRODUCERS:
+            seen = row[name]
+            slowest = seen["slowest_of_a_move_ms"]
+            p99 = (seen["steady_ms"]["p99"], seen["moving_ms"]["p99"])
+            told = (f"{cell:.0f}" for cell in (*p99, slowest["p50"], slowest["max"]))
+            table.add_row(str(row["backoff_ms"]), name, *told, str(row["load_average"]))
     Console(width=120).print(table)
 
 
