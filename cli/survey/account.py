@@ -12,6 +12,7 @@ from core.survey.node_facts import (
     ManagedNodeGroup,
     ScaleIn,
     ScalingGroup,
+    ScheduledEvent,
     TerminationHook,
 )
 from core.survey.tool_facts import TerminationQueue
@@ -49,6 +50,28 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
             "EC2 knows none of the nodes' instances; the credentials are of another account, or "
             "--region of another region"
         )
+    return found
+
+
+def scheduled(client: Any, wanted: Iterable[str]) -> dict[str, tuple[ScheduledEvent, ...]]:
+    """Return what AWS has scheduled for each instance; those without an event are left out."""
+    found = {}
+    for portion in _portions(wanted):
+        answer = client.describe_instance_status(InstanceIds=portion)
+        for each in answer["InstanceStatuses"]:
+            events = tuple(
+                ScheduledEvent(
+                    code=str(event["Code"]),
+                    not_before=None
+                    if (at := event.get("NotBefore")) is None
+                    else f"{at:%F %R} UTC",
+                )
+                for event in each.get("Events") or ()
+                # EC2 shows for a week what is over.
+                if not str(event.get("Description", "")).startswith(("[Completed]", "[Canceled]"))
+            )
+            if events:
+                found[str(each["InstanceId"])] = events
     return found
 
 

@@ -148,6 +148,9 @@ def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> 
     )
     return {
         "instances": instances,
+        "scheduled": on(
+            instances, lambda found: account.scheduled(aws("ec2"), found) if found else {}
+        ),
         "group_of": group_of,
         "groups": groups,
         "scale_ins": on(

@@ -14,6 +14,7 @@ from core.survey.node_facts import (
     NodePool,
     ScaleIn,
     ScalingGroup,
+    ScheduledEvent,
 )
 from core.survey.tool_facts import (
     Autoscaler,
@@ -47,6 +48,8 @@ class Surveyed:
     pods: tuple[Pod, ...] | Unread
     nodes: Mapping[str, Node] | Unread
     instances: Mapping[str, Instance] | Unread
+    # Instance id -> what AWS has scheduled for it; an instance with nothing is not in it.
+    scheduled: Mapping[str, tuple[ScheduledEvent, ...]] | Unread
     # Instance id -> group's name; an instance of no group is not in it.
     group_of: Mapping[str, str] | Unread
     groups: Mapping[str, ScalingGroup] | Unread

@@ -13,6 +13,8 @@ from core.survey.finding import Finding, Weight, listed
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.words import span
 
+# Codes of EC2's scheduled events after which the machine does not go on.
+ENDS_MACHINE = ("instance-retirement", "instance-stop")
 # Of an instance's lifecycle state, and the group's opinion of its health.
 ENDING = ("Terminating", "Detaching", "Unhealthy")
 # Processes without which no lost node comes back.
@@ -304,6 +306,33 @@ def _time(
             f"hook {hook.name} waits {hook.heartbeat_seconds} s and {asked}: unless somebody "
             f"records heartbeats in time it runs out in the middle",
             f"raise its heartbeat timeout above {max(grace, drain)} s, or record heartbeats",
+        )
+
+
+def scheduled(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes of Kafka whose machine AWS itself is about to end or to stop for a while."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.scheduled, Unread):
+        return
+    told = [
+        (event.code in ENDS_MACHINE, f"{node.name} ({event.code}, {event.not_before or 'soon'})")
+        for node in seen.nodes.values()
+        for event in seen.scheduled.get(node.instance_id or "", ())
+    ]
+    if ending := [said for ends, said in told if ends]:
+        yield Finding(
+            "machine-retired",
+            Weight.BROKER,
+            "nodes of Kafka",
+            f"AWS ends or stops {listed(ending)}, whatever runs there by then",
+            "replace these nodes one by one before that",
+        )
+    if paused := [said for ends, said in told if not ends]:
+        yield Finding(
+            "machine-maintained",
+            Weight.PRODUCER,
+            "nodes of Kafka",
+            f"AWS interrupts {listed(paused)}: its broker is away for as long",
+            "move leaders away before that, or replace the node",
         )
 
 

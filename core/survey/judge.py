@@ -37,6 +37,7 @@ _JUDGES = (
     volumes.volumes,
     groups.groups,
     groups.orphans,
+    groups.scheduled,
     evictions.budgets,
     evictions.webhooks,
     evictions.cleaners,

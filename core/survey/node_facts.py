@@ -35,6 +35,14 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledEvent:
+    """What AWS has scheduled for an instance: EC2's code, and when it begins at the earliest."""
+
+    code: str
+    not_before: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationHook:
     """A lifecycle hook of instances that terminate."""
 

@@ -342,7 +342,7 @@ def test_what_an_auditor_may_not_list_is_said_and_nothing_is_made_of_it(
     assert found["exit_code"] == 2
     (unread,) = (each for each in found["findings"] if each["check"] == "unread")
     assert unread["subject"] == (
-        "nodes, instances, group of, groups, scale ins, refreshes, managed node groups"
+        "nodes, instances, scheduled, group of, groups, scale ins, refreshes, managed node groups"
     )
     assert 'cannot list resource "nodes"' in unread["evidence"]
     of_nodes = ("zones", "spot", "group-", "hook-", "nth-missing", "karpenter-", "node-alone")

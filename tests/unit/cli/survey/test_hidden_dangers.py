@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -197,6 +198,12 @@ def refreshing(status: str) -> Change:
     return lambda world: world.refreshes.update({min(world.groups): [{"Status": status}]})
 
 
+def scheduled(code: str, description: str = "soon") -> Change:
+    at = datetime(2026, 12, 1, 4, 30, tzinfo=UTC)
+    event = {"Code": code, "Description": description, "NotBefore": at}
+    return lambda world: world.events.update({min(world.instances): [event]})
+
+
 def racked(key: str) -> Change:
     return lambda world: kafka_spec(world).update(rack={"topologyKey": key})
 
@@ -280,6 +287,12 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
         group_of(AvailabilityZones=["eu-north-1z"]),
         {"group-moved"},
     ),
+    # What AWS has scheduled.
+    "a machine that is retired": (scheduled("instance-retirement"), {"machine-retired"}),
+    "a machine that is stopped": (scheduled("instance-stop"), {"machine-retired"}),
+    "a machine that is rebooted": (scheduled("system-reboot"), {"machine-maintained"}),
+    "a retirement that is over": (scheduled("instance-retirement", "[Completed] x"), set()),
+    "a retirement that was taken back": (scheduled("instance-retirement", "[Canceled] x"), set()),
     # Hooks of others beside one that holds.
     "a brief hook beside the one that holds": (
         hooks(worlds.hook(), brief(DefaultResult="CONTINUE")),

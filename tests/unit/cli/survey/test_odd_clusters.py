@@ -224,7 +224,7 @@ CALLS = (
     *("describe_auto_scaling_groups", "describe_auto_scaling_instances", "describe_instances"),
     *("describe_lifecycle_hooks", "describe_nodegroup", "describe_rule", "get_queue_attributes"),
     *("list_rule_names_by_target", "describe_policies", "describe_scheduled_actions"),
-    "describe_instance_refreshes",
+    *("describe_instance_refreshes", "describe_instance_status"),
 )
 
 

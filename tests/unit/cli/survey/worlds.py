@@ -54,6 +54,8 @@ class World(Api):
         self.member_of: dict[str, str] = {}
         self.node_groups: dict[str, Item] = {}
         self.rules: list[Item] = [RULE]
+        # What AWS has scheduled, by instance.
+        self.events: dict[str, list[Item]] = {}
         self.refreshes: dict[str, list[Item]] = {}
         self.kept_seconds = 3600
         # Of the rules' target, beside its ARN.
@@ -104,6 +106,14 @@ class World(Api):
         (wanted,) = (each["Values"] for each in Filters)
         found = [self.instances[name] for name in wanted if name in self.instances]
         return {"Reservations": [{"Instances": found}]}
+
+    def describe_instance_status(self, *, InstanceIds: list[str]) -> Item:  # noqa: N803
+        found = [
+            {"InstanceId": name, "Events": self.events[name]}
+            for name in InstanceIds
+            if name in self.events
+        ]
+        return {"InstanceStatuses": found}
 
     def describe_auto_scaling_instances(self, *, InstanceIds: list[str]) -> Item:  # noqa: N803
         return {

@@ -108,6 +108,7 @@ GOOD = Surveyed(
     instances={f"i-{index}": INSTANCE for index in range(3)},
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
     groups={f"kafka-{index}": group(index) for index in range(3)},
+    scheduled={},
     scale_ins={},
     refreshes={},
     managed_node_groups={},
