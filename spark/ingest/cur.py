@@ -14,11 +14,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from core.errors import InvalidInput
+from spark.expressions import made_once
 from spark.ingest import splits
 from spark.ingest.control import control_of, known_period
 from spark.ingest.delivery import (
     Delivery,
     Format,
+    Shape,
     amount,
     as_map,
     charges,
@@ -230,17 +232,11 @@ def _named(
 
 def _lines(months: Sequence[DataFrame], maps: list[str], kafka: KafkaTags) -> list[DataFrame]:
     """Return the months' lines; those of one shape share their expressions, slow to make."""
-    made: dict[str, list[Column]] = {}
-    lines = []
-    for raw in months:
-        shape = raw.schema.json()
-        if shape not in made:
-            made[shape] = _columns(raw, maps, kafka)
-        lines.append(raw.select(*made[shape]))
-    return lines
+    return [raw.select(*_columns(Shape(raw.schema), tuple(maps), kafka)) for raw in months]
 
 
-def _columns(raw: DataFrame, maps: list[str], kafka: KafkaTags) -> list[Column]:
+@made_once
+def _columns(raw: Shape, maps: Sequence[str], kafka: KafkaTags) -> list[Column]:
     carried = kind_of(raw, COST)
 
     def money(formula: Formula) -> Column:
@@ -290,7 +286,7 @@ def _period() -> Column:
     return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line)
 
 
-def _reason(raw: DataFrame) -> Column:
+def _reason(raw: Shape) -> Column:
     unreadable = reason(
         raw,
         numbers={COST: kind_of(raw, COST)},

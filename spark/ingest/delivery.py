@@ -67,6 +67,17 @@ class Refresh:
     files: int
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The columns of a frame, which are all that its expressions depend on."""
+
+    schema: StructType
+
+    @property
+    def columns(self) -> list[str]:
+        return self.schema.names
+
+
 @dataclass(frozen=True)
 class Splits:
     """Split cost allocation data: pods' shares (POD_HOURS), and their nodes' hours (NODE_HOURS).
@@ -187,7 +198,7 @@ def _trusted(name: str) -> Column:
     return F.when(F.col(CORRUPT).isNull(), F.col(name))
 
 
-def tags(frame: DataFrame, maps: Sequence[str], keys: Iterable[str]) -> list[Column]:
+def tags(frame: DataFrame | Shape, maps: Sequence[str], keys: Iterable[str]) -> list[Column]:
     """Return `tag_names` and `tag_values`: a line's tags, under whatever names they came.
 
     A tag stands in a map, or in a column of its own where the export or legacy CUR spread it out.
@@ -278,7 +289,7 @@ def shown(names: Iterable[str]) -> Column:
 
 
 def reason(
-    frame: DataFrame,
+    frame: DataFrame | Shape,
     *,
     numbers: Mapping[str, DataType],
     days: Iterable[str],
@@ -322,7 +333,7 @@ def _is_header(name: str, kind: DataType, columns: Sequence[str]) -> Column:
     )
 
 
-def _is_no_day(frame: DataFrame, name: str) -> Column:
+def _is_no_day(frame: DataFrame | Shape, name: str) -> Column:
     # What is delivered as a time is one, wherever it is: only text needs to be read.
     is_text = isinstance(frame.schema[name].dataType, StringType)
     return day(name).isNull() if is_text else _trusted(name).isNull()
@@ -335,7 +346,7 @@ def _sentence(name: str, kind: str) -> Column:
     )
 
 
-def kind_of(frame: DataFrame, name: str) -> DataType:
+def kind_of(frame: DataFrame | Shape, name: str) -> DataType:
     """Return how a bill's money is carried: doubles and sums as they are, all else decimal."""
     return money.kind_of(frame.schema[name].dataType)
 

@@ -12,10 +12,12 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.expressions import made_once
 from spark.ingest.control import control_of, known_period
 from spark.ingest.delivery import (
     Delivery,
     Format,
+    Shape,
     amount,
     as_map,
     charges,
@@ -115,9 +117,14 @@ def _costs(raw: DataFrame) -> DataFrame:
 
 
 def _lines(raw: DataFrame) -> DataFrame:
+    return raw.select(*_columns(Shape(raw.schema)))
+
+
+@made_once
+def _columns(raw: Shape) -> list[Column]:
     kind = kind_of(raw, COST)
     effective = amount("EffectiveCost", kind)
-    return raw.select(
+    return [
         _period().alias("billing_period"),
         day("ChargePeriodStart").alias("day"),
         # Without either, a column that AWS alone adds says whose the charge is.
@@ -146,7 +153,7 @@ def _lines(raw: DataFrame) -> DataFrame:
         effective.alias("net_cost"),
         charges(),
         shown(SHOWN).alias("line"),
-    )
+    ]
 
 
 def _is_unused() -> Column:
@@ -173,7 +180,7 @@ def _period() -> Column:
     )
 
 
-def _reason(raw: DataFrame) -> Column:
+def _reason(raw: Shape) -> Column:
     kind = kind_of(raw, COST)
     return reason(
         raw,

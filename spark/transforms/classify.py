@@ -16,6 +16,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.expressions import made_once
 from spark.money import parts_of
 from spark.schemas import IS_UNREADABLE
 from spark.transforms.attribute import Attribution
@@ -195,6 +196,7 @@ IDLE = r"^Unused(Box|Ded)(:|$)"
 FREE_WHERE_UNPRICED = r"^DataTransfer-xAZ-"
 # Whether a row's charges come to anything.
 IS_PRICED = "is_priced"
+_BY_RULE = "_by_rule"
 
 # The part of a commitment that nothing ran under, on FOCUS bills a charge like those of use.
 UNUSED = "Unused commitment"
@@ -223,12 +225,25 @@ def classified(rows: DataFrame) -> DataFrame:
     unreadable = F.lit(Component.UNREADABLE.value)
     parts = (F.coalesce(F.col(part) != 0, F.lit(False)) for part in parts_of(rows, "billed_cost"))  # noqa: FBT003 - a literal column
     priced = reduce(lambda left, right: left | right, parts)
-    return rows.withColumn(IS_PRICED, priced).withColumn(
-        "component", F.when(F.col(IS_UNREADABLE), unreadable).otherwise(component())
+    # The rules once, in a column of their own: asked for in four places they would be planned, and
+    # at worst matched, four times.
+    known = rows.withColumns({IS_PRICED: priced, _BY_RULE: _by_rule()})
+    component = F.when(F.col(IS_UNREADABLE), unreadable).otherwise(_component())
+    return known.withColumn("component", component).drop(_BY_RULE)
+
+
+@made_once
+def _by_rule() -> Column:
+    """Return the component of the first rule that knows a charge."""
+    return reduce(
+        lambda rest, rule: F.when(_matches(rule), F.lit(rule.component.value)).otherwise(rest),
+        reversed(RULES),
+        F.lit(Component.OTHER.value),
     )
 
 
-def component() -> Column:
+@made_once
+def _component() -> Column:
     """Return a charge's component; whatever no rule knows is `other`."""
     is_for_the_whole_bill = F.coalesce(F.col("category").isin(*WHOLE_BILL), F.lit(False))  # noqa: FBT003 - the same
     is_of_no_pool = (
@@ -237,11 +252,7 @@ def component() -> Column:
     is_nobodys = F.col("attribution") == Attribution.NOBODY.value
     is_system_node = (F.col("tag_node_group").isNotNull() | is_of_no_pool) & ~F.col("is_known")
     other = F.lit(Component.OTHER.value)
-    by_rule = reduce(
-        lambda rest, rule: F.when(_matches(rule), F.lit(rule.component.value)).otherwise(rest),
-        reversed(RULES),
-        other,
-    )
+    by_rule = F.col(_BY_RULE)
     is_compute = by_rule == Component.BROKER_COMPUTE.value
     # EMR bills by BoxUsage too, for what it adds to hours that EC2 bills; so does EKS Auto Mode.
     is_auto = F.col("usage_type").startswith(AUTO_MODE)

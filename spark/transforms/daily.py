@@ -15,6 +15,7 @@ from pyspark.sql.types import StringType
 from pyspark.sql.window import Window
 
 from spark import money
+from spark.expressions import made_once
 from spark.schemas import CHARGES, EMPTY, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, OURS, KafkaTags, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNT
@@ -47,6 +48,7 @@ def summed(lines: DataFrame, kafka: KafkaTags) -> DataFrame:
     )
 
 
+@made_once
 def is_kafkas(kafka: KafkaTags) -> Column:
     """Say whether anything makes a line Kafka's, from its tags as delivered and its resource."""
     cluster, pool, claim = (_tag(key) for key in (kafka.cluster, kafka.pool, CLAIM_TAG))
@@ -62,6 +64,11 @@ def is_kafkas(kafka: KafkaTags) -> Column:
 
 def said(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
     """Return what summed rows say: tidied, a region's prefix cut off, owners' tags looked up."""
+    return rows.withColumns(_said(kafka)).drop("tag_names", "tag_values")
+
+
+@made_once
+def _said(kafka: KafkaTags) -> dict[str, Column]:
     blank = {name: _blank(F.col(name)) for name in _TEXTS}
     usage_type = F.regexp_replace(blank["usage_type"], REGION_PREFIX, "")
     cluster, claim = _tag(kafka.cluster), _tag(CLAIM_TAG)
@@ -80,9 +87,7 @@ def said(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
         "tag_node_group": _tag(NODE_GROUP_TAG),
         IS_KNOWN: _surely(is_known) | _surely(by_own_tag),
     }
-    return rows.withColumns({**blank, **owners, "usage_type": usage_type}).drop(
-        "tag_names", "tag_values"
-    )
+    return {**blank, **owners, "usage_type": usage_type}
 
 
 def net_of_discounts(rows: DataFrame) -> DataFrame:

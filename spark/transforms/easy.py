@@ -13,6 +13,7 @@ from enum import StrEnum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.expressions import made_once
 from spark.schemas import MONEY
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import UNUSED, is_aws
@@ -146,18 +147,10 @@ class EasySaving:
 
 def easy_savings(usage: DataFrame) -> list[EasySaving]:
     """Return what the easy findings of these USAGE rows cost, net and amortised; a handful."""
-    is_fee = F.col("category").isin(*UNUSED_FEES)
-    found = F.when(is_fee, Easy.UNUSED_COMMITMENT.value)
-    # What was given back on a meter is nothing that could be saved once more.
-    is_bought = is_discount() | F.col("category").isin(
-        "Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "SavingsPlanNegation"
-    )
-    for rule in RULES:
-        found = found.when(is_bought & _matches(rule), rule.easy.value)
     is_kafkas = F.col("attribution") != Attribution.NOBODY.value
     rows = (
         usage.where(is_aws())
-        .withColumns({"easy": found, "is_kafkas": is_kafkas})
+        .withColumns({"easy": _found(), "is_kafkas": is_kafkas})
         .where(F.col("easy").isNotNull())
         .groupBy("easy", "is_kafkas")
         .agg(F.sum("net_cost").cast(MONEY).alias("cost"))
@@ -166,6 +159,20 @@ def easy_savings(usage: DataFrame) -> list[EasySaving]:
     )
     saved = [EasySaving(Easy(row.easy), row.is_kafkas, row.cost) for row in rows]
     return sorted(saved, key=lambda each: (not each.is_kafkas, -each.saving))
+
+
+@made_once
+def _found() -> Column:
+    """Return which finding a charge is of, if any."""
+    is_fee = F.col("category").isin(*UNUSED_FEES)
+    found = F.when(is_fee, Easy.UNUSED_COMMITMENT.value)
+    # What was given back on a meter is nothing that could be saved once more.
+    is_bought = is_discount() | F.col("category").isin(
+        "Usage", "DiscountedUsage", "SavingsPlanCoveredUsage", "SavingsPlanNegation"
+    )
+    for rule in RULES:
+        found = found.when(is_bought & _matches(rule), rule.easy.value)
+    return found
 
 
 def _matches(rule: Rule) -> Column:
