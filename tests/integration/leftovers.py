@@ -52,7 +52,7 @@ def in_kubernetes(api: Api) -> list[str]:
     """Return every object of ours, of whatever kind the API server serves."""
     return sorted(
         f"{item['kind']} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
-        for item in _everything(api)
+        for item in everything(api)
         if _is_ours(item)
     )
 
@@ -71,7 +71,8 @@ def _is_ours(item: dict[str, Any]) -> bool:
     )
 
 
-def _everything(api: Api) -> Iterator[dict[str, Any]]:
+def everything(api: Api) -> Iterator[dict[str, Any]]:
+    """Yield every object of every kind that the API server lists, but events."""
     groups = [
         f"/apis/{group['preferredVersion']['groupVersion']}" for group in api.get("/apis")["groups"]
     ]
