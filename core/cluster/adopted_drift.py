@@ -145,6 +145,13 @@ def _groups(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
             remedy = "leave it to that Stillwater, or take it out of scaling_groups"
             yield Finding(what, "none of another's", owner, remedy)
         elif adopted.level is Level.ACT:
+            if group.managed_node_group:
+                yield Finding(
+                    f"owner of Auto Scaling group {name}",
+                    "none but yours",
+                    f"EKS's node group {group.managed_node_group}",
+                    "EKS takes no hooks of others: name it in managed_node_groups instead",
+                )
             if owner is None:
                 yield Finding(what, min(ours), MISSING, UP)
             yield from _hooked(adopted, group)

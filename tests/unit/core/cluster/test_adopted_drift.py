@@ -181,6 +181,11 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
         {"groups": {"kafka-a": replace(HELD, retains_on_abandon=False)}},
         f"lifecycle policy of Auto Scaling group kafka-a: {RETAIN}, found terminate",
     ),
+    (
+        "act",
+        {"groups": {"kafka-a": replace(HELD, managed_node_group="kafka")}},
+        "owner of Auto Scaling group kafka-a: none but yours, found EKS's node group kafka",
+    ),
     ("act", {"handler_queues": frozenset()}, f"queue {QUEUE}: present, found missing"),
     (
         "act",
