@@ -90,6 +90,9 @@ class Report(pulumi.ComponentResource):
         account = facts.account(self)
         cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
         described = _described(args, cluster, account)
+        if isinstance(args["bill"], str):
+            # At once, and not while resources are made.
+            _folder(args["bill"])
         delivered = pulumi.Output.from_input(args["bill"]).apply(_folder)
         bucket = delivered.apply(lambda found: found[0])
         made = application(f"{name}-spark", cluster, child)
@@ -146,6 +149,13 @@ def _described(args: ReportArgs, cluster: str, account: Account) -> Facts:
 def _pool(name: str, given: Mapping[str, Any]) -> Pool:
     if POOL.fullmatch(name) is None:
         raise InvalidInput([f"pools has the key {name!r}; keys are names of pools like broker."])
+    try:
+        return _sized(name, given)
+    except InvalidInput as error:
+        raise InvalidInput([f"pools.{name}: {each}" for each in error.problems]) from None
+
+
+def _sized(name: str, given: Mapping[str, Any]) -> Pool:
     return Pool(
         name=name,
         is_broker=not facts.yes(given, "controllers"),

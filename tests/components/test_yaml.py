@@ -153,21 +153,23 @@ def test_operations_watch_and_leave_nothing(
     assert gated.outputs["service"] not in names
 
 
-def test_a_report_is_scheduled_once_and_goes(twin: Twin, shop: Any) -> None:
+def test_a_report_comes_up_once_and_goes(twin: Twin, shop: Any) -> None:
+    def roles() -> set[str]:
+        found = {each["RoleName"] for each in twin.aws("iam").list_roles()["Roles"]}
+        return found & {"shop-orders-report-job", "shop-orders-report-schedule"}
+
     program = example("Report")
     program["resources"]["bill"]["properties"]["ephemeral"] = True
     (first,) = shop(program).up()
-    schedules = twin.aws("scheduler")
-    (schedule,) = schedules.list_schedules()["Schedules"]
-    request = schedules.get_schedule(Name=schedule["Name"])["Target"]["Input"]
-    job = json.loads(request)
-    assert job["ApplicationId"] == first.outputs["application"]
-    told = job["JobDriver"]["SparkSubmit"]["EntryPointArguments"]
-    assert f"s3://{BUCKET}/export/shop-orders-bill" in told
+    told = json.loads(first.outputs["job"])["JobDriver"]["SparkSubmit"]
+    assert f"s3://{BUCKET}/export/shop-orders-bill" in told["EntryPointArguments"]
+    code = told["EntryPoint"].removeprefix(f"s3://{BUCKET}/")
+    twin.aws("s3").head_object(Bucket=BUCKET, Key=code)
+    assert len(roles()) == 2
     (again,) = shop(program).up()
     assert again.changed == 0
     shop({}).destroy()
-    assert schedules.list_schedules()["Schedules"] == []
+    assert roles() == set()
 
 
 def test_a_mistake_is_one_sentence(shop: Any) -> None:

@@ -118,7 +118,9 @@ def hooks(scaling: Any) -> set[str]:
 
 
 def test_broker_nodes_come_up_once_and_go(twin: Twin, stack: Stack) -> None:
-    subnets = make_subnets(twin)
+    subnets, ec2 = make_subnets(twin), twin.aws("ec2")
+    vpc = ec2.describe_subnets(SubnetIds=[subnets["a"]])["Subnets"][0]["VpcId"]
+    security_group = ec2.create_security_group(GroupName="shop", Description="shop", VpcId=vpc)
     nodes = {
         "cluster": "shop-orders",
         "eksCluster": "shop",
@@ -126,9 +128,9 @@ def test_broker_nodes_come_up_once_and_go(twin: Twin, stack: Stack) -> None:
         "certificateAuthority": "Y2E=",
         "serviceCidr": "172.20.0.0/16",
         "subnetIds": {f"{environment.REGION}{letter}": subnets[letter] for letter in "ab"},
-        "securityGroupIds": ["sg-0123456789abcdef0"],
+        "securityGroupIds": [security_group["GroupId"]],
         "instanceType": "m7g.large",
-        "imageId": twin.aws("ec2").describe_images()["Images"][0]["ImageId"],
+        "imageId": ec2.describe_images()["Images"][0]["ImageId"],
         "instanceProfileArn": f"arn:aws:iam::{environment.ACCOUNT}:instance-profile/theirs",
     }
     scaling = twin.aws("autoscaling")
@@ -179,8 +181,18 @@ def test_hooks_and_a_bill_export_come_up_once_and_go(group: Any, stack: Stack) -
         ),
         ("BillExport", {"prefix": "Shop"}, "prefix is 'Shop'; it must be like shop-orders."),
         ("Report", {"cluster": "shop"}, "bill, pools, zones: required, and not given."),
+        (
+            "Report",
+            {
+                "cluster": "shop",
+                "bill": "shop-billing",
+                "zones": 3,
+                "pools": {"broker": {"instanceType": "r7g.large", "nodes": 3, "volumes": []}},
+            },
+            "bill is 'shop-billing'; it must be like s3://shop-billing/export/shop.",
+        ),
     ],
-    ids=["a heartbeat too short", "no group", "capitals", "left out"],
+    ids=["a heartbeat too short", "no group", "capitals", "left out", "no folder"],
 )
 def test_a_mistake_is_one_sentence(
     stack: Stack, kind: str, given: dict[str, Any], sentence: str

@@ -9,6 +9,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from pulumi.errors import InputPropertiesError
 
 from core.cluster.timings import Timings
 from core.constants import ABANDON, HOOKS
@@ -18,7 +19,7 @@ from core.settings.facts import Volume, parse
 from infra.package.bill_export import BillExport
 from infra.package.broker_nodes import BrokerNodes
 from infra.package.hooks import Hooks
-from infra.package.host import COMPONENTS, schema
+from infra.package.host import COMPONENTS, Package, schema
 from infra.package.report import Report
 from tests.unit.infra.recording import ACCOUNT, REGION, Recorded, run_program
 
@@ -253,7 +254,7 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
         (
             Report,
             {**REPORT_ARGS, "pools": {"broker": {**REPORT_ARGS["pools"]["broker"], "nodes": 0.0}}},
-            "nodes is 0; it must be a whole number from 1 to 1000.",
+            "pools.broker: nodes is 0; it must be a whole number from 1 to 1000.",
         ),
         (BillExport, {"prefix": "Shop"}, "prefix is 'Shop'; it must be like shop-orders."),
         (
@@ -289,6 +290,12 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
 )
 def test_a_mistake_is_a_sentence(kind: Any, args: Mapping[str, Any], sentence: str) -> None:
     assert refusal(kind, args) == sentence
+
+
+def test_what_is_left_out_is_a_sentence() -> None:
+    with pytest.raises(InputPropertiesError) as refused:
+        Package().construct("part", "stillwater:index:Report", {"cluster": "shop-orders"})
+    assert refused.value.message == "bill, pools, zones: required, and not given."
 
 
 def test_every_argument_and_output_is_described() -> None:
