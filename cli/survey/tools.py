@@ -43,7 +43,7 @@ EVICTORS = {
     "ocean-kubernetes-controller": "Spot Ocean's controller",
     "k8s-spot-rescheduler": "the spot rescheduler",
     "system-upgrade-controller": "the system upgrade controller",
-    "lifecycle-manager": "keiko's lifecycle-manager",
+    "keikoproj/lifecycle-manager": "keiko's lifecycle-manager",
     "rolling-upgrade-controller": "keiko's upgrade-manager",
     "aws-eks-asg-rolling-update-handler": "a rolling updater of groups",
     "flatcar-linux-update-operator": "Flatcar's update operator",
@@ -52,7 +52,7 @@ EVICTORS = {
     "chaoskube": "chaoskube",
 }
 # Of these, who takes the part of a termination handler.
-HEARING = {"lifecycle-manager"}
+HEARING = {"keikoproj/lifecycle-manager"}
 
 
 def budgets(api: Api, namespace: str | None) -> tuple[DisruptionBudget, ...]:
@@ -213,7 +213,7 @@ def evictors(found: list[Object]) -> tuple[Evictor, ...]:
     return tuple(
         Evictor(title=_title(item), tool=tool, hears_hooks=image in HEARING)
         for image, tool in EVICTORS.items()
-        for item, _ in _running(found, rf"/{image}([:@]|$)")
+        for item, _ in _running(found, rf"(^|/){image}([:@]|$)")
     )
 
 

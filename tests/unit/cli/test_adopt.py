@@ -30,6 +30,22 @@ def test_a_plan_says_what_is_added_and_how_to_leave(tmp_path: Path) -> None:
     assert "`pulumi up` of a stack <name>-operations makes it." in done.stdout
 
 
+def test_at_the_last_level_nothing_is_left_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "shop.yaml"
+    filled = {
+        "level": "act",
+        "drainer": "none",
+        "pool_label": "pool",
+        "subnets": "[subnet-0123456789abcdef0]",
+        "security_groups": "[sg-0123456789abcdef0]",
+    }
+    added = "".join(f"  {key}: {value}\n" for key, value in filled.items())
+    path.write_text(DESCRIPTION.replace(", credentials_secret: eyes", "") + added)
+    done = CliRunner().invoke(app, ["adopt", "plan", str(path)])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.replace("\n", " ").strip() == f"{path}: shop is at act, the last level."
+
+
 def test_a_mistake_is_a_sentence_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "shop.yaml"
     path.write_text(DESCRIPTION.replace("eu-north-1", "Stockholm"))

@@ -370,6 +370,10 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
         drains_by("keikoproj/lifecycle-manager:v0.6.0"),
         {"evictor"},
     ),
+    "another lifecycle manager for a handler": (
+        drains_by("europe-docker.pkg.dev/kyma-project/prod/lifecycle-manager:1.2.0"),
+        {"nth-missing"},
+    ),
     "a rolling updater of groups": (
         deployment("twinproduction/aws-eks-asg-rolling-update-handler:v1.8.0"),
         {"evictor"},
