@@ -81,10 +81,11 @@ def examine(
             _nothing(seen, f"namespace {namespace} of {name}" if namespace else name)
         )
     titles = () if isinstance(seen.kafkas, Unread) else tuple(k.title for k in seen.kafkas)
-    try:
-        return Survey(name, titles, findings(seen), description=draft.draft(seen, name))
-    except StillwaterError as error:
-        return Survey(name, titles, findings(seen), undescribed=str(error))
+    description = known(lambda: draft.draft(seen, name))
+    if isinstance(description, Unread):
+        why = f"There is no description: {description.why}."
+        return Survey(name, titles, findings(seen), undescribed=why)
+    return Survey(name, titles, findings(seen), description=description)
 
 
 def _nothing(seen: Surveyed, where: str) -> str:

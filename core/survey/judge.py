@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 
 from core.survey import (
@@ -19,7 +19,8 @@ from core.survey import (
 from core.survey.facts import Surveyed, Unread
 from core.survey.finding import Finding, Weight, unknown
 
-_JUDGES = (
+Judge = Callable[[Surveyed], Iterator[Finding]]
+_JUDGES: tuple[Judge, ...] = (
     kafka.running,
     kafka.replication,
     kafka.topics,
@@ -57,8 +58,26 @@ _JUDGES = (
 
 def findings(seen: Surveyed) -> list[Finding]:
     """Return everything found, worst first; what could not be read last."""
-    found = [*_unread(seen), *(each for judge in _JUDGES for each in judge(seen))]
+    found = [*_unread(seen), *(each for judge in _JUDGES for each in _judged(judge, seen))]
     return sorted(found, key=lambda each: list(Weight).index(each.weight))
+
+
+def _judged(judge: Judge, seen: Surveyed) -> list[Finding]:
+    """Return what a judge finds, or that it cannot: one odd answer costs no other judge's word."""
+    try:
+        return list(judge(seen))
+    except Exception as error:  # noqa: BLE001 - whatever the answer is, it is not good news
+        what = f"{judge.__module__.rpartition('.')[2]}: {judge.__name__.replace('_', ' ')}"
+        return [
+            Finding(
+                "unjudged",
+                Weight.UNKNOWN,
+                what,
+                f"an answer is not as documented ({type(error).__name__}: {error}): this was not "
+                f"judged",
+                "look at what it is about yourself, and tell the authors of Stillwater",
+            )
+        ]
 
 
 def _unread(seen: Surveyed) -> Iterator[Finding]:

@@ -243,6 +243,39 @@ def test_a_call_that_is_denied_is_unknown_and_nothing_is_made_of_it(call: str) -
     assert {each.check for each in found} - {"managed-node-group"} == {"unread"}
 
 
+ZONE = "topology.kubernetes.io/zone"
+UNFORESEEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
+    "a zone that is a list": (
+        lambda w: w.kinds["nodes"][0]["metadata"]["labels"].update({ZONE: ["a"]}),
+        {"placement: zones", "placement: quorum", "groups: groups"},
+    ),
+    "a budget that is an object": (
+        lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable={"a": 1}),
+        {"evictions: budgets"},
+    ),
+    "a maximum that is a word": (
+        lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable="all"),
+        {"evictions: budgets"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "judges"), UNFORESEEN.values(), ids=UNFORESEEN.keys())
+def test_an_answer_that_nobody_foresaw_costs_no_other_word(
+    change: Callable[[World], object], judges: set[str]
+) -> None:
+    world = changed(own, change)()
+    topic = {"metadata": {"name": "t", "namespace": "shop-kafka"}, "spec": {"replicas": 1}}
+    topic["metadata"]["labels"] = {"strimzi.io/cluster": "orders"}
+    world.add("kafkatopics", topic)
+    found = surveyed(world)
+    unjudged = [each for each in found if each.check == "unjudged"]
+    assert {each.subject for each in unjudged} <= judges
+    assert unjudged
+    assert {each.weight for each in unjudged} == {Weight.UNKNOWN}
+    assert "topic-replicas" in {each.check for each in found}
+
+
 def test_names_of_sixty_three_characters_are_as_good_as_others() -> None:
     world = own()
     for kind in ("kafkas", "pods", "kafkanodepools", "poddisruptionbudgets"):
