@@ -244,7 +244,22 @@ def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView)
         return _patiently(incident, seen, policy, missing, *opening)
     with_what = f"root volume {place.image_id}" if place.done else "the root volume it had"
     reason = f"Kafka node {incident.node_id} is back on {node.name} with {with_what}."
-    return go(State.RIDDEN_THROUGH, reason, DropLease(ended=True))
+    ended = _drain_ended(incident, policy)
+    if not ended:
+        # The lease stands until the message can do nothing more (core.incidents.standing_drains).
+        reason += " The termination handler may be given its drain once more; nobody else goes yet."
+    return go(State.RIDDEN_THROUGH, reason, DropLease(ended=ended))
+
+
+def _drain_ended(incident: Incident, policy: Policy) -> bool:
+    """Say whether nobody can be given its drain any more, though its instance stays.
+
+    One message was sent, and its handler has said that it is done: it deletes it then. A second
+    one, of an invocation that died over the first, is handled anew by a handler that restarts.
+    """
+    if policy.drain_route == "evict":
+        return True
+    return incident.forwards == 1 and incident.drain_reported_at is not None
 
 
 def _patiently(

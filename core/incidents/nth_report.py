@@ -97,4 +97,5 @@ def noted(incident: Incident, report: DrainReport, now: float) -> Incident:
     if any(note.reason == said for note in incident.notes) or len(incident.notes) >= MOST_NOTES:
         return incident
     note = Transition(now, incident.state, ACTOR, said)
-    return replace(incident, notes=(*incident.notes, note))
+    first_at = incident.drain_reported_at or now
+    return replace(incident, notes=(*incident.notes, note), drain_reported_at=first_at)

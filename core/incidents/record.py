@@ -141,6 +141,7 @@ class Incident:
     forwarded_at: float | None = None
     forwarded_last_at: float | None = None
     forwards: int = 0
+    drain_reported_at: float | None = None  # when its handler first said that an attempt had ended
     lost_at: float | None = None  # EC2 confirmed that the machine runs nothing any more
     tainted_at: float | None = None
     leaders_moved_at: float | None = None

@@ -90,10 +90,12 @@ def note_refusal(incident: Incident, words: str | None, now: float) -> Incident:
 
 
 def _found_forwarded(acted: Incident, decision: Decision) -> dict[str, Any]:
-    if decision.forwarded_at is None or acted.forwarded_at is not None:
+    """Count a drain that an invocation has sent and not lived to record."""
+    if decision.forwarded_at is None:
         return {}
-    at = decision.forwarded_at
-    return {"forwarded_at": at, "forwarded_last_at": at, "forwards": 1}
+    at = acted.forwarded_at or decision.forwarded_at
+    last_at = acted.forwarded_last_at or at
+    return {"forwarded_at": at, "forwarded_last_at": last_at, "forwards": acted.forwards + 1}
 
 
 def _acted(incident: Incident, decision: Decision, now: float) -> Incident:

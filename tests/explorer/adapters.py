@@ -72,7 +72,7 @@ EFFECTS = frozenset(
         *("mark_spare", "set_out_of_service", "release_attachments", "reorder", "elect"),
         *("put", "file", "record_event", "record_ignored", "close_event", "take_lease"),
         *("begin_drain", "drop_lease", "write", "send", "store", "publish"),
-        *("cordon", "uncordon", "evict"),
+        *("cordon", "uncordon", "evict", "replace"),
     }
 )
 

@@ -66,6 +66,8 @@ def state_of(world: World) -> int:
             frozenset(world.paged),
             frozenset(world.hooks),
             world.refusing,
+            frozenset((id_, task.state) for id_, task in world.roots.items()),
+            world.unreplaced,
             tuple(agenda),
         )
     )

@@ -18,7 +18,7 @@ from tests.explorer import agenda, drainers, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
 from tests.explorer.stage import LATE_READS, RACED, Faults, Stage, remember
-from tests.explorer.world import CLUSTER, Key, World
+from tests.explorer.world import CLUSTER, FIRST, Key, World
 
 # Longer than a tick may be late and than a lease, than the hold limit, than a queue's retention.
 PAST_LEASE, PAST_HOLD, PAST_RETENTION = LEASE + 150, HOLD_LIMIT + 700, RETENTION + 600
@@ -85,6 +85,8 @@ def _actors(world: World) -> Iterator[Choice]:
         if instance.state == "running":
             yield from _to_instance(world, instance_id)
     yield from (("refuse", group) for group in world.groups)
+    if world.in_place:
+        yield from (("root fails", instance_id) for instance_id in FIRST.values())
     if world.drains:
         yield ("nth restarts",)
     yield ("resume",) if paused(world) else ("pause",)
@@ -187,6 +189,10 @@ def _refuse(world: World, group: str) -> None:
     world.refusing |= {group}
 
 
+def _root_fails(world: World, instance_id: str) -> None:
+    world.unreplaced |= {instance_id}
+
+
 def _wish(world: World, id_: str, wish: str) -> None:
     """A person says something about an incident; the next sweep or tick finds it."""
     incident = world.incidents.get(id_)
@@ -231,6 +237,7 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     "autoscaler": _autoscaler,
     "drain": drainers.begin,
     "refuse": _refuse,
+    "root fails": _root_fails,
     "pause": _paused,
     "resume": lambda world: _said(world, None),
     "hold": lambda world, id_: _wish(world, id_, "hold"),

@@ -339,6 +339,18 @@ MUTANTS = (
         "    if ec2_state(seen) not in CONFIRMED:\n        return ()",
         "    if ec2_state(seen) in CONFIRMED:\n        return ()",
     ),
+    _M(
+        "a drain in place that may come again is over",
+        "core",
+        "return incident.forwards == 1 and incident.drain_reported_at is not None",
+        "return True",
+    ),
+    _M(
+        "a node in place takes pods before its machine has booted",
+        "core",
+        "if node is None or node.boot_id in {None, place.boot_id}:",
+        "if node is None:",
+    ),
     *FUNCTIONS,
 )
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}

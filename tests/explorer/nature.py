@@ -141,9 +141,14 @@ def evict(world: World, node_id: int, blame: str) -> None:
 def detach(world: World, node: str) -> None:
     """Let go of a node's volumes, and start whoever waited for them."""
     if world.attached.pop(node, None):
-        for node_id, pod in world.pods.items():
-            if pod.node_name is None:
-                plan(world, ("schedule", node_id), SCHEDULE)
+        schedule_waiting(world)
+
+
+def schedule_waiting(world: World) -> None:
+    """Have a place looked for for every pod that has none."""
+    for node_id, pod in world.pods.items():
+        if pod.node_name is None:
+            plan(world, ("schedule", node_id), SCHEDULE)
 
 
 def happen(world: World, key: Key) -> None:
@@ -179,9 +184,7 @@ def _join(world: World, instance_id: str) -> None:
     if world.instances[instance_id].state != "running":
         return
     add_node(world, instance_id)
-    for node_id, pod in world.pods.items():
-        if pod.node_name is None:
-            plan(world, ("schedule", node_id), SCHEDULE)
+    schedule_waiting(world)
 
 
 def _scale_in(world: World, name: str) -> None:
@@ -201,7 +204,7 @@ def _end(world: World, instance_id: str) -> None:
     if group is not None:
         left = {i: s for i, s in group.instances.items() if i != instance_id}
         world.groups[group.name] = replace(group, instances=left)
-    _cut_off(world, instance_id)
+    cut_off(world, instance_id)
     plan(world, ("forget", instance_id), FORGET)
     reconcile(world)
 
@@ -215,7 +218,8 @@ def _die(world: World, instance_id: str) -> None:
     _end(world, instance_id)
 
 
-def _cut_off(world: World, instance_id: str) -> None:
+def cut_off(world: World, instance_id: str) -> None:
+    """End a broker without a word, its machine with it."""
     pod = world.pod_on(instance_id)
     if pod is not None:
         world.pods[pod.node_id] = out(world, pod)

@@ -30,7 +30,9 @@ class ExploredDrain:
         world = self._stage.world
         for instance_id, view in world.nodes.items():
             if view.name == node and view.schedulable:
-                world.nodes[instance_id] = replace(view, schedulable=False)
+                world.nodes[instance_id] = replace(
+                    view, schedulable=False, cordoned_for=incident_id
+                )
                 world.cordons[node] = incident_id
 
     def uncordon(self, node: str, incident_id: str) -> None:
@@ -40,7 +42,8 @@ class ExploredDrain:
         del world.cordons[node]
         for instance_id, view in world.nodes.items():
             if view.name == node:
-                world.nodes[instance_id] = replace(view, schedulable=True)
+                world.nodes[instance_id] = replace(view, schedulable=True, cordoned_for=None)
+        nature.schedule_waiting(world)
 
     def evict(self, namespace: str, name: str, uid: str) -> str | None:
         del namespace, uid

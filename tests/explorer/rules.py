@@ -48,7 +48,8 @@ def break_rule(world: World, rule: str, sentence: str) -> None:
 def incident_of(world: World, instance_id: str) -> Incident | None:
     """Return an instance's last incident."""
     found = [i for i in world.incidents.values() if i.instance_id == instance_id]
-    return max(found, key=lambda i: i.opened_at) if found else None
+    # Of two that were opened within a second the later one was written later.
+    return max(reversed(found), key=lambda i: i.opened_at) if found else None
 
 
 def evicted(world: World, drain: Drain, node_id: int) -> str:
@@ -112,6 +113,25 @@ def evicted_by_us(world: World, invocation: Invocation, instance_id: str, node_i
             world, "no_consent", f"Broker {node_id} is evicted, and no reading shows all whole."
         )
     return incident.id
+
+
+def reboots(world: World, invocation: Invocation, instance_id: str) -> None:
+    """Judge a root volume that one of our functions has replaced: the machine boots."""
+    incident = incident_of(world, instance_id)
+    pod = world.pod_on(instance_id)
+    if pod is not None and not pod.stopping:
+        break_rule(world, "boot", f"{instance_id} is to boot under broker {pod.node_id}.")
+    if incident is None or not incident.open or incident.in_place is None:
+        break_rule(world, "unasked", f"{instance_id} is to boot, and no incident has it.")
+        return
+    if invocation.versions.get(incident.id) != incident.version:
+        break_rule(world, "version", f"{instance_id} is to boot by an invocation that lags behind.")
+    if not any(lease.holder == incident.id for lease in _valid(world)):
+        break_rule(world, "unleased", f"{instance_id} is to boot without the lease.")
+    if paused(world):
+        break_rule(world, "paused", f"{instance_id} is to boot, and the cluster is paused.")
+    if incident.node_id is not None:
+        _alone(world, incident.node_id)
 
 
 def _alone(world: World, node_id: int) -> None:

@@ -9,6 +9,7 @@ from core.rotation.run_record import NodeTurn, Options, open_run, to_document
 from handlers.store.messages import rotation_message
 from tests.explorer import agenda, drainers
 from tests.explorer.limits import HOLD_LIMIT
+from tests.explorer.roots import IMAGE
 from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.health_events import health_event
@@ -63,7 +64,7 @@ def _spot(world: World) -> None:
     world.agenda["leave", "i-0a"] = START + 320
 
 
-def _rotated(world: World) -> None:
+def _rotated(world: World, image_id: str | None = None) -> None:
     """A person rotates two nodes, and AWS takes the third."""
     turns = (
         NodeTurn(
@@ -74,13 +75,21 @@ def _rotated(world: World) -> None:
             zone=ZONES[node_id],
             instance_id=FIRST[node_id],
             why="asked for",
+            image_id=image_id,
         )
         for node_id in (10, 20)
     )
-    run = open_run(turns, Options(deadline_seconds=4 * HOLD_LIMIT), "ann", START)
+    options = Options(deadline_seconds=4 * HOLD_LIMIT, in_place=image_id is not None)
+    run = open_run(turns, options, "ann", START)
     world.records[f"rotation#{CLUSTER}"] = (1, to_document(run))
     agenda.send(world, "ticks", rotation_message(1), 5.0)
     world.agenda["leave", "i-0c"] = START + 400
+
+
+def _rotated_in_place(world: World) -> None:
+    """The same, and the two keep their machines."""
+    world.in_place = True
+    _rotated(world, IMAGE)
 
 
 def _drained(*whose: tuple[str, str]) -> Callable[[World], None]:
@@ -116,6 +125,10 @@ def _emptied_by_us(begin: Callable[[World], None]) -> Callable[[World], None]:
     return begins
 
 
+IN_PLACE = (
+    Scenario("a rotation in place and a leaver", _rotated_in_place),
+    Scenario("a rotation in place and a leaver that we drain", _emptied_by_us(_rotated_in_place)),
+)
 ONE = Scenario("one leaver", _leaving("i-0a"))
 TWO = Scenario("two leavers", _leaving("i-0a", "i-0b"))
 BEHIND_THE_GATE = (
@@ -144,4 +157,5 @@ SCENARIOS = (
     Scenario("a rotation and a leaver", _rotated),
     *BEHIND_THE_GATE,
     *WITHOUT_A_HANDLER,
+    *IN_PLACE,
 )

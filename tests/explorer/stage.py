@@ -38,7 +38,7 @@ from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
-from tests.explorer import agenda, drainers, nature, rules
+from tests.explorer import agenda, drainers, nature, roots, rules
 from tests.explorer.adapters import (
     ExploredCloud,
     ExploredKafka,
@@ -105,6 +105,8 @@ class Stage:
         ticks = Tap(self, "sqs", "ticks", ExploredQueue(self, "ticks"))
         topic = Tap(self, "sns", "topic", ExploredTopic(self))
         drains = Tap(self, "sqs", "nth", ExploredQueue(self, "nth"))
+        root_volumes = Tap(self, "aws", "roots", roots.ExploredRoots(self))
+        drain = Tap(self, "api", "drain", ExploredDrain(self))
         freezes = LedgerFreezes(records, CLUSTER)
         reception = Reception(ledger, cloud, ticks, WHOSE)
         self.desk = Desk(reception, Notices(reception, cloud, freezes, PREFIX))
@@ -120,7 +122,7 @@ class Stage:
         )
         self.door = Door(ledger, ticks, Token())
         leadership = Leadership(kafka, records, CLUSTER)
-        sources = Sources(cloud, nodes, kafka, ledger, freezes)
+        sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
         self.gate = Gate(
             sources=sources,
             reception=reception,
@@ -134,6 +136,8 @@ class Stage:
         )
         snapshots = ErrorSnapshots(kafka, nodes, records)
 
+        cordons = drain
+
         def loop(policy: Policy, drain: NodeDrain | None) -> Loop:
             return Loop(
                 sources=replace(sources, drain=drain),
@@ -146,6 +150,8 @@ class Stage:
                     snapshots=snapshots,
                     termination_handler=None if drain else drains,
                     drain=drain,
+                    roots=root_volumes,
+                    cordons=cordons,
                     ticks=ticks,
                     lease_seconds=LEASE,
                     clock=lambda: self.world.now + self.invocation.skew,
@@ -180,7 +186,6 @@ class Stage:
             )
 
         self.loop = loop(POLICY, None)
-        drain = Tap(self, "api", "drain", ExploredDrain(self))
         self.emptying_loop = loop(replace(POLICY, drain_route="evict"), drain)
 
     def step(self, world: World, faults: Faults | None = None) -> Key | None:
@@ -194,7 +199,7 @@ class Stage:
             self.run(world, key, faults or {})
         elif key[0] == "drain" and world.gated:
             drainers.handler_asks(self, world, key, faults or {})
-        else:
+        elif not roots.happen(world, key):
             nature.happen(world, key)
         return key
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from core.availability.lease import Lease
-from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
+from core.incidents.observation import GroupView, InstanceView, NodeView, PodView, RootTask
 from core.incidents.ownership import ours
 from core.incidents.record import Incident
 from core.naming import managed_tag
@@ -106,7 +106,10 @@ class World:
     wasted: int = 0  # spent on dead letters
     serial: int = 0
     cordons: dict[str, str] = None  # type: ignore[assignment]
+    roots: dict[str, RootTask] = None  # type: ignore[assignment]
+    unreplaced: frozenset[str] = frozenset()  # instances whose task will fail
     emptied_by_us: bool = False  # there is no termination handler
+    in_place: bool = False  # root volumes are replaced
     gated: bool = False  # evictions of its brokers are asked for
     broken: tuple[str, ...] = ()  # rules that did not hold
 
@@ -151,6 +154,7 @@ _CONTAINERS = frozenset(
     {
         *("instances", "groups", "hooks", "nodes", "pods", "attached", "brokers", "messages"),
         *("drains", "incidents", "closed", "records", "agenda", "down", "paged", "cordons"),
+        "roots",
     }
 )
 
@@ -212,6 +216,7 @@ def add_node(world: World, instance_id: str) -> None:
         ready=True,
         schedulable=True,
         csi_ready=True,
+        boot_id="boot-0",
     )
 
 

@@ -10,7 +10,14 @@ from core import timing
 from core.cluster.timings import Timings
 from tests.explorer.canonical import state_of
 from tests.explorer.limits import TIMINGS
-from tests.explorer.scenarios import BEHIND_THE_GATE, ONE, SCENARIOS, WITHOUT_A_HANDLER, Scenario
+from tests.explorer.scenarios import (
+    BEHIND_THE_GATE,
+    IN_PLACE,
+    ONE,
+    SCENARIOS,
+    WITHOUT_A_HANDLER,
+    Scenario,
+)
 from tests.explorer.search import Exhaustion, Found, Tally, play, random_walk, shrink
 from tests.explorer.stage import Stage, explored
 from tests.explorer.story import told
@@ -74,7 +81,9 @@ def test_walks_of_many_faults_break_no_rule(stage: Stage, first: int) -> None:
     assert stories(stage, tally) == ""
 
 
-@pytest.mark.parametrize("scenario", [*BEHIND_THE_GATE, *WITHOUT_A_HANDLER], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "scenario", [*BEHIND_THE_GATE, *WITHOUT_A_HANDLER, *IN_PLACE], ids=lambda s: s.name
+)
 def test_whoever_else_drains_breaks_no_rule(stage: Stage, scenario: Scenario) -> None:
     tally = Tally()
     for seed in range(15):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.incidents.nth_report import DrainReport, noted
 from core.incidents.record import Incident, State
 from core.incidents.verify import breaks
 from core.rotation.outdated import Build, Launched
@@ -73,6 +74,19 @@ def look(station: Station, id_: str = OLD, seconds: float = 1) -> Incident:
     return station.incident(id_)
 
 
+def reported(station: Station, id_: str = OLD) -> None:
+    """Have the termination handler say that its attempt to drain has ended."""
+    incident = station.incident(id_)
+    report = DrainReport(
+        nth_event_id="asg-lifecycle-term-1",
+        announcement_id=f"stillwater-{incident.id}",
+        instance_id=incident.instance_id,
+        kind="REBALANCE_RECOMMENDATION",
+        node_name=incident.node_name,
+    )
+    station.ledger.put(noted(incident, report, station.now))
+
+
 def drain(station: Station) -> None:
     """Have the termination handler evict the broker, whose pod then finds no node."""
     cluster = station.cluster
@@ -89,6 +103,7 @@ def drained(station: Station) -> None:
         if look(station).state is State.DRAINING:
             break
     drain(station)
+    reported(station)
 
 
 def away(station: Station) -> Incident:
@@ -140,6 +155,51 @@ def test_a_machine_stays_and_gets_the_new_root_volume(station: Station) -> None:
     assert breaks([ended]) == []
     (unseen,) = breaks([replace(ended, broker_back_at=None)])
     assert unseen.rule == "gate"
+
+
+@pytest.mark.parametrize(
+    "unsure",
+    [
+        pytest.param({"forwards": 2}, id="sent-twice"),
+        pytest.param({"drain_reported_at": None}, id="no-word-of-its-handler"),
+    ],
+)
+def test_while_its_drain_may_come_again_nobody_else_goes(
+    station: Station, unsure: dict[str, Any]
+) -> None:
+    away(station)
+    joins_again(station)
+    look(station)
+    station.ledger.put(replace(station.incident(), **unsure))
+    ended = comes_back(station)
+    assert ended.state is State.RIDDEN_THROUGH
+    assert "may be given its drain once more" in ended.reason
+    (lease,) = station.ledger.leases()
+    assert lease.holder == ended.id
+    station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
+    station.cluster.set_lifecycle("i-0b", "Terminating:Wait")
+    station.cluster.add_instance("i-0e", "us-east-1b")
+    station.cluster.add_node("i-0e")
+    for _ in range(6):
+        other = look(station, "i-0b")
+    assert other.forwarded_at is None
+    assert "may still be given its drain, until" in other.reason
+    station.now += station.policy.drain_life_seconds
+    for _ in range(6):
+        other = look(station, "i-0b")
+    assert other.forwarded_at is not None
+
+
+def test_a_drain_that_an_invocation_sent_and_died_over_is_counted(station: Station) -> None:
+    start(station)
+    turn(station)
+    sent = len(station.termination_handler.sent)
+    while len(station.termination_handler.sent) == sent:
+        before = station.incident()
+        look(station)
+    # Its record was never written; the lease says that the drain was begun.
+    station.ledger.put(replace(before, version=station.incident().version))
+    assert look(station).forwards == 2
 
 
 def test_a_node_is_not_let_back_before_its_machine_has_booted(station: Station) -> None:

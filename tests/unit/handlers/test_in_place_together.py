@@ -14,7 +14,7 @@ from core.rotation.run_record import Phase, Run, RunState
 from tests.unit.handlers.fakes import ZONES, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_budgets import SLOW_RETURN, BudgetedWorld, labels, station_of_six
-from tests.unit.handlers.test_in_place import boots, launched
+from tests.unit.handlers.test_in_place import boots, launched, reported
 from tests.unit.handlers.test_rotations import current, start, turn
 
 PARTY = ("i-0a", "i-1a")
@@ -43,6 +43,12 @@ class Booting(BudgetedWorld):
             roots.go(incident.id, "failed" if instance_id in self.fails else "succeeded")
             boots(self.station, instance_id, f"boot-{task.id}")
             return
+
+    def _stop(self, node_id: int, pod: PodView) -> None:
+        super()._stop(node_id, pod)
+        for incident in self.station.ledger.open_incidents():
+            if node_id in self.out and incident.node_id == node_id and incident.forwarded_at:
+                reported(self.station, incident.instance_id)
 
     def _lacks_a_place(self, instance_id: str) -> bool:
         place = self.station.incident(instance_id).in_place
@@ -121,6 +127,7 @@ def test_in_any_order_brokers_of_one_zone_alone_are_away(station: Station, seed:
         assert len({ZONES[node_id] for node_id in world.out}) <= 1
     # A world this slow may keep a broker away for longer than a run waits.
     carried(station, world)
+    world.settle(400, paces=(*SLOW_RETURN, 1))
     assert labels(station) == {}
     assert world.bare == []
 
