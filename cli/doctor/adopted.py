@@ -19,6 +19,7 @@ from cli.doctor.examine import Diagnosis, Unread
 from cli.preflight.asked import sentence
 from cli.survey import account, kafka, machines, tools
 from cli.survey.command import CLIENT, known, on
+from cli.survey.command import queues as queues_of
 from cli.survey.listing import items, labels, one
 from core import naming
 from core.cluster import adoption
@@ -91,6 +92,7 @@ def _read(
 ) -> Standing:
     api = known(lambda: _api(adopted, session))
     workloads = on(api, tools.workloads)
+    handlers = on(workloads, tools.handlers)
     urls = () if adopted.queue_url is None else (adopted.queue_url,)
     return Standing(
         groups=known(
@@ -101,8 +103,12 @@ def _read(
         node_labels=on(api, _node_labels),
         kafkas=on(api, _kafkas),
         secrets=on(api, lambda found: _secrets(found, secrets_named(adopted))),
-        handlers=on(workloads, tools.handlers),
+        handlers=handlers,
         handler_queues=known(lambda: _standing_queues(session, urls, by_url=True)),
+        fed=on(
+            handlers if adopted.level is Level.ACT else (),
+            lambda found: queues_of(lambda service: _client(session, service), found),
+        ),
         operators=on(workloads, lambda found: _operators(adopted, found)),
         functions=known(lambda: _functions(session, functions)),
         queues=known(lambda: _standing_queues(session, queues)),

@@ -15,9 +15,10 @@ from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption, Drainer, Level
 from core.constants import ABANDON, HOOKS
 from core.doctor.drift import MISSING, PRESENT, Finding
+from core.survey.announcements import announced
 from core.survey.facts import Unread
 from core.survey.node_facts import ScalingGroup
-from core.survey.tool_facts import TerminationHandler
+from core.survey.tool_facts import TerminationHandler, TerminationQueue
 
 REPLICAS = 2
 UP = "`pulumi up --refresh` of its operations stack"
@@ -31,6 +32,7 @@ TITLES = {
     "secrets": "Secrets",
     "handlers": "termination handlers",
     "handler_queues": "the termination handler's queue",
+    "fed": "rules that feed termination handlers",
     "operators": "Strimzi's operators",
     "functions": "functions",
     "queues": "queues",
@@ -63,6 +65,8 @@ class Standing:
     handlers: tuple[TerminationHandler, ...] | Unread
     # Those that were asked for and are there, by URL.
     handler_queues: frozenset[str] | Unread
+    # By URL, the queues of whatever termination handlers stand there; read at `act` alone.
+    fed: Mapping[str, TerminationQueue] | Unread
     # Accounts of the operators that look after one of the Kafkas.
     operators: frozenset[str] | Unread
     functions: frozenset[str] | Unread
@@ -187,6 +191,8 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
         yield from _installed(adopted, standing)
     if adopted.evicts:
         yield from _second_drainer(standing)
+    elif adopted.level is Level.ACT:
+        yield from _at_once(adopted, standing)
     if adopted.level is not Level.ACT or adopted.drainer is not Drainer.THEIRS or url is None:
         return
     yield from _there("queue", (url,), standing.handler_queues, "name the queue as queue_url")
@@ -219,6 +225,31 @@ def _installed(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
             if each not in own:
                 remedy = "give it a queue of its own: it takes drains that are meant for ours"
                 yield Finding(f"queue {name}", "read by ours alone", each.title, remedy)
+
+
+def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+    """Find rules that tell a termination handler of our hooks beside us: it drains what is held."""
+    if isinstance(standing.fed, Unread) or isinstance(standing.handlers, Unread):
+        return
+    draining = {each.queue_url for each in standing.handlers if each.queue_mode and each.drains}
+    for url, queue in standing.fed.items():
+        told = sorted(
+            {
+                name
+                for name in adopted.scaling_groups
+                for hook in HOOKS
+                for pattern in queue.patterns
+                if queue.barred is None and announced(pattern, name, hook)
+            }
+        )
+        if told and url in draining:
+            yield Finding(
+                f"rules that feed {url}",
+                f"none for the hooks {' and '.join(HOOKS)}",
+                f"those of {', '.join(told)}",
+                "give the rule detail.LifecycleHookName with the name of your own hook, as "
+                "docs/how-to/adopt.md says: else it drains at once what is held",
+            )
 
 
 def _second_drainer(standing: Standing) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from core.cluster.adoption import Adoption
 from core.naming import CLUSTER_TAG
 from core.survey.facts import Unread
 from core.survey.node_facts import ScalingGroup, TerminationHook
-from core.survey.tool_facts import TerminationHandler
+from core.survey.tool_facts import TerminationHandler, TerminationQueue
 
 QUEUE = "https://sqs.eu-north-1.amazonaws.com/111122223333/their-drains"
 IMAGE = "registry.example/stillwater-gate:1.4"
@@ -87,6 +87,7 @@ def standing(level: str, **changed: Any) -> Standing:
         secrets=frozenset({"shop-kafka/eyes", "shop-kafka/orders-cluster-ca-cert"}),
         handlers=(NTH,),
         handler_queues=frozenset({QUEUE}),
+        fed={},
         operators=frozenset({BESIDE}),
         functions=frozenset(FUNCTIONS),
         queues=frozenset(QUEUES),
@@ -255,6 +256,32 @@ def test_a_termination_handler_of_ours_runs_and_has_its_queue_for_itself(
 ) -> None:
     mine = adopted("act", drainer="ours", queue_url=None)
     found = findings(mine, standing("act", handlers=handlers), FUNCTIONS, QUEUES)
+    assert [f"{each.what}: {each.expected}, found {each.found}" for each in found] == sentences
+
+
+ALL_HOOKS: dict[str, Any] = {"source": ["aws.autoscaling"]}
+THEIR_HOOK = {**ALL_HOOKS, "detail": {"LifecycleHookName": ["their-drain"]}}
+STRAIGHT = f"rules that feed {QUEUE}: none for the hooks drain and gate, found those of kafka-a"
+
+
+@pytest.mark.parametrize(
+    ("queue", "sentences"),
+    [
+        (TerminationQueue(arn="q", kept_seconds=60, patterns=(ALL_HOOKS,)), [STRAIGHT]),
+        (TerminationQueue(arn="q", kept_seconds=60, patterns=(THEIR_HOOK,)), []),
+        (TerminationQueue(arn="q", kept_seconds=60, patterns=(ALL_HOOKS,), barred="x"), []),
+        (TerminationQueue(arn="q", kept_seconds=60, patterns=()), []),
+    ],
+    ids=["every hook", "their own hook", "nothing arrives", "no rule"],
+)
+@pytest.mark.parametrize("drainer", ["theirs", "ours"])
+def test_a_rule_that_drains_at_once_what_is_held_is_found(
+    queue: TerminationQueue, sentences: list[str], drainer: str
+) -> None:
+    ours = drainer == "ours"
+    mine = adopted("act", drainer=drainer, queue_url=None if ours else QUEUE)
+    stands = standing("act", fed={QUEUE: queue}, handlers=(NTH, OURS) if ours else (NTH,))
+    found = findings(mine, stands, FUNCTIONS, QUEUES)
     assert [f"{each.what}: {each.expected}, found {each.found}" for each in found] == sentences
 
 
