@@ -87,6 +87,8 @@ def test_5_a_tag_is_found_in_every_spelling_and_missed_aloud(
     found = usage(session, tmp_path / "bill", hour_lines(BILL, 0), layout=layout)
     owners = {row.owner for row in found if row.component == "broker compute"}
     assert owners == {"broker-a", "broker-b", "broker-c"}
+    if layout is not Layout.CUR2:
+        return
     delivery = bill.read(session, tmp_path / "bill")
     store = ParquetStore(session, str(tmp_path / "tables"))
     with pytest.raises(InvalidInput) as raised:
