@@ -17,12 +17,15 @@ _ARN = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:policy/[!-~]+")
 
 
 @limit(
+    "iam/role:Role",
     "iam/rolePolicyAttachment:RolePolicyAttachment",
     source="https://docs.aws.amazon.com/aws-managed-policy/latest/reference/policy-list.html",
 )
 def policy_that_there_is(wanted: Wanted) -> Iterator[Refusal]:
     """An ARN, and of AWS's own policies one that AWS has, under its path."""
-    arn = str(wanted.inputs.get("policyArn") or "")
+    arn = str(wanted.inputs.get("policyArn") or wanted.inputs.get("permissionsBoundary") or "")
+    if not arn and wanted.type.endswith(":Role"):
+        return
     if _AWS.fullmatch(arn):
         if re.sub(r"^arn:aws[a-z-]*:", "arn:aws:", arn) not in _managed():
             message = f"Policy {arn} does not exist or is not attachable."

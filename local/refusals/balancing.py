@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from local.refusals.fields import values
-from local.refusals.limits import LIMITS, first_of, limit
-from local.refusals.patterns import Pattern, entered
+from local.refusals.limits import first_of, limit
+from local.refusals.patterns import Pattern, enter
 from local.refusals.refusal import Refusal, Wanted
 
 _BALANCING = "https://docs.aws.amazon.com/elasticloadbalancing/latest/"
@@ -61,7 +61,7 @@ PATTERNS: tuple[Pattern, ...] = (
         f"{_API}API_CreateListener.html",
     ),
 )
-LIMITS.extend(map(entered, PATTERNS))
+enter(*PATTERNS)
 
 
 @limit("lb/listener:Listener", source=f"{_API}API_CreateListener.html")

@@ -10,6 +10,19 @@ from local.refusals.limits import LIMITS, Limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
+_SCALING_API = f"{_SCALING}API_CreateAutoScalingGroup.html"
+_EKS_API = "https://docs.aws.amazon.com/eks/latest/APIReference/API_NodegroupUpdateConfig.html"
+_S3_API = "https://docs.aws.amazon.com/AmazonS3/latest/API/API_LifecycleRule.html"
+_GROUP, _NODES = "autoscaling/group:Group", "eks/nodeGroup:NodeGroup"
+_RULES = "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+_HEARTBEAT = "initialLifecycleHooks.*.heartbeatTimeout"
+_REFRESHED = "instanceRefresh.preferences.minHealthyPercentage"
+_OLD, _ABORT = (
+    "rules.*.noncurrentVersionExpiration",
+    "rules.*.abortIncompleteMultipartUpload.daysAfterInitiation",
+)
+_MAKE, _PUT = "CreateAutoScalingGroup", "PutBucketLifecycleConfiguration"
+_EKS = "InvalidParameterException"
 _MOST = 2**31 - 1
 
 
@@ -54,6 +67,19 @@ BOUNDS: tuple[Bounds, ...] = (
         "UpdateContinuousBackups",
         "ValidationException",
         "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PointInTimeRecoverySpecification.html",
+    ),
+    *(
+        Bounds(token, path, least, most, operation, code, source)
+        for token, path, least, most, operation, code, source in (
+            (_GROUP, "defaultCooldown", 0, _MOST, _MAKE, "ValidationError", _SCALING_API),
+            (_GROUP, _HEARTBEAT, 30, 7200, _MAKE, "ValidationError", _SCALING_API),
+            (_GROUP, _REFRESHED, 0, 100, "StartInstanceRefresh", "ValidationError", _SCALING_API),
+            (_NODES, "updateConfig.maxUnavailable", 1, 100, "CreateNodegroup", _EKS, _EKS_API),
+            (_RULES, f"{_OLD}.noncurrentDays", 1, _MOST, _PUT, "InvalidArgument", _S3_API),
+            (_RULES, f"{_OLD}.newerNoncurrentVersions", 1, 100, _PUT, "InvalidArgument", _S3_API),
+            (_RULES, _ABORT, 1, _MOST, _PUT, "InvalidArgument", _S3_API),
+            (_RULES, "rules.*.transitions.*.days", 0, _MOST, _PUT, "InvalidArgument", _S3_API),
+        )
     ),
     Bounds(
         "kms/key:Key",

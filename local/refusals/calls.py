@@ -136,10 +136,25 @@ def _of_another_type(made_by: Call, inputs: Mapping[str, Any]) -> Iterator[Refus
     members = {name.lower(): member for name, member in shape.members.items()}
     for key, value in inputs.items():
         member = members.get(made_by.names.get(key, key).lower())
-        kind = None if member is None or key in made_by.built else member.type_name
-        if value is not None and kind in _KINDS and not _is_of(_KINDS[kind], value):
-            message = f"'{value}' expected type '{_KINDS[kind]}', got unconvertible type 'string'"
+        if member is None or key in made_by.built:
+            continue
+        for wrong, kind in _mistyped(member, value):
+            message = f"'{wrong}' expected type '{kind}', got unconvertible type 'string'"
             yield Refusal(made_by.operation, "Incorrect attribute value type", message, key)
+
+
+def _mistyped(shape: Any, value: Any) -> Iterator[tuple[Any, str]]:
+    kind = _KINDS.get(shape.type_name)
+    if kind is not None and value is not None and not _is_of(kind, value):
+        yield value, kind
+    elif shape.type_name == "structure" and isinstance(value, Mapping):
+        members = {name.lower(): member for name, member in shape.members.items()}
+        for key, item in value.items():
+            if key.lower() in members:
+                yield from _mistyped(members[key.lower()], item)
+    elif shape.type_name == "list" and isinstance(value, list):
+        for item in value:
+            yield from _mistyped(shape.member, item)
 
 
 # The types of a model that a text may stand for, as the provider calls them.

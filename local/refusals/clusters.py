@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from local.refusals.fields import values
 from local.refusals.limits import first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
@@ -22,6 +23,11 @@ _TYPES = frozenset(
 )
 _POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+")
 MOST_PUBLIC_CIDRS = 40
+# EKS Auto Mode is all of these, or none.
+_AUTO_MODE = (
+    *("computeConfig", "kubernetesNetworkConfig.elasticLoadBalancing"),
+    "storageConfig.blockStorage",
+)
 # EKS user guide, "Kubernetes versions": the oldest in extended support, and further than EKS will
 # be for years; what lies between, only DescribeClusterVersions knows.
 MINORS = (31, 45)
@@ -52,6 +58,8 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     private = [each for each in blocks if _is_private(each)]
     encrypted = (wanted.inputs.get("encryptionConfig") or {}).get("resources")
     version = str(wanted.inputs.get("version") or "1.35")
+    family = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("ipFamily")
+    auto = [bool(values(wanted.inputs, f"{path}.enabled") == [True]) for path in _AUTO_MODE]
     yield from first_of(
         "CreateCluster",
         "InvalidParameterException",
@@ -64,6 +72,20 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
             len(blocks) > MOST_PUBLIC_CIDRS,
             f"publicAccessCidrs has {len(blocks)} entries; the maximum is {MOST_PUBLIC_CIDRS}",
             "vpcConfig",
+        ),
+        (
+            family == "ipv6" and values(wanted.inputs, "kubernetesNetworkConfig.serviceIpv4Cidr"),
+            "serviceIpv4Cidr cannot be specified when ipFamily is ipv6",
+            "kubernetesNetworkConfig",
+        ),
+        (
+            len(set(auto)) > 1,
+            (
+                "For EKS Auto Mode, compute_config.enabled, kubernetes_networking_config."
+                "elastic_load_balancing.enabled and storage_config.block_storage.enabled must all "
+                "be set to either true or false"
+            ),
+            "computeConfig",
         ),
         (
             encrypted is not None and list(encrypted) != ["secrets"],
@@ -79,7 +101,11 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
 
 
 def _is_private(block: str) -> bool:
-    network = ipaddress.ip_network(block, strict=False)
+    try:
+        network = ipaddress.ip_network(block, strict=False)
+    except ValueError:
+        # No block at all is refused in the same words.
+        return True
     documented = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
     if any(network.subnet_of(ipaddress.IPv4Network(e)) for e in documented if network.version == 4):
         return False

@@ -13,7 +13,9 @@ from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
 WIDGETS, METRICS_OF_A_WIDGET, METRICS = 500, 500, 2_500
-GRID, HEIGHT = 24, 1_000
+GRID, HEIGHT, ALARMS = 24, 1_000, 100
+PLACES = (("x", 0, GRID - 1), ("y", 0, 10**6), ("width", 1, GRID), ("height", 1, HEIGHT))
+VIEWS = frozenset({"bar", "gauge", "pie", "singleValue", "table", "timeSeries"})
 # What a kind of widget must say, each by one of these names.
 NEEDED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "alarm": (("alarms",),),
@@ -87,16 +89,37 @@ def _wrong(at: int, widget: Any) -> Iterator[str]:
     if kind not in NEEDED:
         yield f"{where}/type: Should be equal to one of the allowed values"
         return
-    for name, least, most in (("x", 0, GRID - 1), ("width", 1, GRID), ("height", 1, HEIGHT)):
+    for name, least, most in (
+        ("x", 0, GRID - 1),
+        ("y", 0, 10**6),
+        ("width", 1, GRID),
+        ("height", 1, HEIGHT),
+    ):
         value = widget.get(name)
         if value is not None and not (isinstance(value, int) and least <= value <= most):
             yield f"{where}/{name}: Should be an integer from {least} to {most}"
     told = properties if isinstance(properties, dict) else {}
+    if kind == "metric":
+        yield from _of_a_graph(where, told)
+    if kind == "alarm" and len(told.get("alarms") or ()) > ALARMS:
+        yield f"{where}/properties/alarms: Should NOT have more than {ALARMS} items"
     for names in NEEDED[kind]:
         if not any(name in told for name in names):
             yield f"{where}/properties: Should have required property '{names[0]}'"
     if _metrics(widget) > METRICS_OF_A_WIDGET:
         yield f"{where}/properties/metrics: Should NOT have more than {METRICS_OF_A_WIDGET} items"
+
+
+def _of_a_graph(where: str, told: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with how a graph is drawn."""
+    where = f"{where}/properties"
+    if told.get("view", "timeSeries") not in VIEWS:
+        yield f"{where}/view: Should be equal to one of the allowed values"
+    if not isinstance(told.get("stacked", False), bool):
+        yield f"{where}/stacked: Should be boolean"
+    metrics = told.get("metrics", [])
+    if not isinstance(metrics, list) or not all(isinstance(each, list) for each in metrics):
+        yield f"{where}/metrics: Should be an array of arrays"
 
 
 def _metrics(widget: Mapping[str, Any]) -> int:

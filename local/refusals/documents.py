@@ -181,7 +181,7 @@ def statement_ids(wanted: Wanted) -> Iterator[Refusal]:
     key = "assumeRolePolicy" if "assumeRolePolicy" in wanted.inputs else "policy"
     operation = {"assumeRolePolicy": "CreateRole"}.get(key, "PutRolePolicy")
     statements = listed((parsed(wanted.inputs[key]) or {}).get("Statement"))
-    sids = [each["Sid"] for each in statements if isinstance(each, dict) and each.get("Sid")]
+    sids = [str(each["Sid"]) for each in statements if isinstance(each, dict) and each.get("Sid")]
     for sid in sids:
         if not (sid.isascii() and sid.isalnum()):
             message = "Statement IDs (SID) must be alpha-numeric. Check that your input satisfies "

@@ -45,6 +45,8 @@ def wrong_pattern(pattern: Any) -> str:
         if not pattern:
             return "Empty objects are not allowed"
         alternatives = pattern.get("$or")
+        if alternatives is not None and isinstance(alternatives, list) and len(alternatives) < 2:
+            return "There must be have at least 2 Objects in $or relationship."
         if isinstance(alternatives, list) and all(isinstance(e, dict) for e in alternatives):
             rest = {key: value for key, value in pattern.items() if key != "$or"}
             return _first([*alternatives, *rest.values()])
@@ -86,7 +88,7 @@ def _wrong_match(match: str, value: Any) -> str:
             "Malformed CIDR, one '/' required",
         ),
         (
-            match == "anything-but" and value in ([], {}),
+            match == "anything-but" and not _is_excluded(value),
             "Value of anything-but must be an array or single string/number value.",
         ),
         (
@@ -117,6 +119,13 @@ def _is_comparison(value: Any) -> bool:
         return True
     upward = operators[0] in {">", ">="} and operators[1] in {"<", "<="}
     return upward and numbers[0] < numbers[1]
+
+
+def _is_excluded(value: Any) -> bool:
+    if isinstance(value, dict):
+        return len(value) == 1 and set(value) <= {*TEXTS} - {"cidr"}
+    many = value if isinstance(value, list) else [value]
+    return bool(many) and all(isinstance(each, str | int | float) for each in many)
 
 
 def _is_cidr(value: Any) -> bool:

@@ -44,6 +44,7 @@ def logs_and_letters_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
     """Levels of JSON logs alone; dead letters to a standard queue or topic."""
     inputs = wanted.inputs
     logs = inputs.get("loggingConfig") or {}
+    zipped = inputs.get("packageType", "Zip") == "Zip"
     levels = [each for each in ("applicationLogLevel", "systemLogLevel") if logs.get(each)]
     letters = (inputs.get("deadLetterConfig") or {}).get("targetArn")
     at_once = inputs.get("reservedConcurrentExecutions")
@@ -66,7 +67,7 @@ def logs_and_letters_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
             "reservedConcurrentExecutions",
         ),
         (
-            inputs.get("packageType", "Zip") == "Zip" and not inputs.get("handler"),
+            zipped and not (inputs.get("handler") and inputs.get("runtime")),
             (
                 "Runtime and Handler are mandatory parameters for functions created with "
                 "deployment packages."

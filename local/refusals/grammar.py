@@ -77,10 +77,26 @@ def _of_resource(resource: str) -> str:
         return f'Resource {resource} must be in ARN format or "*".'
     if len(parts) < _PARTS_OF_AN_ARN and not resource.endswith("*"):
         return "The policy failed legacy parsing"
-    if len(parts) > 1 and re.fullmatch(r"aws[a-z-]*|.*[*?].*", parts[1]) is None:
-        return f'Partition "{parts[1]}" is not valid for resource "{resource}".'
-    if len(parts) > 2 and re.search(r"[*?]", parts[2]):
-        return "Resource vendor must be fully qualified and cannot contain regexes."
+    return _of_an_arn(resource, parts)
+
+
+def _of_an_arn(resource: str, parts: list[str]) -> str:
+    partition, vendor, region = (*parts[1:], "", "", "")[:3]
     # A variable that is never closed: IAM user guide, "Policy variables".
     opened = resource.rpartition("${")[2] if "${" in resource else "}"
-    return "" if "}" in opened else "Syntax errors in policy."
+    problems = (
+        (
+            partition and re.fullmatch(r"aws[a-z-]*|.*[*?].*", partition) is None,
+            f'Partition "{partition}" is not valid for resource "{resource}".',
+        ),
+        (
+            re.search(r"[*?]", vendor),
+            "Resource vendor must be fully qualified and cannot contain regexes.",
+        ),
+        (
+            vendor == "iam" and region,
+            f"IAM resource {resource} cannot contain region information.",
+        ),
+        ("}" not in opened, "Syntax errors in policy."),
+    )
+    return next((said for wrong, said in problems if wrong), "")

@@ -225,6 +225,7 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
     """Types that the image runs on; what a launch template says is said there alone."""
     inputs, template = wanted.inputs, wanted.inputs.get("launchTemplate")
     types, image = inputs.get("instanceTypes") or (), str(inputs.get("amiType") or "")
+    taints = [(e.get("key"), e.get("effect")) for e in inputs.get("taints") or ()]
     wrong = [each for each in types if image and not _runs(image, str(each))]
     yield from first_of(
         "CreateNodegroup",
@@ -234,6 +235,16 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
             wrong,
             f"[{', '.join(wrong)}] is not a valid instance type for requested amiType {image}",
             "instanceTypes",
+        ),
+        (
+            template and bool(template.get("id")) == bool(template.get("name")),
+            "Exactly one of the launch template's id and name must be specified.",
+            "launchTemplate",
+        ),
+        (
+            len(taints) > len(set(taints)),
+            "Duplicate taints with the same key and effect are not allowed.",
+            "taints",
         ),
         (
             image == "CUSTOM" and (inputs.get("releaseVersion") or inputs.get("version")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,6 +71,16 @@ def dead_letters_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
         (
             policy.get("maxReceiveCount") is None,
             f"{shown}Redrive policy does not contain mandatory attribute: maxReceiveCount.",
+            "redrivePolicy",
+        ),
+        (
+            ":sqs:" not in target,
+            f"{shown}Invalid value for deadLetterTargetArn.",
+            "redrivePolicy",
+        ),
+        (
+            re.fullmatch(r"\d+", str(policy.get("maxReceiveCount"))) is None,
+            f"{shown}Invalid value for maxReceiveCount: {policy.get('maxReceiveCount')}.",
             "redrivePolicy",
         ),
         (

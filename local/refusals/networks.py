@@ -60,7 +60,10 @@ def services_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     block = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
     if not block:
         return
-    network = ipaddress.ip_network(str(block))
+    try:
+        network = ipaddress.ip_network(str(block))
+    except ValueError:
+        network = ipaddress.ip_network("0.0.0.0/0")
     if not 12 <= network.prefixlen <= 24 or not network.is_private:
         message = f"serviceIpv4Cidr {block} must be within 10.0.0.0/8, 172.16.0.0/12 or "
         message += "192.168.0.0/16, between /24 and /12"

@@ -100,3 +100,34 @@ def alias_of_a_zone(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             message += "conflicting RRSet with the same DNS name already exists"
             yield about(each, "ChangeResourceRecordSets", "InvalidChangeBatch", message, "name")
         kinds.add(kind)
+
+
+@limit(
+    "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/dynamodb_table_item"
+)
+def items_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """The provider puts an item only where none of its key is."""
+    seen = set()
+    for each in of(everything, "dynamodb/tableItem:TableItem"):
+        item = parsed(each.inputs["item"]) or {}
+        names = (str(each.inputs.get("hashKey")), str(each.inputs.get("rangeKey")))
+        key = (each.inputs.get("tableName"), *(str(item.get(name)) for name in names))
+        if key in seen and names[0] in item:
+            code, message = "ConditionalCheckFailedException", "The conditional request failed"
+            yield about(each, "PutItem", code, message, "item")
+        seen.add(key)
+
+
+@limit("https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html")
+def versions_of_node_groups(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """Nodes are no newer than their cluster."""
+    clusters = {
+        e.inputs.get("name"): str(e.inputs.get("version") or "")
+        for e in of(everything, "eks/cluster:Cluster")
+    }
+    for each in of(everything, "eks/nodeGroup:NodeGroup"):
+        own, version = clusters.get(each.inputs.get("clusterName")), each.inputs.get("version")
+        if own and version and str(version)[2:] > own[2:]:
+            message = f"Nodegroup Kubernetes version {version} should be equal to the Cluster "
+            message += f"kubernetes version {own} or NodegroupVersion should be lower"
+            yield about(each, "CreateNodegroup", "InvalidParameterException", message, "version")

@@ -224,7 +224,7 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 
 
-def entered(pattern: Pattern) -> Limit:
+def _entered(pattern: Pattern) -> Limit:
     compiled = re.compile(pattern.expression, re.DOTALL)
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
@@ -238,4 +238,9 @@ def entered(pattern: Pattern) -> Limit:
     return Limit(name, (f"aws:{pattern.token}",), pattern.source, find)
 
 
-LIMITS.extend(map(entered, PATTERNS))
+def enter(*patterns: Pattern) -> None:
+    """Enter patterns among the limits."""
+    LIMITS.extend(map(_entered, patterns))
+
+
+enter(*PATTERNS)

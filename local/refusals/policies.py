@@ -29,13 +29,13 @@ _OF_TRUST = frozenset(
         *("setcontext", "setsourceidentity", "tagsession"),
     }
 )
-_TOP = {"Version", "Id", "Statement"}
+TOP = {"Version", "Id", "Statement"}
 _PARTS = {
     *("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction"),
     *("Resource", "NotResource", "Condition"),
 }
 _SERVICE = re.compile(r"[a-z0-9.-]+\.amazonaws\.com(\.cn)?|[a-z0-9.-]+\.(aws\.internal|api\.aws)")
-_ACCOUNT = re.compile(r"\*|\d{12}|arn:aws[a-z-]*:(iam|sts)::\d{12}:\S+|A[A-Z0-9]{15,127}")
+_ACCOUNT = re.compile(r"\*|\d{12}|arn:aws[a-z-]*:(iam|sts)::\d{12}:[^\s*?]+|A[A-Z0-9]{15,127}")
 PRINCIPALS = {"Service": _SERVICE, "AWS": _ACCOUNT}
 
 
@@ -59,15 +59,16 @@ def parts_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
     if document is None:
         return
     wrong = ""
-    if set(document) - _TOP or not statements:
+    if set(document) - TOP or not statements:
         wrong = "Syntax errors in policy."
     for statement in statements:
-        wrong = wrong or _of_parts(statement) or (_of_trust(statement) if trust else "")
+        wrong = wrong or of_parts(statement) or (_of_trust(statement) if trust else "")
     if wrong:
         yield Refusal(operation, "MalformedPolicyDocument", wrong, key)
 
 
-def _of_parts(statement: Any) -> str:
+def of_parts(statement: Any) -> str:
+    """Return what is wrong with the parts of a statement of any policy, or nothing."""
     if not isinstance(statement, dict) or set(statement) - _PARTS:
         return "Syntax errors in policy."
     if "Resource" in statement and "NotResource" in statement:
@@ -78,6 +79,8 @@ def _of_parts(statement: Any) -> str:
             return f"Invalid Condition type : {operator}."
         if not isinstance(keys, dict) or any(isinstance(each, dict) for each in keys.values()):
             return "Syntax errors in policy."
+        if any(":" not in str(key) for key in keys):
+            return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
     return "" if isinstance(conditions, dict) else "Syntax errors in policy."
 
 
@@ -116,6 +119,9 @@ def policy_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
         document, code = parsed(given), "MalformedPolicyDocumentException"
         if document is None:
             yield Refusal("CreateKey", code, "Policy contains a syntax error", "policy")
+        elif not all(is_principal(e.get("Principal")) for e in _said(document)):
+            message = "Policy contains a statement with one or more invalid principals."
+            yield Refusal("CreateKey", code, message, "policy")
         elif not any(_may_change(each) for each in listed(document.get("Statement"))):
             message = "The new key policy will not allow you to update the key policy in the "
             message += "future."
@@ -125,6 +131,23 @@ def policy_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
         message = f"{kind} keys do not support key rotation"
         at = "enableKeyRotation"
         yield Refusal("EnableKeyRotation", "UnsupportedOperationException", message, at)
+
+
+def _said(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in listed(document.get("Statement")) if isinstance(each, dict)]
+
+
+def is_principal(principal: Any) -> bool:
+    """Say whether a statement's principal can be somebody."""
+    if not isinstance(principal, dict):
+        return bool(principal == "*")
+    any_text = re.compile(r".+")
+    return bool(principal) and all(
+        kind in {"Service", "AWS", "Federated", "CanonicalUser"}
+        and bool(listed(named))
+        and all(PRINCIPALS.get(kind, any_text).fullmatch(str(each)) for each in listed(named))
+        for kind, named in principal.items()
+    )
 
 
 def _may_change(statement: Mapping[str, Any]) -> bool:

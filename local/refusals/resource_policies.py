@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.refusals.documents import listed, parsed
+from local.refusals.grammar import VERSIONS
 from local.refusals.limits import limit
-from local.refusals.policies import PRINCIPALS, is_condition
+from local.refusals.policies import TOP, is_condition, is_principal, of_parts
 from local.refusals.refusal import Refusal, Wanted
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
@@ -82,8 +83,12 @@ def policy_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
     document = parsed(wanted.inputs["policy"])
     statements = listed((document or {}).get("Statement"))
     wrong = policed.message if document is None or not statements else ""
+    if set(document or {}) - TOP or (document or {}).get("Version", "2008-10-17") not in VERSIONS:
+        wrong = policed.message
     named = _named(wanted)
     for statement in statements:
+        if not isinstance(statement, dict):
+            statement = {}  # noqa: PLW2901  # refused as one that says nothing
         wrong = wrong or _of_a_statement(statement, policed, named)
     sids = [e["Sid"] for e in statements if isinstance(e, dict) and e.get("Sid")]
     # Of S3 nobody has been told that a Sid must be there once.
@@ -104,12 +109,13 @@ def _named(wanted: Wanted) -> str:
 
 def _of_a_statement(statement: Any, policed: Policed, named: str) -> str:
     s3 = policed.service == "s3"
-    if not isinstance(statement, dict):
+    unsaid = statement.get("Effect") not in {"Allow", "Deny"}
+    if unsaid or of_parts(statement) or ("Action" in statement) == ("NotAction" in statement):
         return policed.message
     principal = statement.get("Principal", statement.get("NotPrincipal"))
     if principal is None:
         return "Missing required field Principal" if s3 else policed.message
-    if not _is_principal(principal):
+    if not is_principal(principal):
         return "Invalid principal in policy" if s3 else f"{policed.message} PrincipalNotFound"
     actions = [str(each).lower() for each in listed(statement.get("Action"))]
     if not all(_is_action(each, policed) for each in actions):
@@ -119,18 +125,6 @@ def _of_a_statement(statement: Any, policed: Policed, named: str) -> str:
     if s3:
         wrong = wrong or _of_conditions(statement) or _of_scope(actions, resources)
     return wrong
-
-
-def _is_principal(principal: Any) -> bool:
-    if not isinstance(principal, dict):
-        return bool(principal == "*")
-    any_text = re.compile(r".+")
-    return bool(principal) and all(
-        kind in {"Service", "AWS", "Federated", "CanonicalUser"}
-        and PRINCIPALS.get(kind, any_text).fullmatch(str(each)) is not None
-        for kind, named in principal.items()
-        for each in listed(named)
-    )
 
 
 def _is_action(action: str, policed: Policed) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from local.refusals.documents import parsed
@@ -16,6 +17,7 @@ _GUIDE = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
 _INVALID = "One or more parameter values were invalid: "
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 DIGITS = 38
+LARGEST = Decimal("9.9999999999999999999999999999999999999E+125")
 PROJECTED = 100
 LOCAL_INDEXES = 5
 
@@ -92,6 +94,8 @@ def _wrong(value: Any) -> str:
     if not isinstance(value, dict) or len(value) != 1:
         return ""
     ((kind, inside),) = value.items()
+    if kind == "NULL" and inside is False:
+        return f"{_INVALID}Null attribute value types must have the value of true"
     if kind == "N":
         return _of_number(str(inside))
     if kind in {"SS", "NS", "BS"} and isinstance(inside, list):
@@ -113,6 +117,8 @@ def _of_set(kind: str, inside: list[str]) -> str:
 def _of_number(written: str) -> str:
     if _NUMBER.fullmatch(written) is None:
         return f"The parameter cannot be converted to a numeric value: {written}"
+    if abs(Decimal(written)) > LARGEST:
+        return "Number overflow. Attempting to store a number with magnitude larger than supported"
     digits = re.sub(r"[eE].*", "", written).replace(".", "").lstrip("+-0").rstrip("0")
     if len(digits) > DIGITS:
         return "Attempting to store more than 38 significant digits in a Number"

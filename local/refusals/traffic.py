@@ -249,6 +249,12 @@ def values_of_a_record(wanted: Wanted) -> Iterator[Refusal]:
             "records",
         ),
         (
+            len(set(values)) < len(values),
+            f"Duplicate Resource Record: '{values[0] if values else ''}'",
+            "records",
+        ),
+        (len(values) > 400, "Number of records limit of 400 exceeded.", "records"),
+        (
             kind == "CNAME" and len(values) > 1,
             f"CNAME set for {name} may have one value alone (Multiple CNAME records)",
             "records",

@@ -18,6 +18,7 @@ _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _BALANCING = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/"
 _TABLES = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
 _REGISTRY = "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/"
+_TEMPLATES = f"{_REGISTRY}launch_template"
 _GROUP, _TEMPLATE = "autoscaling/group:Group", "ec2/launchTemplate:LaunchTemplate"
 _BALANCER, _LISTENER = "lb/loadBalancer:LoadBalancer", "lb/listener:Listener"
 _TARGETS, _TABLE = "lb/targetGroup:TargetGroup", "dynamodb/table:Table"
@@ -92,6 +93,40 @@ WORDS: tuple[Words, ...] = (
         "CreateAutoScalingGroup",
         "ValidationError",
         f"{_SCALING}API_InstancesDistribution.html",
+    ),
+    *(
+        Words(
+            _GROUP,
+            path,
+            allowed,
+            "CreateAutoScalingGroup",
+            PROVIDER,
+            f"{_REGISTRY}autoscaling_group",
+        )
+        for path, allowed in (
+            ("instanceRefresh.strategy", ("Rolling", "ReplaceRootVolume")),
+            ("warmPool.poolState", ("Stopped", "Running", "Hibernated")),
+            ("initialLifecycleHooks.*.defaultResult", ("CONTINUE", "ABANDON")),
+            (
+                "initialLifecycleHooks.*.lifecycleTransition",
+                ("autoscaling:EC2_INSTANCE_LAUNCHING", "autoscaling:EC2_INSTANCE_TERMINATING"),
+            ),
+        )
+    ),
+    *(
+        Words(
+            _TEMPLATE,
+            path,
+            ("true", "false"),
+            "CreateLaunchTemplate",
+            PROVIDER,
+            _TEMPLATES,
+            fold=True,
+        )
+        for path in (
+            *("blockDeviceMappings.*.ebs.encrypted", "ebsOptimized", "monitoring.enabled"),
+            "blockDeviceMappings.*.ebs.deleteOnTermination",
+        )
     ),
     Words(
         _TEMPLATE,
@@ -186,6 +221,17 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         f"{_REGISTRY}lb_target_group",
         fold=True,
+    ),
+    Words(
+        _TARGETS,
+        "stickiness.type",
+        (
+            *("app_cookie", "lb_cookie", "source_ip", "source_ip_dest_ip"),
+            "source_ip_dest_ip_proto",
+        ),
+        "ModifyTargetGroupAttributes",
+        PROVIDER,
+        f"{_REGISTRY}lb_target_group",
     ),
     Words(
         _TABLE,

@@ -12,6 +12,7 @@ from local.refusals.refusal import Wanted
 from tests.unit.local import (
     refused_clusters,
     refused_events,
+    refused_forms,
     refused_messages,
     refused_policies,
     refused_services,
@@ -22,15 +23,8 @@ from tests.unit.local import (
 )
 
 TABLES = (
-    *(
-        refused_clusters,
-        refused_events,
-        refused_messages,
-        refused_policies,
-        refused_services,
-        refused_stores,
-    ),
-    *(refused_traffic, refused_watching, refused_words),
+    *(refused_clusters, refused_events, refused_forms, refused_messages, refused_policies),
+    *(refused_services, refused_stores, refused_traffic, refused_watching, refused_words),
 )
 REFUSED = [pytest.param(*row, id=name) for t in TABLES for name, row in t.REFUSED.items()]
 TAKEN = [pytest.param(*row, id=name) for t in TABLES for name, row in t.TAKEN.items()]

@@ -49,6 +49,22 @@ def kept(key: Mapping[str, Any]) -> list[Wanted]:
     return made((TABLES, TABLE), (ITEM, {"tableName": "incidents", "item": json.dumps(key)}))
 
 
+def nodes(version: str) -> list[Wanted]:
+    return made(
+        ("eks/cluster:Cluster", {"name": "c", "version": "1.35"}),
+        ("eks/nodeGroup:NodeGroup", {"clusterName": "c", "version": version}),
+    )
+
+
+def items(key: str) -> list[Wanted]:
+    return made(
+        *(
+            (ITEM, {"tableName": "t", "hashKey": "pk", "item": json.dumps({"pk": {"S": each}})})
+            for each in ("a", key)
+        )
+    )
+
+
 HOME = placed("us-east-1a", "us-east-1b")
 REFUSED = {
     "a UDP listener of a TCP group": (listening("UDP", "TCP"), "ValidationError"),
@@ -65,6 +81,41 @@ REFUSED = {
     "a CNAME beside an address": (
         made((RECORD, {**CNAME, "type": "A"}), (RECORD, CNAME)),
         "InvalidChangeBatch",
+    ),
+    "nodes newer than their cluster": (nodes("1.36"), "InvalidParameterException"),
+    "an item twice": (items("a"), "ConditionalCheckFailedException"),
+    "a sixth VPC": (
+        made(*(("ec2/vpc:Vpc", {"cidrBlock": f"10.{n}.0.0/16"}) for n in range(6))),
+        "VpcLimitExceeded",
+    ),
+    "31 node groups": (
+        made(
+            *(
+                ("eks/nodeGroup:NodeGroup", {"clusterName": "c", "nodeGroupName": f"n{n}"})
+                for n in range(31)
+            )
+        ),
+        "ResourceLimitExceededException",
+    ),
+    "501 routes": (
+        made(
+            *(
+                (
+                    "ec2/route:Route",
+                    {
+                        "routeTableId": "rtb-1",
+                        "destinationCidrBlock": f"10.{n}.0.0/16",
+                    },
+                )
+                for n in range(501)
+            )
+        ),
+        "RouteLimitExceeded",
+    ),
+    "a record twice": (made(*[(RECORD, CNAME)] * 2), "InvalidChangeBatch"),
+    "a schedule twice": (
+        made(*[("scheduler/schedule:Schedule", {"name": "s"})] * 2),
+        "ConflictException",
     ),
     "a subnet abroad": (made(*HOME, *placed("eu-west-1a")[:1]), "InvalidParameterValue"),
     "an alarm that calls abroad": (
@@ -112,6 +163,9 @@ REFUSED = {
     ),
 }
 TAKEN = {
+    "nodes older than their cluster": nodes("1.34"),
+    "two items": items("b"),
+    "a rule written over": made(*[("cloudwatch/eventRule:EventRule", {"name": "r"})] * 2),
     "a TLS listener of a TCP group": listening("TLS", "TCP"),
     "a UDP listener of a group of both": listening("UDP", "TCP_UDP"),
     "a listener of somebody's group": listening("TCP", "TCP")[1:],

@@ -1,0 +1,214 @@
+"""Ids and ARNs by their form, on whatever resource they are given: a line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from local.refusals.fields import values
+from local.refusals.limits import EVERY_TYPE, limit
+from local.refusals.patterns import Pattern, enter
+from local.refusals.refusal import Refusal, Wanted
+
+_EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/"
+_IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
+# Where a resource names another by its id: what the id begins with, and EC2's code.
+_IDS = (
+    ("vpcId", "vpc", "InvalidVpcID.NotFound"),
+    *(
+        (path, "subnet", "InvalidSubnetID.NotFound")
+        for path in ("subnetId", "subnetIds.*", "vpcConfig.subnetIds.*", "vpcZoneIdentifiers.*")
+    ),
+    *(
+        (path, "sg", "InvalidGroupId.Malformed")
+        for path in (
+            *("securityGroupId", "securityGroupIds.*", "vpcConfig.securityGroupIds.*"),
+            "vpcSecurityGroupIds.*",
+        )
+    ),
+    ("natGatewayId", "nat", "InvalidNatGatewayID.Malformed"),
+    ("allocationId", "eipalloc", "InvalidAllocationID.NotFound"),
+    ("prefixListId", "pl", "InvalidPrefixListID.Malformed"),
+    ("routeTableId", "rtb", "InvalidRouteTableID.NotFound"),
+    ("launchTemplate.id", "lt", "InvalidLaunchTemplateId.Malformed"),
+)
+_ROLES = (
+    *("roleArn", "nodeRoleArn", "serviceAccountRoleArn", "executionRoleArn", "target.roleArn"),
+    "taskRoleArn",
+)
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
+
+
+@limit(EVERY_TYPE, source=f"{_EC2}APIReference/errors-overview.html")
+def ids_of_what_is_named(wanted: Wanted) -> Iterator[Refusal]:
+    """An id begins with the kind that it is of."""
+    for path, prefix, code in _IDS:
+        for value in values(wanted.inputs, path):
+            if not str(value).startswith(f"{prefix}-"):
+                message = f'Invalid id: "{value}" (expecting "{prefix}-...")'
+                yield Refusal("the provider's call", code, message, path.partition(".")[0])
+
+
+@limit(EVERY_TYPE, source=f"{_IAM}reference_identifiers.html")
+def roles_by_their_arns(wanted: Wanted) -> Iterator[Refusal]:
+    """A role is named by its whole ARN."""
+    for path in _ROLES:
+        for value in values(wanted.inputs, path):
+            if value and _ROLE.fullmatch(str(value)) is None:
+                message = f"{value} is an invalid ARN of a role"
+                at = path.partition(".")[0]
+                yield Refusal("the provider's check", "Invalid Attribute Value", message, at)
+
+
+enter(
+    Pattern(
+        "ec2/route:Route",
+        "gatewayId",
+        r"(igw|vgw|vpce)-.+|local",
+        "CreateRoute",
+        "InvalidGatewayID.NotFound",
+        "The gateway ID '{0}' does not exist",
+        f"{_EC2}APIReference/API_CreateRoute.html",
+    ),
+    *(
+        Pattern(
+            f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+            "referencedSecurityGroupId",
+            r"(\d{12}/)?sg-.+",
+            f"AuthorizeSecurityGroup{way}",
+            "InvalidGroupId.Malformed",
+            'Invalid id: "{0}" (expecting "sg-...")',
+            f"{_EC2}APIReference/API_UserIdGroupPair.html",
+        )
+        for way in ("Ingress", "Egress")
+    ),
+    *(
+        Pattern(
+            f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+            "cidrIpv4",
+            r"[^:]*",
+            f"AuthorizeSecurityGroup{way}",
+            "Invalid Attribute Value",
+            "{0} is no IPv4 CIDR block",
+            f"{_EC2}APIReference/API_IpRange.html",
+        )
+        for way in ("Ingress", "Egress")
+    ),
+    Pattern(
+        "lb/listener:Listener",
+        "defaultActions.*.targetGroupArn",
+        r"arn:aws[a-z-]*:elasticloadbalancing:.+:targetgroup/.+",
+        "CreateListener",
+        "ValidationError",
+        "'{0}' is not a valid target group ARN",
+        "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_Action.html",
+    ),
+    Pattern(
+        "lb/listener:Listener",
+        "loadBalancerArn",
+        r"arn:aws[a-z-]*:elasticloadbalancing:.+:loadbalancer/.+",
+        "CreateListener",
+        "ValidationError",
+        "'{0}' is not a valid load balancer ARN",
+        "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateListener.html",
+    ),
+    Pattern(
+        "lb/listener:Listener",
+        "sslPolicy",
+        r"ELBSecurityPolicy-.+",
+        "CreateListener",
+        "SSLPolicyNotFound",
+        "SSL policy '{0}' not found",
+        "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/describe-ssl-policies.html",
+    ),
+    Pattern(
+        "lb/targetGroup:TargetGroup",
+        "healthCheck.matcher",
+        r"\d{1,3}(-\d{1,3})?(,\d{1,3}(-\d{1,3})?)*",
+        "CreateTargetGroup",
+        "ValidationError",
+        "Health check matcher '{0}' is not valid",
+        "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_Matcher.html",
+    ),
+    Pattern(
+        "autoscaling/group:Group",
+        "targetGroupArns.*",
+        r"arn:aws[a-z-]*:elasticloadbalancing:.+:targetgroup/.+",
+        "CreateAutoScalingGroup",
+        "ValidationError",
+        "Provided Target Groups may not be valid: {0}",
+        "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html",
+    ),
+    Pattern(
+        "eks/cluster:Cluster",
+        "encryptionConfig.provider.keyArn",
+        r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+",
+        "CreateCluster",
+        "InvalidParameterException",
+        "{0} is not the ARN of a key",
+        "https://docs.aws.amazon.com/eks/latest/APIReference/API_Provider.html",
+    ),
+    Pattern(
+        "eks/nodeGroup:NodeGroup",
+        "releaseVersion",
+        r"1\.\d{2}\.\d+-\d{8}",
+        "CreateNodegroup",
+        "InvalidParameterException",
+        "Requested release version {0} is not valid",
+        "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
+    ),
+    Pattern(
+        "eks/nodeGroup:NodeGroup",
+        "instanceTypes.*",
+        r"[a-z][a-z0-9-]*\.[a-z0-9-]+",
+        "CreateNodegroup",
+        "InvalidParameterException",
+        "The instance type {0} does not exist",
+        "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html",
+    ),
+    Pattern(
+        "kms/alias:Alias",
+        "targetKeyId",
+        r"(?!alias/).+",
+        "CreateAlias",
+        "ValidationException",
+        "Aliases must refer to keys. Not aliases",
+        "https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateAlias.html",
+    ),
+    Pattern(
+        "dynamodb/table:Table",
+        "ttl.attributeName",
+        r".{0,255}",
+        "UpdateTimeToLive",
+        "ValidationException",
+        "Member must have length less than or equal to 255",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TimeToLiveSpecification.html",
+    ),
+    Pattern(
+        "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+        "rules.*.expiration.date",
+        r"\d{4}-\d{2}-\d{2}T00:00:00(\.0+)?(Z|\+00:00)",
+        "PutBucketLifecycleConfiguration",
+        "InvalidArgument",
+        "'Date' must be at midnight GMT",
+        "https://docs.aws.amazon.com/AmazonS3/latest/API/API_LifecycleExpiration.html",
+    ),
+    Pattern(
+        "cloudwatch/metricAlarm:MetricAlarm",
+        "evaluateLowSampleCountPercentiles",
+        r"evaluate|ignore",
+        "PutMetricAlarm",
+        "Invalid Attribute Value",
+        "expected evaluate_low_sample_count_percentiles to be one of [evaluate ignore], got {0}",
+        "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
+    ),
+    Pattern(
+        "scheduler/schedule:Schedule",
+        "target.arn",
+        r"arn:.+",
+        "CreateSchedule",
+        "Invalid Attribute Value",
+        "{0} is an invalid ARN: arn: invalid prefix",
+        "https://docs.aws.amazon.com/scheduler/latest/APIReference/API_Target.html",
+    ),
+)

@@ -1,0 +1,336 @@
+"""Ids, ARNs, sizes and small print: what is refused wherever it is given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.unit.local.aws_inputs import (
+    BUCKET_POLICY,
+    GROUPS,
+    ITEM,
+    KEYS,
+    LAUNCHING,
+    LISTENING,
+    NAT,
+    OF_NODES,
+    QUEUE_POLICY,
+    QUEUES,
+    RECORD,
+    RECORDED,
+    ROLES,
+    ROUTE,
+    SCHEDULE,
+    SCHEDULED,
+    TABLES,
+    TARGETS,
+    TOPIC_POLICY,
+    policy,
+)
+from tests.unit.local.refused_policies import (
+    BUCKET,
+    INVALID,
+    VALUE,
+    on_a_bucket,
+    on_a_queue,
+    on_a_topic,
+)
+from tests.unit.local.refused_services import item
+from tests.unit.local.refused_watching import BODY, PATTERN, board, graph, rule
+from tests.unit.local.seeded_inputs import (
+    FUNCTION,
+    INGRESS,
+    LAMBDA,
+    ROLE,
+    RULE,
+    TABLE,
+    TARGET_GROUP,
+    TEMPLATE,
+    disk,
+    template,
+)
+from tests.unit.local.test_refused_parts import (
+    CLUSTER,
+    DASHBOARD,
+    INLINE,
+    KUBERNETES,
+    LIFECYCLE,
+    LISTENER,
+    MALFORMED,
+    NODE_GROUP,
+    QUEUE,
+    RULE_TYPE,
+    expiring,
+    inline,
+    trusting,
+)
+
+VALIDATION, ERROR, EKS = "ValidationException", "ValidationError", "InvalidParameterException"
+PARAMETER, WORD = "InvalidParameterValue", "Invalid Attribute Value"
+UNVENDORED = {"StringEquals": {"tag": "x"}}
+ALARMS = {"type": "alarm", "properties": {"alarms": ["a"] * 101}}
+SUBNET, ALIAS = "ec2/subnet:Subnet", "kms/alias:Alias"
+FIVE_DIGITS = "arn:aws:iam::12345:root"
+
+
+def redriven(target: str, count: Any) -> Mapping[str, Any]:
+    told = {"deadLetterTargetArn": target, "maxReceiveCount": count}
+    return {"name": "work", "redrivePolicy": json.dumps(told)}
+
+
+def key_of(**changed: Any) -> Mapping[str, Any]:
+    told = {"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*", **changed}
+    return {"policy": policy([{k: v for k, v in told.items() if v is not None}])}
+
+
+REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
+    "a subnet in a VPC by name": (
+        SUBNET,
+        {"vpcId": "main", "cidrBlock": "10.0.0.0/24"},
+        "InvalidVpcID.NotFound",
+    ),
+    "a group in subnets by name": (
+        GROUPS,
+        {**LAUNCHING, "vpcZoneIdentifiers": ["private-a"]},
+        "InvalidSubnetID.NotFound",
+    ),
+    "machines of a security group by name": (
+        TEMPLATE,
+        template(vpcSecurityGroupIds=["nodes"]),
+        "InvalidGroupId.Malformed",
+    ),
+    "a NAT gateway's address by its IP": (
+        NAT,
+        {"subnetId": "subnet-1", "allocationId": "203.0.113.7"},
+        "InvalidAllocationID.NotFound",
+    ),
+    "a route by a NAT gateway as gateway": (
+        ROUTE,
+        {"routeTableId": "rtb-1", "destinationCidrBlock": "0.0.0.0/0", "gatewayId": "nat-1"},
+        "InvalidGatewayID.NotFound",
+    ),
+    "a rule for a group by name": (
+        INGRESS,
+        {**{k: v for k, v in RULE.items() if k != "cidrIpv4"}, "referencedSecurityGroupId": "n"},
+        "InvalidGroupId.Malformed",
+    ),
+    "IPv6 where IPv4 is": (INGRESS, {**RULE, "cidrIpv4": "::/0"}, WORD),
+    "nodes of a role by name": (NODE_GROUP, {**OF_NODES, "nodeRoleArn": "nodes"}, WORD),
+    "a schedule of a role by name": (
+        SCHEDULE,
+        {**SCHEDULED, "target": {"arn": QUEUE, "roleArn": "sender"}},
+        WORD,
+    ),
+    "a schedule that targets a name": (
+        SCHEDULE,
+        {**SCHEDULED, "target": {**SCHEDULED["target"], "arn": "emr"}},  # type: ignore[dict-item]
+        WORD,
+    ),
+    "a boundary that there is not": (
+        ROLES,
+        {**ROLE, "permissionsBoundary": "arn:aws:iam::aws:policy/NoSuch"},
+        "NoSuchEntity",
+    ),
+    "a trust in every role": (
+        ROLES,
+        trusting(Principal={"AWS": "arn:aws:iam::123456789012:role/*"}),
+        MALFORMED,
+    ),
+    "a role of a region": (
+        INLINE,
+        inline(Resource="arn:aws:iam:us-east-1:123456789012:role/x"),
+        MALFORMED,
+    ),
+    "a condition of no vendor": (
+        INLINE,
+        inline(Condition=UNVENDORED),
+        MALFORMED,
+    ),
+    "a statement numbered": (INLINE, inline(Sid=-5), MALFORMED),
+    "a key of five digits": (
+        KEYS,
+        key_of(Principal={"AWS": FIVE_DIGITS}),
+        "MalformedPolicyDocumentException",
+    ),
+    "a key of nobody": (KEYS, key_of(Principal=None), "MalformedPolicyDocumentException"),
+    "an alias of an alias": (
+        ALIAS,
+        {"name": "alias/a", "targetKeyId": "alias/b"},
+        "ValidationException",
+    ),
+    "a queue that allows in lower case": (QUEUE_POLICY, on_a_queue(Effect="allow"), VALUE),
+    "a queue's operator": (QUEUE_POLICY, on_a_queue(Condition={"ArnEqual": {"a:b": "c"}}), VALUE),
+    "a topic that allows in lower case": (TOPIC_POLICY, on_a_topic(Effect="allow"), INVALID),
+    "a bucket's policy of 2013": (
+        BUCKET_POLICY,
+        {**on_a_bucket(), "policy": str(on_a_bucket()["policy"]).replace("2012", "2013")},
+        BUCKET,
+    ),
+    "a bucket's element": (BUCKET_POLICY, on_a_bucket(Actions="x"), BUCKET),
+    "a listener that forwards to a name": (
+        LISTENER,
+        {**LISTENING, "defaultActions": [{"type": "forward", "targetGroupArn": "kafka"}]},
+        ERROR,
+    ),
+    "codes in words": (
+        TARGETS,
+        {**TARGET_GROUP, "healthCheck": {"protocol": "HTTP", "path": "/", "matcher": "ok"}},
+        ERROR,
+    ),
+    "stickiness by any cookie": (
+        TARGETS,
+        {**TARGET_GROUP, "stickiness": {"type": "cookie", "enabled": True}},
+        WORD,
+    ),
+    "a disk of 17 TiB": (
+        TEMPLATE,
+        disk(volumeType="gp2", volumeSize=17_000),
+        PARAMETER,
+    ),
+    "a small disk of many IOPS": (
+        TEMPLATE,
+        disk(volumeType="io1", volumeSize=10, iops=5000),
+        PARAMETER,
+    ),
+    "a disk of 50 IOPS": (
+        TEMPLATE,
+        disk(volumeType="io2", volumeSize=10, iops=50),
+        PARAMETER,
+    ),
+    "encryption, maybe": (TEMPLATE, disk(volumeSize=10, encrypted="maybe"), WORD),
+    "a boolean in a block": (
+        NODE_GROUP,
+        {**OF_NODES, "nodeRepairConfig": {"enabled": "sure"}},
+        "Incorrect attribute value type",
+    ),
+    "101 nodes away": (NODE_GROUP, {**OF_NODES, "updateConfig": {"maxUnavailable": 101}}, EKS),
+    "the latest release": (NODE_GROUP, {**OF_NODES, "releaseVersion": "latest"}, EKS),
+    "a type of one word": (NODE_GROUP, {**OF_NODES, "instanceTypes": ["large"]}, EKS),
+    "a taint twice": (
+        NODE_GROUP,
+        {**OF_NODES, "taints": [{"key": "a", "effect": "NO_SCHEDULE"}] * 2},
+        EKS,
+    ),
+    "nodes from a template by id and name": (
+        NODE_GROUP,
+        {**OF_NODES, "launchTemplate": {"id": "lt-1", "name": "n", "version": "1"}},
+        EKS,
+    ),
+    "half of Auto Mode": (CLUSTER, {**KUBERNETES, "computeConfig": {"enabled": True}}, EKS),
+    "a cluster open to an office": (
+        CLUSTER,
+        {
+            **KUBERNETES,
+            "vpcConfig": {"subnetIds": ["subnet-1", "subnet-2"], "publicAccessCidrs": ["office"]},
+        },
+        EKS,
+    ),
+    "Services in words": (
+        CLUSTER,
+        {**KUBERNETES, "kubernetesNetworkConfig": {"serviceIpv4Cidr": "services"}},
+        EKS,
+    ),
+    "Services of both families": (
+        CLUSTER,
+        {
+            **KUBERNETES,
+            "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/16", "ipFamily": "ipv6"},
+        },
+        EKS,
+    ),
+    "old versions gone at once": (
+        LIFECYCLE,
+        expiring(noncurrentVersionExpiration={"noncurrentDays": 0}),
+        "InvalidArgument",
+    ),
+    "an expiry in the morning": (
+        LIFECYCLE,
+        expiring(expiration={"date": "2027-01-01T05:00:00Z"}),
+        "InvalidArgument",
+    ),
+    "a time to live of a long name": (
+        TABLES,
+        {**TABLE, "ttl": {"enabled": True, "attributeName": "t" * 256}},
+        VALIDATION,
+    ),
+    "a number of 200 digits": (ITEM, item(n={"N": "1e200"}), VALIDATION),
+    "a null that is none": (ITEM, item(n={"NULL": False}), VALIDATION),
+    "dead letters to a topic": (
+        QUEUES,
+        redriven("arn:aws:sns:us-east-1:123456789012:t", 3),
+        PARAMETER,
+    ),
+    "dead letters after many": (QUEUES, redriven(QUEUE, "many"), PARAMETER),
+    "an address twice": (
+        RECORD,
+        {**RECORDED, "ttl": 60, "records": ["10.0.0.1", "10.0.0.1"]},
+        "InvalidChangeBatch",
+    ),
+    "anything but null": (RULE_TYPE, rule({"anything-but": None}), PATTERN),
+    "anything but a way": (RULE_TYPE, rule({"anything-but": {"infix": "a"}}), PATTERN),
+    "one or nothing": (
+        RULE_TYPE,
+        {"name": "r", "eventPattern": json.dumps({"$or": [{"source": ["a"]}]})},
+        PATTERN,
+    ),
+    "a graph of lines": (DASHBOARD, board(graph(properties={"view": "lines"})), BODY),
+    "a graph above the top": (DASHBOARD, board(graph(y=-1)), BODY),
+    "101 alarms": (
+        DASHBOARD,
+        board(ALARMS),
+        BODY,
+    ),
+    "a function of no runtime": (
+        LAMBDA,
+        {key: value for key, value in FUNCTION.items() if key != "runtime"},
+        "InvalidParameterValueException",
+    ),
+    "a group that cools below zero": (
+        GROUPS,
+        {**LAUNCHING, "defaultCooldown": -1},
+        ERROR,
+    ),
+    "a group refreshed by colours": (
+        GROUPS,
+        {**LAUNCHING, "instanceRefresh": {"strategy": "BlueGreen"}},
+        WORD,
+    ),
+}
+TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "a rule: another account's group": (
+        INGRESS,
+        {
+            **{k: v for k, v in RULE.items() if k != "cidrIpv4"},
+            "referencedSecurityGroupId": "123456789012/sg-0123456789abcdef0",
+        },
+    ),
+    "a route: through a gateway": (
+        ROUTE,
+        {"routeTableId": "rtb-1", "destinationCidrBlock": "0.0.0.0/0", "gatewayId": "igw-1"},
+    ),
+    "a disk: io2's ratio": (TEMPLATE, disk(volumeType="io2", volumeSize=4, iops=4000)),
+    "a node group: of a release": (
+        NODE_GROUP,
+        {**OF_NODES, "releaseVersion": "1.35.0-20261104", "instanceTypes": ["u-6tb1.112xlarge"]},
+    ),
+    "a cluster: in Auto Mode": (
+        CLUSTER,
+        {
+            **KUBERNETES,
+            "computeConfig": {"enabled": True},
+            "kubernetesNetworkConfig": {"elasticLoadBalancing": {"enabled": True}},
+            "storageConfig": {"blockStorage": {"enabled": True}},
+        },
+    ),
+    "a role: bounded": (
+        ROLES,
+        {**ROLE, "permissionsBoundary": "arn:aws:iam::123456789012:policy/bound"},
+    ),
+    "a key: of its account": (
+        KEYS,
+        key_of(Principal={"AWS": "arn:aws:iam::123456789012:root"}),
+    ),
+    "an item: the largest number": (ITEM, item(n={"N": "9.9e125"}, e={"NULL": True})),
+    "a bucket: allowed": (BUCKET_POLICY, on_a_bucket()),
+}
