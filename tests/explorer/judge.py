@@ -22,6 +22,7 @@ UNIT_TESTS = (
         f"{_HANDLERS}/test_{name}.py"
         for name in (
             *("act", "held", "never_two_out", "blind_readings", "idle_nodes", "pause"),
+            *("in_place", "in_place_together"),
             *(
                 "groups_that_refuse",
                 "hooks_that_refuse",
