@@ -90,6 +90,27 @@ BOUNDS: tuple[Bounds, ...] = (
         "ValidationException",
         "https://docs.aws.amazon.com/kms/latest/APIReference/API_EnableKeyRotation.html",
     ),
+    *(
+        Bounds(
+            "sns/topic:Topic",
+            f"{kind}SuccessFeedbackSampleRate",
+            0,
+            100,
+            "SetTopicAttributes",
+            "Invalid Attribute Value",
+            "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
+        )
+        for kind in ("application", "firehose", "http", "lambda", "sqs")
+    ),
+    Bounds(
+        "ec2/launchTemplate:LaunchTemplate",
+        "blockDeviceMappings.*.ebs.volumeInitializationRate",
+        100,
+        300,
+        "CreateLaunchTemplate",
+        "InvalidParameterValue",
+        "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_LaunchTemplateEbsBlockDeviceRequest.html",
+    ),
     Bounds(
         "lb/targetGroup:TargetGroup",
         "targetGroupHealth.unhealthyStateRouting.minimumHealthyTargetsCount",

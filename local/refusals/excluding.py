@@ -14,6 +14,7 @@ from local.refusals.refusal import Refusal, Wanted
 
 PROVIDER = "Conflicting configuration arguments"
 _REGISTRY = "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/"
+_TEMPLATES = f"{_REGISTRY}launch_template"
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _ALARM = "cloudwatch/metricAlarm:MetricAlarm"
 _GROUP, _TEMPLATE = "autoscaling/group:Group", "ec2/launchTemplate:LaunchTemplate"
@@ -56,6 +57,7 @@ EXCLUDING: tuple[Excluding, ...] = (
     Excluding(
         _TEMPLATE, "", ("securityGroupNames", "vpcSecurityGroupIds"), f"{_REGISTRY}launch_template"
     ),
+    Excluding(_TEMPLATE, "", ("instanceRequirements", "instanceType"), _TEMPLATES),
     Excluding(_TEMPLATE, "iamInstanceProfile", ("arn", "name"), f"{_REGISTRY}launch_template"),
     Excluding(
         _TEMPLATE, "", ("defaultVersion", "updateDefaultVersion"), f"{_REGISTRY}launch_template"

@@ -26,6 +26,8 @@ _IDS = (
             "vpcSecurityGroupIds.*",
         )
     ),
+    ("subnets.*", "subnet", "SubnetNotFound"),
+    ("securityGroups.*", "sg", "InvalidSecurityGroup"),
     ("natGatewayId", "nat", "InvalidNatGatewayID.Malformed"),
     ("allocationId", "eipalloc", "InvalidAllocationID.NotFound"),
     ("prefixListId", "pl", "InvalidPrefixListID.Malformed"),
@@ -61,6 +63,36 @@ def roles_by_their_arns(wanted: Wanted) -> Iterator[Refusal]:
 
 
 enter(
+    Pattern(
+        "ec2/launchTemplate:LaunchTemplate",
+        "iamInstanceProfile.arn",
+        r"arn:aws[a-z-]*:iam::\d{12}:instance-profile/.+",
+        "CreateLaunchTemplate",
+        "Invalid Attribute Value",
+        "{0} is an invalid ARN of an instance profile",
+        f"{_EC2}APIReference/API_LaunchTemplateIamInstanceProfileSpecificationRequest.html",
+    ),
+    Pattern(
+        "cloudwatch/eventTarget:EventTarget",
+        "inputTransformer.inputTemplate",
+        r".{1,8192}",
+        "PutTargets",
+        "Invalid Attribute Value",
+        "expected length of input_template to be in the range (1 - 8192), got {0}",
+        "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_InputTransformer.html",
+    ),
+    *(
+        Pattern(
+            "scheduler/schedule:Schedule",
+            key,
+            r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})",
+            "CreateSchedule",
+            "Invalid Attribute Value",
+            "expected a time as RFC 3339 has it, got {0}",
+            "https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html",
+        )
+        for key in ("startDate", "endDate")
+    ),
     Pattern(
         "ec2/route:Route",
         "gatewayId",

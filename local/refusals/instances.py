@@ -242,6 +242,11 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
             "launchTemplate",
         ),
         (
+            template and not template.get("version"),
+            "The launch template's version must be specified.",
+            "launchTemplate",
+        ),
+        (
             len(taints) > len(set(taints)),
             "Duplicate taints with the same key and effect are not allowed.",
             "taints",

@@ -213,7 +213,7 @@ PATTERNS: tuple[Pattern, ...] = (
         Pattern(
             f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
             "ipProtocol",
-            r"-1|tcp|udp|icmp|icmpv6|\d{1,3}",
+            r"-1|tcp|udp|icmp|icmpv6|\d{1,2}|1\d{2}|2[0-4]\d|25[0-5]",
             f"AuthorizeSecurityGroup{way}",
             "InvalidParameterValue",
             "Invalid value '{0}' for IP protocol. Unknown protocol.",

@@ -215,6 +215,26 @@ def domain_of_a_zone(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit("route53/record:Record", source=f"{_DNS}APIReference/API_ResourceRecordSet.html")
+def policies_of_a_record(wanted: Wanted) -> Iterator[Refusal]:
+    """An identifier where there is a routing policy and nowhere else; an alias with its zone."""
+    inputs = wanted.inputs
+    single = ("cidrRoutingPolicy", "geoproximityRoutingPolicy", "multivalueAnswerRoutingPolicy")
+    routed = any(inputs.get(key) for key in single)
+    routed = routed or any(inputs[key] for key in inputs if key.endswith("RoutingPolicies"))
+    homeless = [e for e in inputs.get("aliases") or () if not (e.get("zoneId") and e.get("name"))]
+    yield from first_of(
+        "ChangeResourceRecordSets",
+        "InvalidInput",
+        (
+            routed != bool(inputs.get("setIdentifier")),
+            "A routing policy and a set identifier go together.",
+            "setIdentifier",
+        ),
+        (homeless, "An alias must name its target and the target's zone.", "aliases"),
+    )
+
+
+@limit("route53/record:Record", source=f"{_DNS}APIReference/API_ResourceRecordSet.html")
 def values_of_a_record(wanted: Wanted) -> Iterator[Refusal]:
     """An alias, or a TTL with values of the record's type."""
     inputs, kind = wanted.inputs, wanted.inputs.get("type")

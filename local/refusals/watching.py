@@ -110,6 +110,8 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
         if name not in ids
     ]
     lasting = wanted.inputs.get("thresholdMetricId")
+    named = [*values(queries, "*.metric.dimensions"), wanted.inputs.get("dimensions") or {}]
+    unseen = [name for each in named for name, value in each.items() if not _is_plain(name, value)]
     yield from first_of(
         "PutMetricAlarm",
         "ValidationError",
@@ -132,6 +134,16 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
             "metricQueries",
         ),
         (
+            unseen,
+            f"The dimension {unseen[:1]} must be ASCII and may not begin with a colon.",
+            "metricQueries",
+        ),
+        (
+            wanted.inputs.get("comparisonOperator") in _OF_A_BAND and not lasting,
+            "ThresholdMetricId must be specified for alarms on anomalies.",
+            "thresholdMetricId",
+        ),
+        (
             lasting and str(lasting) not in ids,
             f"ThresholdMetricId {lasting} must be the id of a metric data query.",
             "thresholdMetricId",
@@ -142,6 +154,18 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
             "metricQueries",
         ),
     )
+
+
+_OF_A_BAND = frozenset(
+    {
+        *("GreaterThanUpperThreshold", "LessThanLowerOrGreaterThanUpperThreshold"),
+        "LessThanLowerThreshold",
+    }
+)
+
+
+def _is_plain(name: str, value: object) -> bool:
+    return f"{name}{value}".isascii() and not str(name).startswith(":")
 
 
 def _is_statistic(written: str) -> bool:

@@ -30,6 +30,7 @@ def _health_check(inputs: Inputs) -> Parameters:
     names = {
         "timeout": "HealthCheckTimeoutSeconds",
         "interval": "HealthCheckIntervalSeconds",
+        "path": "HealthCheckPath",
         "port": "HealthCheckPort",
         "protocol": "HealthCheckProtocol",
         "healthyThreshold": "HealthyThresholdCount",

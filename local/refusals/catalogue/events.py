@@ -39,6 +39,7 @@ def _series(query: Inputs) -> Parameters:
             },
             "Period": metric["period"],
             "Stat": metric["stat"],
+            "Unit": metric.get("unit"),
         }
     return found
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.unit.local.aws_inputs import (
+    BALANCED,
+    BALANCERS,
     BUCKET_POLICY,
     GROUPS,
     ITEM,
@@ -39,6 +41,7 @@ from tests.unit.local.refused_policies import (
 from tests.unit.local.refused_services import item
 from tests.unit.local.refused_watching import BODY, PATTERN, board, graph, rule
 from tests.unit.local.seeded_inputs import (
+    ALARM,
     FUNCTION,
     INGRESS,
     LAMBDA,
@@ -51,6 +54,7 @@ from tests.unit.local.seeded_inputs import (
     template,
 )
 from tests.unit.local.test_refused_parts import (
+    ALARM_TYPE,
     CLUSTER,
     DASHBOARD,
     INLINE,
@@ -58,9 +62,11 @@ from tests.unit.local.test_refused_parts import (
     LIFECYCLE,
     LISTENER,
     MALFORMED,
+    METRIC,
     NODE_GROUP,
     QUEUE,
     RULE_TYPE,
+    TOPIC,
     expiring,
     inline,
     trusting,
@@ -82,6 +88,11 @@ def redriven(target: str, count: Any) -> Mapping[str, Any]:
 def key_of(**changed: Any) -> Mapping[str, Any]:
     told = {"Effect": "Allow", "Principal": "*", "Action": "kms:*", "Resource": "*", **changed}
     return {"policy": policy([{k: v for k, v in told.items() if v is not None}])}
+
+
+def watched(**metric: Any) -> Mapping[str, Any]:
+    told = {"id": "m", "metric": {**METRIC, **metric}, "returnData": True}
+    return {**ALARM, "metricQueries": [told]}
 
 
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
@@ -296,6 +307,43 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {**LAUNCHING, "instanceRefresh": {"strategy": "BlueGreen"}},
         WORD,
     ),
+    "a balancer in subnets by name": (
+        BALANCERS,
+        {**BALANCED, "subnets": ["a", "b"]},
+        "SubnetNotFound",
+    ),
+    "protocol 256": (INGRESS, {**RULE, "ipProtocol": "256"}, PARAMETER),
+    "a page of 1,025 letters": (
+        TARGETS,
+        {**TARGET_GROUP, "healthCheck": {"protocol": "HTTP", "path": "/" + "x" * 1024}},
+        ERROR,
+    ),
+    "an alarm in bits of no kind": (ALARM_TYPE, watched(unit="Bit"), ERROR),
+    "a dimension with an umlaut": (ALARM_TYPE, watched(dimensions={"a": "ü"}), ERROR),
+    "an anomaly without a band": (
+        ALARM_TYPE,
+        {**watched(), "comparisonOperator": "LessThanLowerThreshold"},
+        ERROR,
+    ),
+    "a weight without an identifier": (
+        RECORD,
+        {**RECORDED, "ttl": 1, "records": ["10.0.0.1"], "weightedRoutingPolicies": [{"weight": 1}]},
+        "InvalidInput",
+    ),
+    "an alias of no zone": (RECORD, {**RECORDED, "aliases": [{"name": "x"}]}, "InvalidInput"),
+    "nodes from any version": (NODE_GROUP, {**OF_NODES, "launchTemplate": {"id": "lt-1"}}, EKS),
+    "a template of a type and of requirements": (
+        TEMPLATE,
+        template(instanceType="m7g.large", instanceRequirements={"vcpuCount": {"min": 1}}),
+        "Conflicting configuration arguments",
+    ),
+    "a profile's ARN by its name": (TEMPLATE, template(iamInstanceProfile={"arn": "nodes"}), WORD),
+    "101 percent of what was sent": (
+        TOPIC,
+        {"name": "t", "sqsSuccessFeedbackSampleRate": 101},
+        WORD,
+    ),
+    "a schedule from tomorrow": (SCHEDULE, {**SCHEDULED, "startDate": "tomorrow"}, WORD),
 }
 TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a rule: another account's group": (
@@ -326,6 +374,17 @@ TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a role: bounded": (
         ROLES,
         {**ROLE, "permissionsBoundary": "arn:aws:iam::123456789012:policy/bound"},
+    ),
+    "an alarm: in bytes": (ALARM_TYPE, watched(unit="Bytes", dimensions={"a": "b c"})),
+    "a record: weighted": (
+        RECORD,
+        {
+            **RECORDED,
+            "ttl": 1,
+            "records": ["10.0.0.1"],
+            "weightedRoutingPolicies": [{"weight": 1}],
+            "setIdentifier": "a",
+        },
     ),
     "a key: of its account": (
         KEYS,
