@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 # Importing these modules enters their limits.
@@ -97,10 +97,20 @@ def refusals(wanted: Wanted) -> list[Refusal]:
     found = list(calls.mistyped(wanted))
     if found:
         return [replace(each, resource=wanted.name) for each in found]
-    found = [*limits.refusals(wanted), *afterwards.refusals(wanted)]
+    asked = [limits.refusals, afterwards.refusals]
     if wanted.type in calls.TYPES:
-        found += calls.refusals(wanted)
+        asked.append(calls.refusals)
+    found = [each for oracle in asked for each in _answers(oracle, wanted)]
     return [replace(each, resource=wanted.name) for each in found]
+
+
+def _answers(oracle: Callable[[Wanted], Iterator[Refusal]], wanted: Wanted) -> Iterator[Refusal]:
+    """Yield what an oracle refuses; what it cannot even read is refused as AWS would."""
+    try:
+        yield from oracle(wanted)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        message = f"A value is of another type or form than this resource takes ({error})."
+        yield Refusal("create", "ValidationError", message)
 
 
 def all_refusals(everything: Iterable[Wanted]) -> list[Refusal]:

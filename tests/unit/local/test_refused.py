@@ -42,3 +42,17 @@ def test_what_a_service_refuses_is_refused_with_its_code(
 def test_what_only_looks_like_it_is_taken(token: str, inputs: Mapping[str, Any]) -> None:
     found = gate.refusals(Wanted(f"aws:{token}", "seeded", inputs))
     assert [refusal.sentence for refusal in found] == []
+
+
+@pytest.mark.parametrize("interval", ["often", [], {}])
+def test_a_value_that_no_table_can_read_is_refused_and_no_traceback(interval: object) -> None:
+    group = {
+        "name": "orders",
+        "port": 9094,
+        "protocol": "TCP",
+        "targetType": "ip",
+        "vpcId": "vpc-0123456789abcdef0",
+        "healthCheck": {"protocol": "TCP", "port": "traffic-port", "interval": interval},
+    }
+    found = gate.refusals(Wanted("aws:lb/targetGroup:TargetGroup", "seeded", group))
+    assert any("another type or form" in refusal.sentence for refusal in found), found
