@@ -21,7 +21,7 @@ from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
 from tests.integration.nodes import make_subnets
 from tests.integration.waiting import until
-from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.manifests import meta
 from tests.unit.cli.survey.worlds import World
 
@@ -78,7 +78,7 @@ PLANTED = {
 
 def theirs() -> World:
     """Return two Kafkas: orders on groups of its own, ledger on Karpenter's nodes."""
-    world = worlds.own_groups(worlds.bare())
+    world = machines.own_groups(worlds.bare())
     world.add("namespaces", {"metadata": meta("finance")})
     world.add("namespaces", {"metadata": meta("ops")})
     ledger = World()
@@ -86,7 +86,7 @@ def theirs() -> World:
     for name, role in (("data", "broker"), ("raft", "controller")):
         worlds.pool(ledger, "ledger", "finance", name, roles=(role,))
     worlds.budget(ledger, "ledger", "finance", minAvailable=6)
-    worlds.provisioned(ledger)
+    machines.provisioned(ledger)
     for kind, items in ledger.kinds.items():
         world.kinds.setdefault(kind, []).extend(items)
     world.instances |= ledger.instances
@@ -267,7 +267,7 @@ def plant(cluster: Cluster) -> None:
     groups = sorted(cluster.world.groups)
     scaling = cluster.scaling
     scaling.put_lifecycle_hook(
-        AutoScalingGroupName=groups[0], **worlds.hook(DefaultResult="CONTINUE")
+        AutoScalingGroupName=groups[0], **machines.hook(DefaultResult="CONTINUE")
     )
     scaling.update_auto_scaling_group(
         AutoScalingGroupName=groups[1],

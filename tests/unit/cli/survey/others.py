@@ -8,9 +8,10 @@ from typing import Any
 from cli.survey import command
 from core.survey.finding import Finding
 from core.survey.judge import findings
-from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey import machines, worlds
+from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.manifests import meta, storage_class, workload
-from tests.unit.cli.survey.worlds import World, bare, managed, own_groups, provisioned
+from tests.unit.cli.survey.worlds import World, bare
 
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
@@ -252,7 +253,7 @@ def old_hook(world: World) -> None:
     """NTH's README: 300 s, then CONTINUE, and a queue that forgets as soon."""
     for name, item in world.groups.items():
         del item["InstanceLifecyclePolicy"]
-        world.hooks[name] = [worlds.hook(HeartbeatTimeout=300, DefaultResult="CONTINUE")]
+        world.hooks[name] = [machines.hook(HeartbeatTimeout=300, DefaultResult="CONTINUE")]
     world.kept_seconds = 300
 
 

@@ -9,10 +9,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from core.survey.finding import Weight
-from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey import machines, worlds
+from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, surveyed
-from tests.unit.cli.survey.worlds import World, bare, managed, provisioned
+from tests.unit.cli.survey.worlds import World, bare
 
 FARGATE = "aws:///eu-north-1a/0a1b/fargate-ip-10-0-0-1.eu-north-1.compute.internal"
 LONG = "k" * 63
@@ -39,9 +40,9 @@ def sized(world: World, **sizes: Any) -> None:
 
 def shared_group(world: World) -> None:
     """Brokers and controllers of one zone in one group of two."""
-    world.groups = {f"asg-{zone}": worlds.group(f"asg-{zone}", [zone]) for zone in worlds.ZONES}
+    world.groups = {f"asg-{zone}": machines.group(f"asg-{zone}", [zone]) for zone in worlds.ZONES}
     sized(world, DesiredCapacity=2, MaxSize=4)
-    world.hooks = {name: [worlds.hook()] for name in world.groups}
+    world.hooks = {name: [machines.hook()] for name in world.groups}
     for each in world.kinds["nodes"]:
         _, zone, instance = each["spec"]["providerID"].rsplit("/", 2)
         world.member_of[instance] = f"asg-{zone}"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from core.survey.finding import Weight
+from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.others import (
     argued_handler,
     autoscaled,
@@ -38,7 +39,7 @@ from tests.unit.cli.survey.others import (
     windows_beside,
     zookeeper_era,
 )
-from tests.unit.cli.survey.worlds import World, bare, managed, own_groups, provisioned
+from tests.unit.cli.survey.worlds import World, bare
 
 HEALTHY: dict[str, Callable[[], World]] = {
     "groups of one's own, termination handler, Drain Cleaner that lets the budget answer": own,

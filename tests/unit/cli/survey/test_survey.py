@@ -17,9 +17,10 @@ from cli.survey import command, draft
 from core.errors import StillwaterError
 from core.survey.finding import CLEAR, NOT_READ
 from tests.unit.cli.survey import worlds
+from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import kafka_spec, own
-from tests.unit.cli.survey.worlds import World, bare, own_groups
+from tests.unit.cli.survey.worlds import World, bare
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, world: World) -> command.Survey:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from core.survey.finding import Weight
+from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import Item, workload
 from tests.unit.cli.survey.others import bound, changed, checks, every, own, surveyed
-from tests.unit.cli.survey.worlds import World, bare, managed, provisioned
+from tests.unit.cli.survey.worlds import World, bare
 
 CPU = {"TargetValue": 50.0, "PredefinedMetricSpecification": {}}
 
