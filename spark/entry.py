@@ -25,7 +25,7 @@ from spark import tag_keys
 from spark.ingest import bill, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
-from spark.jobs import cost, every, ingest, nodes, transfer
+from spark.jobs import cost, every, ingest, nodes, tagged, transfer
 from spark.months import Held, unsettled
 from spark.session import CONVENTIONS
 from spark.tables import (
@@ -141,7 +141,7 @@ def _unsettled(
             return None
         delivered = manifest.refreshes(files, address)
     held = {
-        row.billing_period: Held(row.execution, row.ingested_at.date(), every.made_by(row))
+        row.billing_period: Held(row.execution, row.ingested_at.date(), tagged.made_by(row))
         for row in store.read(DELIVERIES).collect()
     }
     return unsettled(delivered, held, kafka.asked)

@@ -44,6 +44,7 @@ from spark.jobs import (
     nodes,
     resync,
     storage,
+    tagged,
     transfer,
 )
 from spark.months import month_before
@@ -168,7 +169,7 @@ def _known(
     if inputs.bill is None:
         cost.run(store, [month], rotations=read.rotations)
         transfer.run(session, store, [month], traffic=read.traffic)
-    tag, _ = made_by(note) or inputs.kafka.asked
+    tag, _ = tagged.made_by(note) or inputs.kafka.asked
     report = replace(_report(store, month, note, today), tag=tag)
     evidence = replace(
         _of_bill(store, read, report, month, beside),
@@ -200,7 +201,7 @@ def finished(store: Store, inputs: Inputs) -> Known:
     recent = F.col("billing_period").isin(month_before(month), month)
     own = F.col("billing_period") == month
     note = deliveries[month]
-    tag, _ = made_by(note) or inputs.kafka.asked
+    tag, _ = tagged.made_by(note) or inputs.kafka.asked
     report = replace(_report(store, month, note, today), tag=tag)
     evidence = replace(
         _of_tables(store, report, month, store.read(tables.COST).where(recent)),
@@ -211,25 +212,11 @@ def finished(store: Store, inputs: Inputs) -> Known:
         economics=store.read(ECONOMICS_TABLE).where(own).collect(),
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
-            *other_tags(note, inputs.kafka),
+            *tagged.other_tags(note, inputs.kafka),
             *_notes(inputs, report),
         ),
     )
     return Known(evidence, note.billed_cost)
-
-
-def made_by(note: Row) -> tuple[str, str] | None:
-    """Return the tags by which a month's tables tell Kafka's from the rest, where that is noted."""
-    return None if note.cluster_tag is None else (note.cluster_tag, note.pool_tag)
-
-
-def other_tags(note: Row, kafka: KafkaTags) -> list[str]:
-    """Say where tables were made by other tags than are asked for now."""
-    made = made_by(note)
-    if made is None or kafka.asked in (made, OURS.asked):
-        return []
-    shown, asked = (f"{cluster} and, of pools, {pool}" for cluster, pool in (made, kafka.asked))
-    return [f"These tables were made by the tags {shown}; by {asked} they have to be made again."]
 
 
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
