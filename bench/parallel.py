@@ -18,6 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from rich.table import Table
 from bench import record
 from bench.fleet import seen, ways
 from bench.fleet.ground import Ground, probes, provisioned
+from core.rotation.estimate import kind_of, medians, together
 from core.rotation.run_record import Run
 from local.demo import load
 from local.demo import spec as demo_spec
@@ -39,6 +41,7 @@ BOOT_SECONDS = "20"
 NOTHING = ("lost", "duplicates", "out_of_order", "client_errors", "below_min_isr_s")
 SUMMARY = ("acked", *NOTHING, "min_isr_seen", "most_out_of_isr", "run_s", "most_in_hand")
 MOST_TIME_RATIO, MOST_IN_PLACE_RATIO = 0.45, 0.6
+MOST_MODEL_ERROR = 0.15
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "zone_at_once": {"at_once": "zone"},
     "one_by_one": {"at_once": 1},
@@ -116,11 +119,21 @@ def figures(run: Run) -> dict[str, Any]:
     turns = [(t.began_at or 0.0, t.done_at or 0.0) for t in run.turns]
     return {
         "run_s": round((run.ended_at or 0.0) - run.started_at, 1),
+        "model_s": round(foretold(run), 1),
         "each_s": [round(done - began, 1) for began, done in turns],
         "most_in_hand": max(
             sum(began <= moment < done for began, done in turns) for moment, _ in turns
         ),
     }
+
+
+def foretold(run: Run) -> float:
+    """Return how many seconds a plan says for all of a run that has seen its first party alone."""
+    turns = sorted(run.turns, key=lambda turn: turn.began_at or 0.0)
+    parties = list(dict.fromkeys(turn.party or (turn.node_id,) for turn in turns))
+    first = tuple(turn for turn in turns if turn.node_id in parties[0])
+    takes = medians(replace(run, turns=first))[kind_of(turns[0])]
+    return sum(together([takes] * len(party), at_once=True) for party in parties)
 
 
 def most_missing(samples: Sequence[Mapping[str, Any]], stretch: seen.Stretch) -> int:
@@ -141,6 +154,9 @@ def judge(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         most = 1 if WAYS[row["way"]]["at_once"] == 1 else PER_ZONE
         if row["most_in_hand"] != most:
             missed.append(f"{row['way']}: {row['most_in_hand']} were in hand at once, not {most}.")
+        error = abs(row["model_s"] / row["run_s"] - 1)
+        if error > MOST_MODEL_ERROR:
+            missed.append(f"{row['way']}: the plan is {error:.0%} off.")
     ratios = time_ratios(rows)
     wanted = {"zone_at_once": MOST_TIME_RATIO, "zone_in_place": MOST_IN_PLACE_RATIO}
     return missed + [
@@ -178,7 +194,16 @@ def time_ratios(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _show(rows: Sequence[Mapping[str, Any]]) -> None:
-    shown = ("acked", "lost", "client_errors", "min_isr_seen", "most_in_hand", "run_s", "each_s")
+    shown = (
+        "acked",
+        "lost",
+        "client_errors",
+        "min_isr_seen",
+        "most_in_hand",
+        "run_s",
+        "model_s",
+        "each_s",
+    )
     table = Table("way", *(key.replace("_", " ") for key in shown), "p99 ms steady", "p99", "max")
     for row in rows:
         produce = row["produce_ms"]

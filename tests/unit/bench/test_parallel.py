@@ -1,9 +1,12 @@
-"""Where the parallel bench puts partitions makes each zone a party."""
+"""Where the parallel bench puts partitions makes each zone a party; what a plan says of a run."""
 
 from __future__ import annotations
 
+import pytest
+
 from bench.fleet.ground import brokers_of
-from bench.parallel import apart, by_zone
+from bench.parallel import apart, by_zone, foretold
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
 from local.demo import load
 
 BROKERS = brokers_of({"first_node_id": 10, "node_ids_per_zone": 10, "nodes_per_zone": 2})
@@ -22,3 +25,33 @@ def test_apart_no_two_brokers_of_a_zone_hold_the_same_partition() -> None:
     # Each broker leads, and holds, as much as any other.
     leads = [sum(replicas[0] == broker for replicas in placed.values()) for broker in BROKERS]
     assert set(leads) == {load.PARTITIONS // len(BROKERS)}
+
+
+def test_a_plan_foretells_the_run_from_its_first_party() -> None:
+    # Two zones of two. The first took 70 s (its shorter turn counts); the second is not seen yet.
+    by_zone_at_once = _run({10: (0, 70), 11: (0, 80), 20: (80, 500), 21: (80, 600)}, per_party=2)
+    assert foretold(by_zone_at_once) == pytest.approx(140)
+    alone = _run({10: (0, 70), 11: (70, 500), 20: (500, 501)}, per_party=1)
+    assert foretold(alone) == pytest.approx(210)
+
+
+def _run(took: dict[int, tuple[float, float]], per_party: int) -> Run:
+    ids = sorted(took)
+    turns = tuple(
+        NodeTurn(
+            node_id=node_id,
+            pod=f"harbour-broker-{node_id}",
+            role="broker",
+            pool="broker",
+            zone="us-east-1a",
+            instance_id=f"i-{node_id}",
+            why="asked for",
+            phase=Phase.DONE,
+            began_at=took[node_id][0],
+            since=took[node_id][0],
+            done_at=took[node_id][1],
+            party=tuple(ids[place - place % per_party :][:per_party]) if per_party > 1 else (),
+        )
+        for place, node_id in enumerate(ids)
+    )
+    return open_run(turns, Options(), "me", 0.0)
