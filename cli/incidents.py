@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,6 +29,7 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.fields import instance_in
+from core.incidents.codec import flat
 from core.incidents.pause import Pause
 from core.incidents.record import Incident, Transition
 from core.incidents.requests import ask_release, hold, ignore
@@ -296,7 +297,7 @@ def _facts(incident: Incident) -> dict[str, str | None]:
 
 def _plain(incident: Incident) -> dict[str, Any]:
     """Return an incident without the tokens that complete its hooks and what AWS sent."""
-    document = asdict(incident) | {"hooks": sorted(incident.hooks)}
+    document = flat(incident) | {"hooks": sorted(incident.hooks)}
     del document["drain_event"]
     return document
 

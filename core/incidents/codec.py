@@ -1,5 +1,9 @@
 """Writes an incident as the JSON the ledger keeps, and reads what any release has written.
 
+The document is flat, one key a value, whatever sections the record has (`SECTIONS`): it is read by
+the release before this one, by the archive's reports and by people. Of a section that is stored in
+part, good news is believed only where it is whole, and bad news as soon as any of it is there.
+
 After a rollback the ledger holds documents of a newer release. A field it added is kept as it is
 and written back; an incident whose kind or state this release does not know is read all the same,
 so that the others are, and core.incidents.decide holds it until a person looks.
@@ -8,22 +12,70 @@ so that the others are, and core.incidents.decide holds it until a person looks.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
 from core.events import Kind
 from core.incidents.record import Incident, InPlace, State, Transition
+from core.incidents.sections import Release
 
 E = TypeVar("E", bound=StrEnum)
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
 _KIND, _STATE = Kind.STATE_CHANGE, State.HOLDING
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """How a section of the record stands in the document."""
+
+    of: Callable[..., Any]
+    keys: Mapping[str, str]  # its attributes -> the document's keys
+    may_lack: frozenset[str] = frozenset()  # attributes that a whole one may be without
+    absent: Mapping[str, Any] = field(default_factory=dict)  # keys that are not null without it
+    # What a value that is missing is taken for; None: then the section is not believed at all.
+    at_worst: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+
+    def flat(self, values: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Return the section as keys of the document."""
+        if values is None:
+            return {key: self.absent.get(key) for key in self.keys.values()}
+        return {key: values[name] for name, key in self.keys.items()}
+
+    def read(self, stored: Mapping[str, Any]) -> Any:
+        """Return the section that a document holds; None: its story has not begun."""
+        said = {
+            name: stored[key]
+            for name, key in self.keys.items()
+            if stored.get(key) != self.absent.get(key)
+        }
+        whole = said.keys() | self.may_lack >= self.keys.keys()
+        if not said or (not whole and self.at_worst is None):
+            return None
+        missing = {} if whole or self.at_worst is None else self.at_worst(stored)
+        return self.of(**{**missing, **said})
+
+
+SECTIONS: Mapping[str, Section] = {
+    "release": Section(of=Release, keys={"by": "release_asked_by", "at": "release_asked_at"}),
+}
+_OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys()
+_KNOWN = _OWN | {key for section in SECTIONS.values() for key in section.keys.values()}
+
+
+def flat(incident: Incident) -> dict[str, Any]:
+    """Return an incident's fields as the ledger names them, with what it could not read apart."""
+    document = asdict(incident)
+    sections = {name: document.pop(name) for name in SECTIONS}
+    for name, section in SECTIONS.items():
+        document |= section.flat(sections[name])
+    return document
+
+
 def to_json(incident: Incident) -> str:
     """Return the document of an incident, with what a newer release had written into it."""
-    document = asdict(incident)
+    document = flat(incident)
     unread = document.pop("unread")
     return json.dumps({**document, **unread}, separators=(",", ":"), sort_keys=True)
 
@@ -31,8 +83,8 @@ def to_json(incident: Incident) -> str:
 def from_json(document: str) -> Incident:
     """Read what any release wrote."""
     stored: dict[str, Any] = json.loads(document)
-    known = {k: v for k, v in stored.items() if k in Incident.__dataclass_fields__}
-    unread = {k: v for k, v in stored.items() if k not in known}
+    known = {k: v for k, v in stored.items() if k in _OWN}
+    unread = {k: v for k, v in stored.items() if k not in _KNOWN}
     known["kind"] = _member(Kind, "kind", stored, unread, _KIND)
     known["state"] = _member(State, "state", stored, unread, _STATE)
     for name in ("announcements", "pages"):
@@ -42,7 +94,8 @@ def from_json(document: str) -> Incident:
         if any(each["state"] not in set(State) for each in stored[name]):
             unread[name] = stored[name]
     known["in_place"] = _in_place(known.get("in_place"))
-    return Incident(**known, unread=unread)
+    sections = {name: section.read(stored) for name, section in SECTIONS.items()}
+    return Incident(**known, **sections, unread=unread)
 
 
 def _in_place(stored: Mapping[str, Any] | None) -> InPlace | None:

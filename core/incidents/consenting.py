@@ -15,8 +15,8 @@ from core.incidents.record import Incident
 
 def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
     """Say whether Kafka, or a person in its place, lets the node go, and why."""
-    if incident.release_asked_by:
-        return True, f"{incident.release_asked_by} lets Kafka node {incident.node_id} go."
+    if incident.release is not None:
+        return True, f"{incident.release.by} lets Kafka node {incident.node_id} go."
     if seen.kafka is None or incident.node_id is None:
         return False, seen.kafka_silence or NOT_ASKED
     verdict = may_leave(
@@ -72,7 +72,7 @@ def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:
 
 def overruled(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether AWS's word alone lets a node go that is some partition's last in sync."""
-    if seen.kafka is None or incident.node_id is None or incident.release_asked_by:
+    if seen.kafka is None or incident.node_id is None or incident.release is not None:
         return False
     margin = policy.isr_margin
     plain = may_leave(incident.node_id, seen.kafka, isr_margin=margin, beside=seen.beside)

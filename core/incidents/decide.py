@@ -222,7 +222,7 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise that somebody else has ended what this incident was doing."""
-    if seen.lifecycle_state == RETAINED and not incident.release_asked_by:
+    if seen.lifecycle_state == RETAINED and incident.release is None:
         return retained(
             incident,
             "retained",
@@ -233,7 +233,7 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
         return None
     if ec2_state(seen) in STOPPED:
         return lost.found(incident, seen, policy)
-    terminating = incident.kind is Kind.ASG_TERMINATE and not incident.release_asked_by
+    terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
     settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
     return _unasked(incident, seen) if terminating and settled else None
 
@@ -264,12 +264,12 @@ def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision |
             return retained(incident, "ignored", reason)
         return go(State.CANCELLED, f"{said}.", DropLease())
     # A retained instance stands in no hook any more, whatever was announced of it once.
-    leaves = incident.release_asked_by and not asked_for(incident, policy)
-    if leaves and seen.lifecycle_state in {"InService", RETAINED}:
+    asked = None if asked_for(incident, policy) else incident.release
+    if asked is not None and seen.lifecycle_state in {"InService", RETAINED}:
         passed = others_first(incident, seen, policy) if incident.node_id is not None else None
         if passed is not None:
             return passed
-        return into_hooks(incident, seen, policy, f"{incident.release_asked_by} lets it go.")
+        return into_hooks(incident, seen, policy, f"{asked.by} lets it go.")
     return None
 
 

@@ -68,7 +68,7 @@ def asked_for(incident: Incident, policy: Policy) -> bool:
 def at_its_turn(incident: Incident) -> bool:
     """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go."""
     undrained = incident.state in {State.OPENED, State.REPLACING}
-    return incident.state is State.HOLDING or (undrained and bool(incident.release_asked_by))
+    return incident.state is State.HOLDING or (undrained and incident.release is not None)
 
 
 def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:

@@ -55,8 +55,8 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if ec2_state(seen) in ENDING | STOPPED:
         reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
         return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident))
-    if incident.let_go:
-        return _let_fall(incident)
+    if incident.let_go_by is not None:
+        return _let_fall(incident, incident.let_go_by)
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
         return retained(
             incident,
@@ -134,11 +134,11 @@ def _again(
     return stay(incident, policy, reason, *page, *renewed(incident), *opened, ForwardDrain())
 
 
-def _let_fall(incident: Incident) -> Decision:
+def _let_fall(incident: Incident, by: str) -> Decision:
     """Let an instance go whatever still runs there: a person has decided it."""
     return go(
         State.RELEASED,
-        f"{incident.release_asked_by} lets instance {incident.instance_id} go as it is.",
+        f"{by} lets instance {incident.instance_id} go as it is.",
         *complete(incident, HookResult.CONTINUE),
         DropLease(),
     )
@@ -166,8 +166,8 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the old instance until its volumes are free and its broker is back for good."""
     if incident.node_id is None:
         return _idle_node_ends(incident, seen, policy)
-    if incident.let_go:
-        return _let_fall(incident)
+    if incident.let_go_by is not None:
+        return _let_fall(incident, incident.let_go_by)
     missing = still_missing(incident, seen, policy) or own_drain.left_behind(incident, seen, policy)
     if missing is None:
         return _released(incident, seen, policy)

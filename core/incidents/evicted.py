@@ -97,7 +97,7 @@ def _waits_for_room(incident: Incident, seen: Observation) -> bool:
     One that its group terminates ends with a hook that is not ours, whatever is answered: a broker
     that waits there for too long is lost instead of moved.
     """
-    if incident.release_asked_by is not None or room(incident, seen):
+    if incident.release is not None or room(incident, seen):
         return False
     return not hooked(incident) or seen.now - incident.held_since <= PLACE_SECONDS
 

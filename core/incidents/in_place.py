@@ -56,7 +56,7 @@ def wanted(incident: Incident, policy: Policy) -> bool:
     if place is None or place.refusal is not None:
         return False
     ours = policy.drain_route in DRAINED_BY_US
-    return ours and not (hooked(incident) or incident.urgent or incident.release_asked_by)
+    return ours and not (hooked(incident) or incident.urgent or incident.release is not None)
 
 
 def stays(incident: Incident, seen: Observation) -> bool:
@@ -99,8 +99,8 @@ def leave(incident: Incident, seen: Observation, policy: Policy, reason: str) ->
 def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Follow the machine from the request to the broker's return."""
     place = _place(incident)
-    if incident.let_go:
-        reason = f"{incident.release_asked_by} lets node {incident.node_name} go on as it is."
+    if incident.let_go_by is not None:
+        reason = f"{incident.let_go_by} lets node {incident.node_name} go on as it is."
         return go(State.RIDDEN_THROUGH, reason, DropLease())
     if seen.now - incident.entered_at > policy.post_condition_wait_seconds:
         waited = f"{seen.now - incident.entered_at:.0f} s after the pod left"

@@ -107,7 +107,7 @@ def _evicted(incident: Incident, seen: Observation, pod: PodView) -> str:
 
 def shared(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return which other pods of this Kafka stand on the node: consent is for one of them."""
-    if not ours(incident, policy) or incident.release_asked_by:
+    if not ours(incident, policy) or incident.release is not None:
         return None
     beside = sorted(
         pod.name
@@ -124,7 +124,7 @@ def shared(incident: Incident, seen: Observation, policy: Policy) -> str | None:
 
 def left_behind(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return who is still to leave beside Kafka; None: nobody, or the machine has ended."""
-    if not ours(incident, policy) or ec2_state(seen) in ENDING | STOPPED or incident.let_go:
+    if not ours(incident, policy) or ec2_state(seen) in ENDING | STOPPED or incident.let_go_by:
         return None
     others = _leaving(seen)
     if not others:
@@ -189,7 +189,7 @@ def _leaving(seen: Observation) -> list[PodOnNode]:
 
 def _kafkas(incident: Incident, seen: Observation) -> list[PodOnNode]:
     """Return Kafka's pods that go: the incident's own, and all where nobody waits for consent."""
-    everyone = incident.urgent or incident.release_asked_by is not None
+    everyone = incident.urgent or incident.release is not None
     return [
         each
         for each in seen.on_node

@@ -187,7 +187,7 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
     passed = overtaken(incident, seen, policy) or waits(incident, seen, policy)
     if passed:
         return passed
-    if asked_for(incident, policy) and incident.release_asked_by:
+    if asked_for(incident, policy) and incident.release is not None:
         return replace(go(State.HOLDING, incident.reason), without_replacement=True)
     in_its_place = in_place.replacing(incident, seen, policy)
     if in_its_place is not None:

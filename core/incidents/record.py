@@ -14,6 +14,7 @@ from typing import Any
 
 from core.events import Kind
 from core.incidents.actions import Action
+from core.incidents.sections import Release
 
 
 class State(StrEnum):
@@ -151,8 +152,7 @@ class Incident:
     # Said by a person, or by AWS about the group; see the functions at the end.
     held_until: float | None = None
     ignored_by: str | None = None
-    release_asked_by: str | None = None
-    release_asked_at: float | None = None
+    release: Release | None = None
     launch_failed_at: float | None = None
     launch_failure: str | None = None  # AWS's own words
     reason: str = ""
@@ -179,10 +179,10 @@ class Incident:
         return self.kind in URGENT
 
     @property
-    def let_go(self) -> bool:
-        """Say whether a person has let go of it in the state it is in."""
-        asked_at = self.release_asked_at
-        return asked_at is not None and asked_at > self.entered_at
+    def let_go_by(self) -> str | None:
+        """Return who has let go of it in the state it is in; None: nobody has."""
+        asked = self.release
+        return asked.by if asked is not None and asked.at > self.entered_at else None
 
     @property
     def entered_at(self) -> float:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice
 from core.incidents.record import Incident, State, Transition, incident_id, round_of
+from core.incidents.sections import Release
 from core.incidents.settling import MOST_NOTES
 from core.window import clock
 
@@ -49,15 +50,10 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
     Of an incident whose instance was retained this is the next round, which nobody has written yet
     (version 0). Raises Conflict when the incident is over in any other way.
     """
-    said = f"{actor} lets instance {incident.instance_id} go."
+    said, asked = f"{actor} lets instance {incident.instance_id} go.", Release(by=actor, at=now)
     if incident.state is not State.RETAINED:
         _still_open(incident, "released")
-        return _said(
-            replace(incident, release_asked_by=actor, release_asked_at=now, held_until=None),
-            actor,
-            said,
-            now,
-        )
+        return _said(replace(incident, release=asked, held_until=None), actor, said, now)
     round_number = round_of(incident.id) + 1
     return Incident(
         id=incident_id(incident.instance_id, round_number),
@@ -68,8 +64,7 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         announced_at=now,
         announcements=incident.announcements,
         group=incident.group,
-        release_asked_by=actor,
-        release_asked_at=now,
+        release=asked,
         reason=said,
         transitions=(Transition(now, State.OPENED, actor, said),),
     )

@@ -28,7 +28,7 @@ def seen_to_end(incident: Incident) -> bool:
 
     One that a person let go as it was has seen nothing.
     """
-    return incident.state is State.RELEASED and incident.release_asked_by is None
+    return incident.state is State.RELEASED and incident.release is None
 
 
 def standing(seen: Observation, policy: Policy) -> Iterator[tuple[StandingDrain, str]]:

@@ -98,8 +98,8 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
     passed = overtaken(incident, seen, policy)
     if passed:
         return passed
-    if incident.release_asked_by:
-        reason = f"{incident.release_asked_by} lets it go without a replacement."
+    if incident.release is not None:
+        reason = f"{incident.release.by} lets it go without a replacement."
         return replace(go(State.HOLDING, reason), without_replacement=True)
     found = replacement_for(incident, seen)
     if found:
@@ -259,7 +259,7 @@ def kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | No
     """Say who wants the instance kept for now: a pause, a person, or a zone that is frozen."""
     if seen.paused:
         return seen.paused
-    if incident.release_asked_by:
+    if incident.release is not None:
         return None
     if incident.held_until is not None and seen.now < incident.held_until:
         return f"Instance {incident.instance_id} is held until {clock(incident.held_until)}."

@@ -83,7 +83,7 @@ def _consented(incident: Incident) -> Iterator[Break]:
     ready_at = incident.replacement_ready_at
     # In place there is none: the instance stays, and never stood in hooks.
     stays = incident.in_place is not None and not incident.hooks
-    awaited = incident.expects_return and incident.release_asked_by is None and not stays
+    awaited = incident.expects_return and incident.release is None and not stays
     if awaited and (ready_at is None or sent_at < ready_at - CLOCKS_APART_SECONDS):
         sentence = f"Node {incident.node_id} is drained before a replacement is ready."
         yield _broken(incident, sent_at, "replacement", sentence)
@@ -102,7 +102,7 @@ def _returned(incident: Incident) -> Iterator[Break]:
     Unless nobody expects it.
     """
     gated = _entered(incident, State.GATING) is not None and incident.node_id is not None
-    waived = not incident.expects_return or incident.release_asked_by is not None
+    waived = not incident.expects_return or incident.release is not None
     in_place = incident.in_place is not None and incident.state is State.RIDDEN_THROUGH
     if not (in_place or incident.state is State.RELEASED) or not gated or waived:
         return

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from bisect import bisect
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
+from core.incidents.codec import SECTIONS
 from core.incidents.record import Incident
 from tests.explorer.nature import drain_of
 from tests.explorer.world import Message, World
@@ -25,12 +27,13 @@ _IGNORED = {
     *("opened_at", "launch_failure", "hooks", "replacement_ready_at", "forwarded_at"),
     *("event_type", "group", "zone", "pool", "node_name", "pod_name", "role", "lifecycle"),
 }
-_TIMES = tuple(
-    f.name
-    for f in fields(Incident)
-    if f.name not in _IGNORED and (f.name.endswith("_at") or f.name.endswith("_until"))
-)
-_FACTS = tuple(f.name for f in fields(Incident) if f.name not in _IGNORED | set(_TIMES))
+# Where each value stands: the record's section, if in one, and its attribute there.
+_PLACES: Mapping[str, tuple[str | None, str]] = {
+    **{f.name: (None, f.name) for f in fields(Incident) if f.name not in SECTIONS},
+    **{key: (of, name) for of, each in SECTIONS.items() for name, key in each.keys.items()},
+}
+_TIMES = tuple(n for n in _PLACES if n not in _IGNORED and n.endswith(("_at", "_until")))
+_FACTS = tuple(name for name in _PLACES if name not in _IGNORED | set(_TIMES))
 
 
 def state_of(world: World) -> int:
@@ -76,7 +79,7 @@ def state_of(world: World) -> int:
 def _incident(incident: Incident, now: float) -> tuple[Any, ...]:
     facts = _facts(incident)
     times = tuple(
-        None if (at := getattr(incident, name)) is None else bisect(_EDGES, now - at)
+        None if (at := _value(incident, name)) is None else bisect(_EDGES, now - at)
         for name in _TIMES
     )
     entered = bisect(_EDGES, now - incident.entered_at)
@@ -94,9 +97,15 @@ def _facts(incident: Incident) -> tuple[Any, ...]:
         return known[1]
     if len(_KNOWN) > 20_000:
         _KNOWN.clear()
-    facts = tuple(_hashable(getattr(incident, name)) for name in _FACTS)
+    facts = tuple(_hashable(_value(incident, name)) for name in _FACTS)
     _KNOWN[id(incident)] = (incident, facts)
     return facts
+
+
+def _value(incident: Incident, name: str) -> Any:
+    of, attribute = _PLACES[name]
+    holder = incident if of is None else getattr(incident, of)
+    return None if holder is None else getattr(holder, attribute)
 
 
 def _hashable(value: Any) -> Any:

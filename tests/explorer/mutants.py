@@ -167,8 +167,8 @@ MUTANTS = (
     _M(
         "what the group retains goes unseen",
         "core",
-        "if seen.lifecycle_state == RETAINED and not incident.release_asked_by:",
-        "if seen.lifecycle_state == 'nothing' and not incident.release_asked_by:",
+        "if seen.lifecycle_state == RETAINED and incident.release is None:",
+        "if seen.lifecycle_state == 'nothing' and incident.release is None:",
     ),
     _M(
         "a drain has no limit",
@@ -262,8 +262,8 @@ MUTANTS = (
     _M(
         "a pause keeps nobody",
         "core",
-        "    if seen.paused:\n        return seen.paused\n    if incident.release_asked_by:",
-        "    if incident.release_asked_by:",
+        "    if seen.paused:\n        return seen.paused\n    if incident.release is not None:",
+        "    if incident.release is not None:",
     ),
     # Kafka's consent.
     _M(

@@ -84,7 +84,7 @@ def let_through(world: World, invocation: Invocation, instance_id: str, node_id:
         break_rule(world, "unleased", f"Broker {node_id} is let through without the lease.")
     if incident.kind is Kind.EVICTION and paused(world):
         break_rule(world, "paused", f"Broker {node_id} is let through, and the cluster is paused.")
-    if incident.release_asked_by is None and not _consents(invocation.kafka, node_id):
+    if incident.release is None and not _consents(invocation.kafka, node_id):
         break_rule(
             world, "no_consent", f"Broker {node_id} is let through, and no reading shows all whole."
         )
@@ -108,7 +108,7 @@ def evicted_by_us(world: World, invocation: Invocation, instance_id: str, node_i
         break_rule(world, "unleased", f"Broker {node_id} is evicted without the lease.")
     if paused(world):
         break_rule(world, "paused", f"Broker {node_id} is evicted, and the cluster is paused.")
-    if incident.release_asked_by is None and not _consents(invocation.kafka, node_id):
+    if incident.release is None and not _consents(invocation.kafka, node_id):
         break_rule(
             world, "no_consent", f"Broker {node_id} is evicted, and no reading shows all whole."
         )
@@ -150,7 +150,7 @@ def _alone(world: World, node_id: int) -> None:
 def _ours(world: World, blame: str) -> bool:
     """Say whether a broker is out by our doing, and no person has let it go as it was."""
     incident = world.incidents.get(blame)
-    return incident is not None and incident.release_asked_by is None
+    return incident is not None and incident.release is None
 
 
 def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
@@ -183,7 +183,7 @@ def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
             "two_drains",
             f"A drain of {instance_id} is sent while the one of {other} can still evict.",
         )
-    waived = incident.release_asked_by is not None or incident.forwards > 0
+    waived = incident.release is not None or incident.forwards > 0
     if not waived and not _consents(invocation.kafka, incident.node_id):
         break_rule(
             world,
@@ -240,7 +240,7 @@ def completed(
     incident = incident_of(world, instance_id)
     if result is not HookResult.CONTINUE or incident is None or incident.kind in URGENT:
         return
-    asked = incident.release_asked_by is not None
+    asked = incident.release is not None
     if asked or incident.lost_at is not None or hook != "gate":
         return
     held = world.attached.get(node_named(instance_id), ())

@@ -138,7 +138,9 @@ def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Desk) -> N
 def test_a_release_and_an_ignore_are_wishes_too(desk: Desk) -> None:
     desk.ledger.put(incident(3))
     command.released(desk, "i-0a")
-    assert desk.latest("i-0a").release_asked_by == desk.actor
+    release = desk.latest("i-0a").release
+    assert release is not None
+    assert release.by == desk.actor
     command.ignored(desk, "i-0a", "a drill")
     assert "a drill" in desk.latest("i-0a").notes[-1].reason
 

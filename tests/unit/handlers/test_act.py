@@ -15,6 +15,7 @@ from core.incidents.actions import (
     TerminateInGroup,
 )
 from core.incidents.record import State
+from core.incidents.sections import Release
 from handlers.adapters.aws import tick_message
 from handlers.incidents.act import LONGEST_TURN_SECONDS, perform
 from tests.unit.handlers.announced import hook_event
@@ -80,9 +81,8 @@ def test_an_invocation_that_was_overtaken_terminates_nothing(station: Station) -
 def test_a_lease_renewed_for_an_incident_that_has_seen_its_drain_end_is_given_back(
     station: Station, by: str | None, left: str | None
 ) -> None:
-    over = station.ledger.put(
-        replace(station.incident(), state=State.RELEASED, release_asked_by=by)
-    )
+    asked = None if by is None else Release(by=by, at=station.now)
+    over = station.ledger.put(replace(station.incident(), state=State.RELEASED, release=asked))
     station.ledger.take_lease(over.id, station.now, 900.0, node_id=10, out=True)
     station.loop.turn(tick_message(over.id, over.version - 1), station.now)
     assert valid_holder(station.ledger.leases(), station.now) == left

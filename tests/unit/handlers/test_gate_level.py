@@ -10,6 +10,7 @@ import pytest
 from core.events import Kind
 from core.incidents.levels import WATCHED, Reach
 from core.incidents.record import State
+from core.incidents.sections import Release
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka
@@ -145,5 +146,6 @@ def test_a_hold_keeps_whoever_drains_and_a_release_lets_by() -> None:
     station.ledger.put(held)
     assert "is held until" in made.ask().reason
     station.cluster.kafka = None
-    station.ledger.put(replace(station.incident(), held_until=None, release_asked_by="ada"))
+    release = Release(by="ada", at=station.now)
+    station.ledger.put(replace(station.incident(), held_until=None, release=release))
     assert made.ask().allowed

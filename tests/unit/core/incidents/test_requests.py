@@ -12,6 +12,7 @@ from core.incidents.codec import from_json, to_json
 from core.incidents.joining import open_incident
 from core.incidents.record import Incident, State
 from core.incidents.requests import ask_release, hold, ignore, note_group
+from core.incidents.sections import Release
 from tests.unit.core.incidents.announced_incidents import announcement
 
 NOW = 1_795_168_800.0
@@ -77,14 +78,14 @@ def test_what_is_over_cannot_be_held_ignored_or_released(incident: Incident, sta
 
 def test_a_release_ends_a_hold(incident: Incident) -> None:
     asked = ask_release(hold(incident, NOW + 60, "ada", NOW), "bob", NOW + 1)
-    assert (asked.release_asked_by, asked.held_until) == ("bob", None)
+    assert (asked.release, asked.held_until) == (Release(by="bob", at=NOW + 1), None)
     assert asked.id == incident.id
 
 
 def test_releasing_a_retained_instance_opens_its_next_round(incident: Incident) -> None:
     asked = ask_release(over(incident, State.RETAINED), "ada", NOW + 60)
     assert (asked.id, asked.version, asked.state) == ("i-0a.2", 0, State.OPENED)
-    assert asked.release_asked_by == "ada"
+    assert asked.release == Release(by="ada", at=NOW + 60)
     assert asked.transitions[0].actor == "ada"
     assert ask_release(over(asked, State.RETAINED), "ada", NOW).id == "i-0a.3"
 

@@ -1,0 +1,16 @@
+"""The parts of an incident that begin together: each is None until its story has begun.
+
+The ledger keeps their values flat beside the incident's own fields (core.incidents.codec).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A person's word that the instance goes, whatever Kafka says."""
+
+    by: str
+    at: float  # epoch seconds, the latest time it was said
