@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from core.events import Kind
 from core.incidents.record import Incident, InPlace, State, Transition
-from core.incidents.sections import Release
+from core.incidents.sections import GroupRefusal, LaunchFailure, Release
 
 E = TypeVar("E", bound=StrEnum)
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
@@ -58,6 +58,16 @@ class Section:
 
 
 SECTIONS: Mapping[str, Section] = {
+    "refusal": Section(
+        of=GroupRefusal,
+        keys={"since": "refused_at", "words": "refusal"},
+        at_worst=lambda stored: {"since": stored["opened_at"], "words": "it gives no reason"},
+    ),
+    "launch_failure": Section(
+        of=LaunchFailure,
+        keys={"since": "launch_failed_at", "cause": "launch_failure"},
+        at_worst=lambda stored: {"since": stored["opened_at"], "cause": "AWS gave no cause"},
+    ),
     "release": Section(of=Release, keys={"by": "release_asked_by", "at": "release_asked_at"}),
 }
 _OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys()

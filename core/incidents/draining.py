@@ -190,7 +190,7 @@ def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return waits
     if not hooked(incident) and seen.lifecycle_state == "InService":
         # Drained by a handler that hears Health itself: an empty node of the group is left.
-        if incident.refused_at is not None:
+        if incident.refusal is not None:
             reason = (
                 f"Kafka node {incident.node_id} has left instance {incident.instance_id}, which "
                 f"its group does not terminate: it is empty until AWS takes it."

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.events import Kind
 from core.incidents.actions import Action
-from core.incidents.sections import Release
+from core.incidents.sections import GroupRefusal, LaunchFailure, Release
 
 
 class State(StrEnum):
@@ -134,8 +134,7 @@ class Incident:
     raised_at: float | None = None  # when the group was asked for that
     spare: str | None = None  # the node kept from Cluster Autoscaler
     terminate_asked_at: float | None = None
-    refused_at: float | None = None  # since when its group does not terminate it
-    refusal: str | None = None  # the group's own words
+    refusal: GroupRefusal | None = None
     failing_since: float | None = None  # since when no turn could carry out its actions
     blind_since: float | None = None  # since when nothing could be read
     doubted_since: float | None = None  # since when no reading of Kafka is whole, or none comes
@@ -153,8 +152,7 @@ class Incident:
     held_until: float | None = None
     ignored_by: str | None = None
     release: Release | None = None
-    launch_failed_at: float | None = None
-    launch_failure: str | None = None  # AWS's own words
+    launch_failure: LaunchFailure | None = None
     reason: str = ""
     transitions: tuple[Transition, ...] = ()
     notes: tuple[Transition, ...] = ()

@@ -23,18 +23,18 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
 
     None: it has not, or is to be asked again now.
     """
-    since = incident.refused_at
+    refusal = incident.refusal
     elsewhere = seen.lifecycle_state not in {"InService", "Terminating:Retained"}
     # Hooks that were announced in an earlier round hold nobody there.
-    if since is None or (hooked(incident) and elsewhere):
+    if refusal is None or (hooked(incident) and elsewhere):
         return None
-    patient = seen.now - since <= PATIENCE_SECONDS
-    asked = seen.now - (incident.terminate_asked_at or since) < SLOW_SECONDS
+    patient = seen.now - refusal.since <= PATIENCE_SECONDS
+    asked = seen.now - (incident.terminate_asked_at or refusal.since) < SLOW_SECONDS
     if not elsewhere and (patient or not asked):
         return None
     reason = (
         f"Group {incident.group or 'of none'} does not terminate instance {incident.instance_id}: "
-        f"{(incident.refusal or 'it gives no reason').rstrip('.')}. {_remedy(incident, seen)}"
+        f"{refusal.words.rstrip('.')}. {_remedy(incident, seen)}"
     )
     page = () if patient else (Page("group_refuses", reason),)
     delay = policy.tick_interval_seconds if patient else SLOW_SECONDS
@@ -43,15 +43,16 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
 
 def below_minimum(incident: Incident) -> bool:
     """Say whether the group refused to become smaller than its minimum; it may be asked not to."""
-    words = (incident.refusal or "").lower()
+    words = "" if incident.refusal is None else incident.refusal.words.lower()
     return "minsize" in words or "min size" in words
 
 
 def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
-    if incident.refused_at is None or incident.due_at is None or hooked(incident):
+    refusal = incident.refusal
+    if refusal is None or incident.due_at is None or hooked(incident):
         return None
-    if seen.now - incident.refused_at <= PATIENCE_SECONDS:
+    if seen.now - refusal.since <= PATIENCE_SECONDS:
         return None
     left = incident.due_at - seen.now
     if left > policy.planned_margin_seconds / 2:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice
 from core.incidents.record import Incident, State, Transition, incident_id, round_of
-from core.incidents.sections import Release
+from core.incidents.sections import LaunchFailure, Release
 from core.incidents.settling import MOST_NOTES
 from core.window import clock
 
@@ -81,11 +81,12 @@ def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
         return incident
     if notice.what is GroupChange.LAUNCH_FAILED:
         cause = notice.cause or "AWS gave no cause"
-        since = incident.launch_failed_at or now
-        noted = replace(incident, launch_failed_at=since, launch_failure=cause)
+        before = incident.launch_failure
+        failure = LaunchFailure(since=before.since if before else now, cause=cause)
+        noted = replace(incident, launch_failure=failure)
         return _said(noted, "aws", f"{notice.group} could not launch an instance: {cause}", now)
-    if notice.what is GroupChange.LAUNCHED and incident.launch_failed_at is not None:
-        noted = replace(incident, launch_failed_at=None, launch_failure=None)
+    if notice.what is GroupChange.LAUNCHED and incident.launch_failure is not None:
+        noted = replace(incident, launch_failure=None)
         return _said(noted, "aws", f"{notice.group} launched {notice.instance_id}.", now)
     return incident
 

@@ -9,6 +9,22 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchFailure:
+    """The group launches no instance: no capacity, for example."""
+
+    since: float  # epoch seconds
+    cause: str  # the latest, in AWS's own words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRefusal:
+    """The group does not terminate the instance."""
+
+    since: float  # epoch seconds
+    words: str  # the group's own, the latest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
     """A person's word that the instance goes, whatever Kafka says."""
 

@@ -24,6 +24,7 @@ from core.incidents.actions import (
     Untaint,
 )
 from core.incidents.record import ALLOWED, Decision, Incident, InPlace, Transition
+from core.incidents.sections import GroupRefusal
 
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200
@@ -86,7 +87,9 @@ def note_refusal(incident: Incident, words: str | None, now: float) -> Incident:
     place = incident.in_place
     if place is not None and place.refusal is None:
         return replace(incident, in_place=replace(place, refusal=words))
-    return replace(incident, refused_at=incident.refused_at or now, refusal=words)
+    before = incident.refusal
+    refusal = GroupRefusal(since=before.since if before else now, words=words)
+    return replace(incident, refusal=refusal)
 
 
 def _found_forwarded(acted: Incident, decision: Decision) -> dict[str, Any]:

@@ -112,14 +112,16 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def awaited(incident: Incident, seen: Observation, policy: Policy, *actions: Action) -> Decision:
     """Wait for a node that was asked for; call a person when none comes, and look less often."""
-    since = incident.launch_failed_at
+    failure = incident.launch_failure
     what = f"{incident.node_name} waits for a replacement in pool {incident.pool} of"
-    if since is not None:
+    if failure is not None:
         reason = (
-            f"{what} {incident.zone}, and AWS launches none since {clock(since)}: "
-            f"{(incident.launch_failure or '').rstrip('.')}. The old node is kept."
+            f"{what} {incident.zone}, and AWS launches none since "
+            f"{clock(failure.since)}: {failure.cause.rstrip('.')}. The old node is kept."
         )
-        backoff = min(max(seen.now - since, policy.tick_interval_seconds), LONGEST_BACKOFF_SECONDS)
+        backoff = min(
+            max(seen.now - failure.since, policy.tick_interval_seconds), LONGEST_BACKOFF_SECONDS
+        )
         return stay(incident, policy, reason, *actions, Page("no_capacity", reason), delay=backoff)
     reason = f"{what} {incident.zone}{what_is_coming(incident, seen)}."
     waited = seen.now - incident.entered_at

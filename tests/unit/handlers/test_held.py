@@ -10,6 +10,7 @@ from core.incidents.draining import MOST_FORWARDS
 from core.incidents.observation import BudgetView
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
+from core.incidents.sections import LaunchFailure
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, node_named
@@ -155,7 +156,8 @@ def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) 
 
 def test_a_long_wait_never_outlasts_a_heartbeat(station: Station) -> None:
     announced(station)
-    incident = replace(station.incident(), launch_failed_at=START - 3600, launch_failure="none")
+    failure = LaunchFailure(since=START - 3600, cause="none")
+    incident = replace(station.incident(), launch_failure=failure)
     asked(station, incident)
     station.tick()
     assert station.incident().pages == ("no_capacity",)

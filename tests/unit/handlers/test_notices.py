@@ -176,8 +176,9 @@ def waiting(station: Station) -> Station:
 def test_a_launch_that_failed_is_noted_and_wakes_the_groups_incidents(waiting: Station) -> None:
     waiting.announce(in_our_group("group-launch-failed"))
     incident = waiting.incident()
-    assert incident.launch_failed_at == waiting.now
-    assert "sufficient r7g.xlarge capacity" in (incident.launch_failure or "")
+    assert incident.launch_failure is not None
+    assert incident.launch_failure.since == waiting.now
+    assert "sufficient r7g.xlarge capacity" in incident.launch_failure.cause
     ((body, delay),) = waiting.ticks.sent
     assert json.loads(body) == {"incident_id": OLD, "version": incident.version}
     assert delay == 0
@@ -228,7 +229,7 @@ def test_a_note_that_meets_a_tick_tries_again_and_then_lets_sqs_deliver_again(
         station.announce(in_our_group("group-launch-failed"))
     except Conflict:
         assert not noted
-    assert (station.incident().launch_failed_at is not None) is noted
+    assert (station.incident().launch_failure is not None) is noted
 
 
 @pytest.mark.parametrize("name", sorted(BODIES))

@@ -12,7 +12,7 @@ from core.incidents.codec import from_json, to_json
 from core.incidents.joining import open_incident
 from core.incidents.record import Incident, State
 from core.incidents.requests import ask_release, hold, ignore, note_group
-from core.incidents.sections import Release
+from core.incidents.sections import LaunchFailure, Release
 from tests.unit.core.incidents.announced_incidents import announcement
 
 NOW = 1_795_168_800.0
@@ -92,10 +92,10 @@ def test_releasing_a_retained_instance_opens_its_next_round(incident: Incident) 
 
 def test_a_failed_launch_is_remembered_until_one_succeeds(incident: Incident) -> None:
     failed = note_group(incident, said(GroupChange.LAUNCH_FAILED, cause="no capacity"), NOW)
-    assert (failed.launch_failed_at, failed.launch_failure) == (NOW, "no capacity")
+    assert failed.launch_failure == LaunchFailure(since=NOW, cause="no capacity")
     assert failed.notes[-1].actor == "aws"
     launched = note_group(failed, said(GroupChange.LAUNCHED, instance_id="i-0d"), NOW + 60)
-    assert (launched.launch_failed_at, launched.launch_failure) == (None, None)
+    assert launched.launch_failure is None
 
 
 def test_the_launches_of_another_group_say_nothing(incident: Incident) -> None:
@@ -107,4 +107,5 @@ def test_notes_do_not_grow_without_end(incident: Incident) -> None:
         cause = str(attempt // 2)
         incident = note_group(incident, said(GroupChange.LAUNCH_FAILED, cause=cause), NOW + attempt)
     assert len({note.reason for note in incident.notes}) == len(incident.notes) == 200
-    assert incident.launch_failed_at == NOW  # since when, not the latest of many
+    assert incident.launch_failure is not None
+    assert incident.launch_failure.since == NOW  # since when, not the latest of many

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.incidents.codec import SECTIONS, Section, from_json, to_json
 from core.incidents.record import Incident
-from core.incidents.sections import Release
+from core.incidents.sections import GroupRefusal, LaunchFailure, Release
 
 STORED = Path(__file__).parents[3] / "data" / "stored"
 # As the first release wrote it, and as this one writes the same.
@@ -90,8 +90,33 @@ def test_a_key_of_a_newer_release_that_is_named_like_a_section_is_kept_apart() -
     ],
     ids=" ".join,
 )
-def test_half_a_story_is_good_news_to_nobody(
-    stored: dict[str, Any], section: dict[str, Any]
-) -> None:
+def test_half_a_good_news_is_none(stored: dict[str, Any], section: dict[str, Any]) -> None:
+    incident = read(**stored)
+    assert {name: getattr(incident, name) for name in section} == section
+
+
+@pytest.mark.parametrize(
+    ("stored", "section"),
+    [
+        (
+            {"refused_at": 9.0},
+            {"refusal": GroupRefusal(since=9.0, words="it gives no reason")},
+        ),
+        (
+            {"refusal": "below minSize"},
+            {"refusal": GroupRefusal(since=OPENED_AT, words="below minSize")},
+        ),
+        (
+            {"launch_failed_at": 9.0},
+            {"launch_failure": LaunchFailure(since=9.0, cause="AWS gave no cause")},
+        ),
+        (
+            {"launch_failure": "no capacity"},
+            {"launch_failure": LaunchFailure(since=OPENED_AT, cause="no capacity")},
+        ),
+    ],
+    ids=" ".join,
+)
+def test_half_a_bad_news_is_believed(stored: dict[str, Any], section: dict[str, Any]) -> None:
     incident = read(**stored)
     assert {name: getattr(incident, name) for name in section} == section
