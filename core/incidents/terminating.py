@@ -116,12 +116,11 @@ def awaited(incident: Incident, seen: Observation, policy: Policy, *actions: Act
     what = f"{incident.node_name} waits for a replacement in pool {incident.pool} of"
     if failure is not None:
         reason = (
-            f"{what} {incident.zone}, and AWS launches none since "
-            f"{clock(failure.since)}: {failure.cause.rstrip('.')}. The old node is kept."
+            f"{what} {incident.zone}, and AWS launches none since {clock(failure.since)}: "
+            f"{failure.cause.rstrip('.')}. The old node is kept."
         )
-        backoff = min(
-            max(seen.now - failure.since, policy.tick_interval_seconds), LONGEST_BACKOFF_SECONDS
-        )
+        lasts = max(seen.now - failure.since, policy.tick_interval_seconds)
+        backoff = min(lasts, LONGEST_BACKOFF_SECONDS)
         return stay(incident, policy, reason, *actions, Page("no_capacity", reason), delay=backoff)
     reason = f"{what} {incident.zone}{what_is_coming(incident, seen)}."
     waited = seen.now - incident.entered_at
