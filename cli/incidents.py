@@ -290,7 +290,7 @@ def _facts(incident: Incident) -> dict[str, str | None]:
         "group": incident.group,
         "node": incident.node_name,
         "pod": incident.pod_name,
-        "replacement": incident.replacement,
+        "replacement": incident.replacement_node,
         "AWS acts": due,
     }
 

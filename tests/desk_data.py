@@ -13,6 +13,7 @@ from typing import Any
 from cli.incidents import Desk
 from core.events import Kind
 from core.incidents.record import Incident, State, Transition
+from core.incidents.sections import Replacement
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, open_run
 from core.volumes.forecast import Sample
 from core.volumes.ledger import History
@@ -120,9 +121,8 @@ def write(desk: Desk, now: float) -> None:
     """Fill an environment's ledger with a busy moment."""
     ledger = desk.ledger
     out = "i-0a1b2c3d4e5f60718"
-    ledger.put(
-        incident(out, 10, "us-east-1a", 4, now - 190, replacement="ip-10-0-1-17.ec2.internal")
-    )
+    ready = Replacement(node="ip-10-0-1-17.ec2.internal", ready_at=now - 100)
+    ledger.put(incident(out, 10, "us-east-1a", 4, now - 190, replacement=ready))
     ledger.take_lease(out, now - 60, TTL_SECONDS, node_id=10)
     ledger.begin_drain(out, now - 59, TTL_SECONDS, node_id=10)
     waiting = incident("i-0b77c1d2e3f405162", 20, "us-east-1b", 3, now - 150)

@@ -53,7 +53,7 @@ def incident(of: Incident, hold_limit_seconds: float) -> dict[str, Any]:
                 ("group", of.group),
                 ("node", of.node_name),
                 ("pod", of.pod_name),
-                ("replacement", of.replacement),
+                ("replacement", of.replacement_node),
             )
             if value
         },

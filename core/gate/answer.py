@@ -21,6 +21,7 @@ from core.incidents.evicted import hindrance, starts_again_in_place
 from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import replacement_for
+from core.incidents.sections import Replacement
 from core.incidents.settling import settle
 
 UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
@@ -132,7 +133,7 @@ def _by_us(
         return None
     # Kafka is asked once more: what was true when the drain was sent may be so no longer.
     allowed, reason = consent(incident, seen, policy)
-    if incident.replacement == incident.node_name and asked.wish is Wish.EVICT:
+    if incident.replacement_node == incident.node_name and asked.wish is Wish.EVICT:
         allowed, reason = _has_place(incident, seen, allowed=allowed, reason=reason)
     if not allowed:
         return refuse(reason, policy)
@@ -159,19 +160,20 @@ def _restarts(asked: Asked, incident: Incident, seen: Observation) -> bool:
 
 def _prepared(asked: Asked, incident: Incident, seen: Observation) -> Incident:
     """Return the incident with the place the pod goes to: a ready node, or its own."""
-    if _restarts(asked, incident, seen):
-        return replace(incident, replacement=incident.node_name, replacement_ready_at=seen.now)
+    if incident.node_name is not None and _restarts(asked, incident, seen):
+        own = Replacement(node=incident.node_name, ready_at=seen.now)
+        return replace(incident, replacement=own)
     found = replacement_for(incident, seen)
-    if found is None or found.name == incident.replacement:
+    if found is None or found.name == incident.replacement_node:
         return incident
-    return replace(incident, replacement=found.name, replacement_ready_at=seen.now)
+    return replace(incident, replacement=Replacement(node=found.name, ready_at=seen.now))
 
 
 def _at_its_turn(incident: Incident, seen: Observation) -> Incident:
     """Walk an incident to its turn, so that its story has every step."""
     for state in (State.REPLACING, State.HOLDING):
         if UNDRAINED.index(state) > UNDRAINED.index(incident.state):
-            place = incident.replacement
+            place = incident.replacement_node
             has = f"has a place to go: {place}" if place else "may go without a place to go to"
             reason = f"{incident.pod_name} {has}."
             decided = Decision(state=state, reason=reason, delay_seconds=0.0)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from core.events import Kind
 from core.incidents.record import Incident, InPlace, State, Transition
-from core.incidents.sections import GroupRefusal, LaunchFailure, Release
+from core.incidents.sections import GroupRefusal, LaunchFailure, Release, Replacement
 
 E = TypeVar("E", bound=StrEnum)
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
@@ -58,6 +58,9 @@ class Section:
 
 
 SECTIONS: Mapping[str, Section] = {
+    "replacement": Section(
+        of=Replacement, keys={"node": "replacement", "ready_at": "replacement_ready_at"}
+    ),
     "refusal": Section(
         of=GroupRefusal,
         keys={"since": "refused_at", "words": "refusal"},

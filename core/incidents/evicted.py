@@ -86,7 +86,7 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
 
 def room(incident: Incident, seen: Observation) -> bool:
     """Say whether the pod has where to go: another node, or its own, where that stays."""
-    if incident.replacement is not None and incident.replacement == incident.node_name:
+    if incident.replacement is not None and incident.replacement.node == incident.node_name:
         return starts_again_in_place(incident, seen)
     return replacement_for(incident, seen) is not None
 
@@ -115,7 +115,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if passed:
         return passed
     if _waits_for_room(incident, seen):
-        reason = f"Replacement {incident.replacement} can no longer take the pod."
+        reason = f"Replacement {incident.replacement_node} can no longer take the pod."
         return go(State.REPLACING, reason)
     refusal = hindrance(incident, seen, policy)
     return stay(incident, policy, refusal or f"{_asker(incident)} is let through when it asks.")

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.events import Kind
 from core.incidents.actions import Action
-from core.incidents.sections import GroupRefusal, LaunchFailure, Release
+from core.incidents.sections import GroupRefusal, LaunchFailure, Release, Replacement
 
 
 class State(StrEnum):
@@ -124,8 +124,7 @@ class Incident:
     node_id: int | None = None  # Kafka's; None: no Kafka pod was found on the node
     role: str | None = None
     idle_since: float | None = None  # since when every reading has shown the node without Kafka
-    replacement: str | None = None
-    replacement_ready_at: float | None = None
+    replacement: Replacement | None = None
     broker_back_at: float | None = None
     lifecycle: str | None = None  # where the quorum last had the broker (core.health.lifecycle)
     # Done by the loop.
@@ -181,6 +180,11 @@ class Incident:
         """Return who has let go of it in the state it is in; None: nobody has."""
         asked = self.release
         return asked.by if asked is not None and asked.at > self.entered_at else None
+
+    @property
+    def replacement_node(self) -> str | None:
+        """Return the name of the node that takes the pod over; None: none was found yet."""
+        return None if self.replacement is None else self.replacement.node
 
     @property
     def entered_at(self) -> float:

@@ -23,7 +23,7 @@ def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
         for n in _idle(incident, seen)
         if n.ready and n.schedulable and n.csi_ready and not n.sick and n.instance_id not in joining
     ]
-    able.sort(key=lambda node: (node.name != incident.replacement, node.name))
+    able.sort(key=lambda node: (node.name != incident.replacement_node, node.name))
     return able[0] if able else None
 
 

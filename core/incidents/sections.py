@@ -9,6 +9,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """The node that takes the pod over."""
+
+    node: str  # its name
+    ready_at: float  # epoch seconds, when it was first found able to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchFailure:
     """The group launches no instance: no capacity, for example."""
 

@@ -24,7 +24,7 @@ from core.incidents.actions import (
     Untaint,
 )
 from core.incidents.record import ALLOWED, Decision, Incident, InPlace, Transition
-from core.incidents.sections import GroupRefusal
+from core.incidents.sections import GroupRefusal, Replacement
 
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200
@@ -48,7 +48,6 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
     entry = Transition(now, decision.state, actor, decision.reason)
     moved = decision.state is not incident.state
     delay = decision.delay_seconds
-    found = decision.replacement not in {None, incident.replacement}
     acted = _acted(incident, decision, now)
     return replace(
         acted,
@@ -57,8 +56,7 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         transitions=(*incident.transitions, entry) if moved else incident.transitions,
         notes=_noted(incident, entry, moved=moved),
         pages=incident.pages + tuple(a.key for a in decision.actions if isinstance(a, Page)),
-        replacement=decision.replacement or incident.replacement,
-        replacement_ready_at=now if found else incident.replacement_ready_at,
+        replacement=_replacement(incident, decision, now),
         expects_return=incident.expects_return and not decision.without_replacement,
         surge_to=incident.surge_to if decision.surge_to is None else decision.surge_to,
         in_place=_in_place(acted, decision),
@@ -66,6 +64,13 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         **_found_forwarded(acted, decision),
         next_tick_at=None if delay is None else now + delay,
     )
+
+
+def _replacement(incident: Incident, decision: Decision, now: float) -> Replacement | None:
+    found = decision.replacement
+    if found is None or found == incident.replacement_node:
+        return incident.replacement
+    return Replacement(node=found, ready_at=now)
 
 
 def _in_place(acted: Incident, decision: Decision) -> InPlace | None:

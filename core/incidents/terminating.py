@@ -159,7 +159,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
     if _lacks_a_place(incident, seen, policy):
-        reason = f"Replacement {incident.replacement} can no longer take the pod."
+        reason = f"Replacement {incident.replacement_node} can no longer take the pod."
         return go(State.REPLACING, reason, *give_back)
     allowed, reason = consent(incident, seen, policy)
     if not allowed:

@@ -80,11 +80,11 @@ def _consented(incident: Incident) -> Iterator[Break]:
         yield _broken(
             incident, sent_at, "turn", f"Node {incident.node_id} is drained before its turn."
         )
-    ready_at = incident.replacement_ready_at
+    found = incident.replacement
     # In place there is none: the instance stays, and never stood in hooks.
     stays = incident.in_place is not None and not incident.hooks
     awaited = incident.expects_return and incident.release is None and not stays
-    if awaited and (ready_at is None or sent_at < ready_at - CLOCKS_APART_SECONDS):
+    if awaited and (found is None or sent_at < found.ready_at - CLOCKS_APART_SECONDS):
         sentence = f"Node {incident.node_id} is drained before a replacement is ready."
         yield _broken(incident, sent_at, "replacement", sentence)
 

@@ -153,7 +153,7 @@ def _facts(incident: Incident) -> list[str]:
         "Node": incident.node_name,
         "Pod": incident.pod_name,
         "Group": incident.group,
-        "Replacement": incident.replacement,
+        "Replacement": incident.replacement_node,
         "AWS acts": due,
     }
     # A time is Slack's own markup, which escaping would break.

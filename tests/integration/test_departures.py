@@ -160,7 +160,7 @@ def test_a_retired_instance_is_replaced_before_it_goes(cluster: Cluster) -> None
         State.RELEASED,
     ]
     new_node, _, new_zone = home(cluster, BROKER)
-    assert (new_zone, new_node) == (zone, incident.replacement)
+    assert (new_zone, new_node) == (zone, incident.replacement_node)
     assert new_node != old_node
     (ready,) = cluster.facts("node_ready", node=new_node)
     (told,) = [
@@ -190,7 +190,7 @@ def test_a_machine_whose_storage_fails_is_replaced_before_it_dies(
     incident = cluster.released(instance_id)
     assert any("StorageReady=False" in t.reason for t in incident.transitions), incident
     new_node, _, new_zone = home(cluster, BROKER)
-    assert (new_zone, new_node) == (zone, incident.replacement)
+    assert (new_zone, new_node) == (zone, incident.replacement_node)
     (ready,) = cluster.facts("node_ready", node=new_node)
     (gone,) = cluster.facts("instance_terminated", instance=instance_id)
     assert ready["at"] < gone["at"]

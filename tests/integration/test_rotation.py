@@ -92,7 +92,7 @@ def test_a_brokers_node_dies_under_load_and_nothing_is_lost(cluster: Cluster) ->
     view = cluster.settle()
     assert all(demo.BROKER_ID in p.isr for p in view.partitions)
     new_node, same_zone, same_volumes = home(cluster, demo.BROKER_ID)
-    assert new_node == incident.replacement != old_node
+    assert new_node == incident.replacement_node != old_node
     assert (same_zone, same_volumes) == (zone, volumes)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import urllib3
 
+from core.incidents.sections import Replacement
 from core.slack.incident_thread import Message, Thread, head_message, next_step
 from handlers.adapters.slack import Posted, RateLimited, Refused, SlackChannel, Unreachable
 from local.slack.server import Server
@@ -20,6 +21,7 @@ from tests.unit.core.slack.test_incident_thread import incident
 
 pytestmark = pytest.mark.integration
 OUTPUT = Path("out/integration")
+REPLACEMENT = Replacement(node="ip-10-11-1-9", ready_at=1.0)
 
 
 @pytest.fixture
@@ -130,7 +132,7 @@ def page(slack: Server, channel: SlackChannel) -> Path:
     known = {"node_name": "ip-10-11-1-4.ec2.internal", "pod_name": "harbour-broker-a-10"}
     thread = Thread(incident_id="i-0a")
     for steps in range(1, 7):
-        thread = tell(channel, incident(steps, replacement="ip-10-11-1-9", **known), thread)
+        thread = tell(channel, incident(steps, replacement=REPLACEMENT, **known), thread)
     hostile = "Topic <script>document.title = 'owned'</script> & <!channel> has *no* margin."
     tell(channel, incident(3, id="i-0b", reason=hostile), Thread(incident_id="i-0b"))
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -159,6 +161,8 @@ def test_the_page_shows_every_thread_in_a_browser(page: Path) -> None:
 
 
 def test_the_real_head_is_within_what_slack_accepts(slack: Server, channel: SlackChannel) -> None:
-    worst = incident(6, reason="p" * 90_000, pod_name="q" * 9_000, due_at=1e9, replacement="r")
+    worst = incident(
+        6, reason="p" * 90_000, pod_name="q" * 9_000, due_at=1e9, replacement=REPLACEMENT
+    )
     channel.post("key", head_message(worst, "c", 1), None)
     assert json.dumps(slack.workspace.posts[0].blocks)

@@ -96,7 +96,7 @@ def test_a_deleted_node_waits_for_its_successor_and_kafka_and_one_with_a_deadlin
     stage.cluster.lagging = set()
     incident = stage.over(claim, State.RIDDEN_THROUGH)
     assert (incident.disruption, incident.forced_at) == ("untold", None)
-    assert stage.node_of(10) == incident.replacement != node
+    assert stage.node_of(10) == incident.replacement_node != node
     stage.until(lambda: stage.claim(name) is None, "its claim is gone")
 
     # The pod takes longer to stop than its node has: it is deleted at once, never evicted.
@@ -157,7 +157,7 @@ def test_what_has_drifted_waits_for_its_window_and_goes_once_its_successor_is_in
     stage.kubelet.ready = True
     incident = stage.over(claim, State.RIDDEN_THROUGH)
     assert (incident.disruption, incident.transitions[0].actor) == ("drift", "sweep")
-    assert stage.node_of(20) == incident.replacement
+    assert stage.node_of(20) == incident.replacement_node
     stage.until(lambda: stage.claim(name) is None, "its claim is gone")
 
 

@@ -36,12 +36,13 @@ def test_what_the_functions_recorded_keeps_every_rule(
 
 def retimed(incident: Incident, seconds: float) -> Incident:
     """Return an incident that happened earlier."""
+    ready = incident.replacement
     return replace(
         incident,
         opened_at=incident.opened_at - seconds,
         transitions=tuple(replace(t, at=t.at - seconds) for t in incident.transitions),
         forwarded_at=None if incident.forwarded_at is None else incident.forwarded_at - seconds,
-        replacement_ready_at=(incident.replacement_ready_at or 0.0) - seconds,
+        replacement=ready and replace(ready, ready_at=ready.ready_at - seconds),
         broker_back_at=(incident.broker_back_at or 0.0) - seconds,
     )
 
@@ -68,7 +69,7 @@ BROKEN: dict[str, tuple[str, Callable[[Incident], Incident]]] = {
     "it ends elsewhere": ("steps", lambda i: replace(i, state=State.LOST)),
     "time runs back": ("order", backwards),
     "before its turn": ("turn", lambda i: replace(i, forwarded_at=i.opened_at - 500)),
-    "no replacement": ("replacement", lambda i: replace(i, replacement_ready_at=None)),
+    "no replacement": ("replacement", lambda i: replace(i, replacement=None)),
     "never back": ("gate", lambda i: replace(i, broker_back_at=None)),
     "nobody was called": ("paged", kept_unheard),
 }

@@ -154,7 +154,7 @@ def test_a_termination_that_waits_for_its_turn_keeps_other_drainers_waiting(door
 def test_a_pod_that_is_only_deleted_starts_again_on_its_own_node(door: Door) -> None:
     station = door.station
     assert door.ask(delete=True).allowed
-    assert station.incident().replacement == node_named(OLD)
+    assert station.incident().replacement_node == node_named(OLD)
     assert station.ledger.leases()[0].out_at == START
     station.now += 120
     door.tick_until(State.RIDDEN_THROUGH)

@@ -105,7 +105,7 @@ def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
     assert ": NodeClaim broker-i-0d is not initialized yet." in joining.reason
     door.station.cluster.node_claims = (*kept, new)
     assert door.ask(user=KARPENTER).allowed
-    assert door.station.incident().replacement == node_named(NEW)
+    assert door.station.incident().replacement_node == node_named(NEW)
 
 
 def test_a_node_that_karpenter_ends_takes_nobody(door: Door) -> None:

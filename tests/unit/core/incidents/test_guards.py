@@ -25,9 +25,11 @@ from core.incidents.observation import (
     PodView,
 )
 from core.incidents.record import Incident, State
+from core.incidents.sections import Replacement
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, opened, seen
 from tests.unit.handlers.fakes import healthy_kafka
 
+NEW_NODE = Replacement(node="new", ready_at=0.0)
 POD = "orders-broker-a-10"
 LONG = POLICY.hold_limit_seconds + 60
 
@@ -74,7 +76,7 @@ def test_a_broker_that_is_out_keeps_the_lease_while_nothing_can_be_read(state: S
 
 
 def test_a_drain_is_sent_with_the_lease_in_hand_and_in_that_order() -> None:
-    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
     decision = next_action(incident, shown(lease_holder=incident.id), POLICY)
     assert decision.state is State.DRAINING, decision.reason
     wanted = [a for a in decision.actions if isinstance(a, TakeLease | ForwardDrain)]
@@ -83,7 +85,7 @@ def test_a_drain_is_sent_with_the_lease_in_hand_and_in_that_order() -> None:
 
 def test_an_instance_of_a_frozen_zone_outlasts_the_hold_limit_but_not_awss() -> None:
     frozen = (Freeze(zone_id="use1-az1", zone="z", since=0.0, until=None, source="autoshift"),)
-    incident = housed(State.HOLDING, replacement="new")
+    incident = housed(State.HOLDING, replacement=NEW_NODE)
     assert next_action(incident, shown(LONG, freezes=frozen), POLICY).state is State.HOLDING
     assert next_action(incident, shown(LONG), POLICY).state is State.RETAINED
     last = POLICY.hook_limit_seconds
@@ -145,7 +147,7 @@ def test_a_drain_is_cut_short_by_an_end_and_not_by_its_beginning(
 )
 def test_a_node_waits_while_strimzi_rolls_another_pod(changed: dict[str, object], why: str) -> None:
     """Between two pods of a roll everything is whole, and the next one goes unannounced."""
-    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
     other = PodView(name="orders-broker-b-20", node_id=20, role="broker", node_name="b", ready=True)
     rolled = replace(other, **{"revision": "new", **changed})  # type: ignore[arg-type]
     view = shown(lease_holder=incident.id, revisions={other.name: "new"})
@@ -156,21 +158,21 @@ def test_a_node_waits_while_strimzi_rolls_another_pod(changed: dict[str, object]
 
 def test_a_node_whose_own_pod_is_to_be_rolled_may_go() -> None:
     """Its next pod has the new description: one restart instead of two."""
-    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
     view = shown(lease_holder=incident.id, revisions={POD: "new"})
     own = replace(view.pods[0], revision="old", roll_asked=True)
     assert next_action(incident, replace(view, pods=(own,)), POLICY).state is State.DRAINING
 
 
 def test_a_node_waits_where_nobody_can_say_whether_strimzi_rolls() -> None:
-    incident = housed(State.HOLDING, replacement="new", drain_event="{}")
+    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
     view = shown(lease_holder=incident.id, revisions_silence="The Kubernetes API answered 403.")
     decision = next_action(incident, view, POLICY)
     assert (decision.state, "answered 403" in decision.reason) == (State.HOLDING, True)
 
 
 def test_a_roll_that_never_ends_does_not_keep_an_instance_that_aws_takes() -> None:
-    incident = housed(State.HOLDING, replacement="new", drain_event="{}", opened_at=0.0)
+    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}", opened_at=0.0)
     incident = replace(incident, hooks={"drain": None, "gate": None}, group="g")
     other = PodView(name="x-20", node_id=20, role="broker", node_name="b", ready=True)
     view = shown(LONG, lease_holder=incident.id)

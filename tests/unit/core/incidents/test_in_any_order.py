@@ -151,7 +151,7 @@ def check_drain(incident: Incident, observation: Observation, policy: Policy) ->
         assert new.csi_ready
         assert observation.group is not None
         assert observation.group.instances[NEW] == "InService"
-        assert incident.replacement_ready_at is not None
+        assert incident.replacement is not None
 
 
 def check_release(incident: Incident, observation: Observation) -> None:

@@ -17,6 +17,7 @@ from core.incidents.observation import (
     PodView,
 )
 from core.incidents.record import Decision, Incident, State
+from core.incidents.sections import Replacement
 from core.views import ClusterView, Doubt, PartitionView, VoterView
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, opened, seen
 
@@ -34,7 +35,7 @@ KAFKA = ClusterView(
 def held(**changes: object) -> Incident:
     """Return an incident whose replacement is Ready and that waits for Kafka."""
     said: dict[str, object] = {"node_id": 10, "node_name": "old", "pod_name": "c-10", "zone": "z"}
-    said |= {"pool": "broker", "replacement": "new"}
+    said |= {"pool": "broker", "replacement": Replacement(node="new", ready_at=0.0)}
     return replace(opened(), state=State.HOLDING, **{**said, **changes})  # type: ignore[arg-type]
 
 

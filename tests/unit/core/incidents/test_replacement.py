@@ -15,6 +15,7 @@ from core.incidents.observation import (
 )
 from core.incidents.record import Incident
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
+from core.incidents.sections import Replacement
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened
 
 OLD_NODE = NodeView(
@@ -78,7 +79,12 @@ def test_the_replacement_found_first_stays_the_replacement() -> None:
     another = replace(NEW_NODE, name="another", instance_id="i-another")
     group = replace(GROUP, instances={**GROUP.instances, "i-another": "InService"})
     seen = replace(SEEN, nodes=(OLD_NODE, another, NEW_NODE), group=group)
-    assert replacement_for(replace(incident(), replacement="new"), seen) == NEW_NODE
+    assert (
+        replacement_for(
+            replace(incident(), replacement=Replacement(node="new", ready_at=0.0)), seen
+        )
+        == NEW_NODE
+    )
 
 
 def test_a_group_that_wants_no_more_than_is_busy_launches_none() -> None:

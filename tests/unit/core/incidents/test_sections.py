@@ -81,6 +81,8 @@ def test_a_key_of_a_newer_release_that_is_named_like_a_section_is_kept_apart() -
 @pytest.mark.parametrize(
     ("stored", "section"),
     [
+        ({"replacement": "ip-1"}, {"replacement": None}),
+        ({"replacement_ready_at": 9.0}, {"replacement": None}),
         ({"release_asked_by": "ada"}, {"release": None}),
         ({"release_asked_at": 9.0}, {"release": None}),
         (
