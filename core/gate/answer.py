@@ -113,8 +113,7 @@ def refuse(reason: str, policy: Policy) -> Ruling:
 def let_through(turn: Incident, reason: str, now: float) -> Incident:
     """Record that an eviction was let through, with the lease in use for it."""
     decided = Decision(state=State.DRAINING, reason=reason, delay_seconds=0.0, forwarded_at=now)
-    settled = settle(turn, decided, now, actor=ACTOR)
-    return replace(settled, forwarded_last_at=now)
+    return settle(turn, decided, now, actor=ACTOR)
 
 
 def _by_us(

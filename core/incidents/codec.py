@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from core.events import Kind
 from core.incidents.record import Incident, InPlace, State, Transition
-from core.incidents.sections import GroupRefusal, LaunchFailure, Release, Replacement
+from core.incidents.sections import Forwarding, GroupRefusal, LaunchFailure, Release, Replacement
 
 E = TypeVar("E", bound=StrEnum)
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
@@ -57,9 +57,28 @@ class Section:
         return self.of(**{**missing, **said})
 
 
+def _sent_at_worst(stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take a drain for sent more than once: then its handler's word does not end it."""
+    known = (stored.get(key) for key in ("forwarded_at", "forwarded_last_at"))
+    at = next((each for each in known if each is not None), stored["opened_at"])
+    return {"first_at": at, "last_at": at, "times": 2}
+
+
 SECTIONS: Mapping[str, Section] = {
     "replacement": Section(
         of=Replacement, keys={"node": "replacement", "ready_at": "replacement_ready_at"}
+    ),
+    "forwarded": Section(
+        of=Forwarding,
+        keys={
+            "first_at": "forwarded_at",
+            "last_at": "forwarded_last_at",
+            "times": "forwards",
+            "reported_at": "drain_reported_at",
+        },
+        may_lack=frozenset({"reported_at"}),
+        absent={"forwards": 0},
+        at_worst=_sent_at_worst,
     ),
     "refusal": Section(
         of=GroupRefusal,

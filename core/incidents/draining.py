@@ -34,6 +34,7 @@ from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.opening import reopened
 from core.incidents.record import Decision, Incident, State
+from core.incidents.sections import Forwarding
 from core.incidents.terminating import into_hooks
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
@@ -83,8 +84,8 @@ def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: Pod
 def _stuck(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Say what keeps a drain from ending, once the termination handler has had its time."""
     pod = seen.pod_named(incident.pod_name)
-    since = incident.forwarded_last_at or incident.entered_at
-    waited = seen.now - since
+    sent = incident.forwarded
+    waited = seen.now - (incident.entered_at if sent is None else sent.last_at)
     if pod is None or pod.stopping:
         return None  # It is on its way; its own grace is longer than any patience here.
     budget = seen.refusing_budget(pod.name)
@@ -93,33 +94,33 @@ def _stuck(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
             f"PodDisruptionBudget {budget.name} allows no disruption, so {pod.name} is not evicted "
             f"from {incident.node_name}."
         )
-        late = waited > policy.forward_again_seconds / 2 or incident.forwards > 1
+        late = waited > policy.forward_again_seconds / 2 or (sent is not None and sent.times > 1)
         page = (Page(f"budget:{budget.name}", reason),) if late else ()
         if waited <= policy.forward_again_seconds:
             return stay(incident, policy, reason, *page, *renewed(incident))
-    if waited <= policy.forward_again_seconds or incident.forwarded_at is None:
+    if waited <= policy.forward_again_seconds or sent is None:
         return None
-    return _again(incident, seen, policy, pod, waited)
+    return _again(incident, seen, policy, pod, sent)
 
 
 def _again(
-    incident: Incident, seen: Observation, policy: Policy, pod: PodView, waited: float
+    incident: Incident, seen: Observation, policy: Policy, pod: PodView, sent: Forwarding
 ) -> Decision:
     """Send the drain once more, unless it would come too late or Kafka no longer allows it."""
-    draining_for = seen.now - incident.entered_at
-    sent = (
+    draining_for, waited = seen.now - incident.entered_at, seen.now - sent.last_at
+    in_vain = (
         f"The termination handler was sent the drain of {incident.node_name} "
-        f"{incident.forwards} times, and {pod.name} is still there."
+        f"{sent.times} times, and {pod.name} is still there."
     )
     stuck = draining_for > MOST_FORWARDS * policy.forward_again_seconds
-    page = (Page("drain_stuck", sent),) if stuck else ()
+    page = (Page("drain_stuck", in_vain),) if stuck else ()
     allowed, refusal = consent(incident, seen, policy)
     waits: str | None = None
-    if incident.forwards >= MOST_FORWARDS and waited <= policy.drain_life_seconds:
-        waits = sent
+    if sent.times >= MOST_FORWARDS and waited <= policy.drain_life_seconds:
+        waits = in_vain
     elif draining_for + policy.drain_life_seconds > policy.hold_limit_seconds:
         # What is sent now could outlive the decision to keep the node after all.
-        waits = sent
+        waits = in_vain
     elif not (allowed or incident.urgent):
         waits = f"{pod.name} is still on {incident.node_name}. {refusal}"
     if waits is not None:
@@ -240,7 +241,7 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
         return retained(incident, "drain_limit", reason)
     again: tuple[Action, ...] = ()
     if seen.lifecycle_state == WAITING:
-        nobody = incident.drain_event is None and incident.forwarded_at is None
+        nobody = incident.drain_event is None and incident.forwarded is None
         nobody_else = nobody or own_drain.ours(incident, policy)
         again = complete(incident, HookResult.CONTINUE) if nobody_else else _gate_open(incident)
     reason = (

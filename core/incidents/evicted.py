@@ -133,8 +133,9 @@ def _begun(incident: Incident, seen: Observation) -> Decision | None:
 def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Follow an eviction that was let through while a pod of its name is on the node."""
     pod = seen.pod_named(incident.pod_name)
-    since = incident.forwarded_last_at or incident.entered_at
-    if incident.forwarded_at is None and not evicting(incident):
+    sent = incident.forwarded
+    since = incident.entered_at if sent is None else sent.last_at
+    if sent is None and not evicting(incident):
         reason = f"Whoever drains {incident.node_name} is let through when it asks."
         return stay(incident, policy, reason, *renewed(incident))
     if pod is None or pod.stopping or seen.now - since <= REQUEST_SECONDS:

@@ -259,7 +259,8 @@ def _drain_ended(incident: Incident, policy: Policy) -> bool:
     """
     if policy.drain_route == "evict":
         return True
-    return incident.forwards == 1 and incident.drain_reported_at is not None
+    sent = incident.forwarded
+    return sent is not None and sent.times == 1 and sent.reported_at is not None
 
 
 def _patiently(

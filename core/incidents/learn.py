@@ -70,7 +70,7 @@ def _doubted_since(incident: Incident, seen: Observation) -> float | None:
 
 def _undrained(incident: Incident) -> bool:
     gone = {State.DRAINING, State.GATING}
-    return incident.forwarded_at is None and incident.state not in gone
+    return incident.forwarded is None and incident.state not in gone
 
 
 def _out_of_reach(incident: Incident, seen: Observation) -> Incident:

@@ -75,7 +75,7 @@ def _announcement_id(event_id: str) -> str:
 
 def concerns(incident: Incident, report: DrainReport) -> bool:
     """Say whether a report is about the drain that this incident had forwarded."""
-    if incident.instance_id != report.instance_id or incident.forwarded_at is None:
+    if incident.instance_id != report.instance_id or incident.forwarded is None:
         return False
     return report.announcement_id == _forwarded_id(incident)
 
@@ -94,8 +94,9 @@ def noted(incident: Incident, report: DrainReport, now: float) -> Incident:
     """Add a report to the incident's history; the same one again changes nothing."""
     where = report.node_name or f"the node of {report.instance_id}"
     said = f"NTH has ended its attempt to drain {where} ({report.nth_event_id})."
-    if any(note.reason == said for note in incident.notes) or len(incident.notes) >= MOST_NOTES:
+    sent, full = incident.forwarded, len(incident.notes) >= MOST_NOTES
+    if sent is None or full or any(note.reason == said for note in incident.notes):
         return incident
     note = Transition(now, incident.state, ACTOR, said)
-    first_at = incident.drain_reported_at or now
-    return replace(incident, notes=(*incident.notes, note), drain_reported_at=first_at)
+    reported = sent if sent.reported_at is not None else replace(sent, reported_at=now)
+    return replace(incident, notes=(*incident.notes, note), forwarded=reported)

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.events import Kind
 from core.incidents.actions import Action
-from core.incidents.sections import GroupRefusal, LaunchFailure, Release, Replacement
+from core.incidents.sections import Forwarding, GroupRefusal, LaunchFailure, Release, Replacement
 
 
 class State(StrEnum):
@@ -137,10 +137,7 @@ class Incident:
     failing_since: float | None = None  # since when no turn could carry out its actions
     blind_since: float | None = None  # since when nothing could be read
     doubted_since: float | None = None  # since when no reading of Kafka is whole, or none comes
-    forwarded_at: float | None = None
-    forwarded_last_at: float | None = None
-    forwards: int = 0
-    drain_reported_at: float | None = None  # when its handler first said that an attempt had ended
+    forwarded: Forwarding | None = None
     lost_at: float | None = None  # EC2 confirmed that the machine runs nothing any more
     tainted_at: float | None = None
     leaders_moved_at: float | None = None

@@ -5,7 +5,21 @@ The ledger keeps their values flat beside the incident's own fields (core.incide
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarding:
+    """The drain that was sent: to its termination handler, or begun by us or a gate's yes."""
+
+    first_at: float  # epoch seconds
+    last_at: float
+    times: int = 1
+    reported_at: float | None = None  # when its handler first said that an attempt had ended
+
+    def again(self, at: float) -> Forwarding:
+        """Count one more, sent at that time."""
+        return replace(self, last_at=max(self.last_at, at), times=self.times + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

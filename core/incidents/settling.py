@@ -24,7 +24,7 @@ from core.incidents.actions import (
     Untaint,
 )
 from core.incidents.record import ALLOWED, Decision, Incident, InPlace, Transition
-from core.incidents.sections import GroupRefusal, Replacement
+from core.incidents.sections import Forwarding, GroupRefusal, Replacement
 
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200
@@ -61,7 +61,7 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         surge_to=incident.surge_to if decision.surge_to is None else decision.surge_to,
         in_place=_in_place(acted, decision),
         lost_at=incident.lost_at or (now if decision.lost else None),
-        **_found_forwarded(acted, decision),
+        forwarded=_found_forwarded(acted, decision),
         next_tick_at=None if delay is None else now + delay,
     )
 
@@ -97,13 +97,14 @@ def note_refusal(incident: Incident, words: str | None, now: float) -> Incident:
     return replace(incident, refusal=refusal)
 
 
-def _found_forwarded(acted: Incident, decision: Decision) -> dict[str, Any]:
+def _found_forwarded(acted: Incident, decision: Decision) -> Forwarding | None:
     """Count a drain that an invocation has sent and not lived to record."""
-    if decision.forwarded_at is None:
-        return {}
-    at = acted.forwarded_at or decision.forwarded_at
-    last_at = acted.forwarded_last_at or at
-    return {"forwarded_at": at, "forwarded_last_at": last_at, "forwards": acted.forwards + 1}
+    at = decision.forwarded_at
+    return acted.forwarded if at is None else _forwarded(acted.forwarded, at)
+
+
+def _forwarded(before: Forwarding | None, at: float) -> Forwarding:
+    return Forwarding(first_at=at, last_at=at) if before is None else before.again(at)
 
 
 def _acted(incident: Incident, decision: Decision, now: float) -> Incident:
@@ -118,11 +119,7 @@ def _acted(incident: Incident, decision: Decision, now: float) -> Incident:
 def _remembered(incident: Incident, action: Action, now: float) -> dict[str, Any]:
     """Return the fields in which an action is remembered."""
     if isinstance(action, ForwardDrain):
-        return {
-            "forwarded_at": incident.forwarded_at or now,
-            "forwarded_last_at": now,
-            "forwards": incident.forwards + 1,
-        }
+        return {"forwarded": _forwarded(incident.forwarded, now)}
     if isinstance(action, CompleteHook):
         return {"completed_at": incident.completed_at or now}
     if isinstance(action, TerminateInGroup):

@@ -72,9 +72,9 @@ def _steps(incident: Incident) -> Iterator[Break]:
 
 def _consented(incident: Incident) -> Iterator[Break]:
     """A Kafka node is drained from its turn on, and after its replacement is ready."""
-    sent_at = incident.forwarded_at
-    if sent_at is None or incident.node_id is None or incident.kind in URGENT:
+    if incident.forwarded is None or not _waits_for_turn(incident):
         return
+    sent_at = incident.forwarded.first_at
     turn = _entered(incident, State.HOLDING)
     if turn is None or sent_at < turn - CLOCKS_APART_SECONDS:
         yield _broken(
@@ -115,16 +115,14 @@ def _returned(incident: Incident) -> Iterator[Break]:
 
 def _one_out(incidents: Sequence[Incident]) -> Iterator[Break]:
     """No node is drained while another is out by our drain, members of one party apart."""
-    ours = sorted(
-        (i for i in incidents if i.forwarded_at is not None and _waits_for_turn(i)),
-        key=lambda i: i.forwarded_at or 0.0,
-    )
-    for place, first in enumerate(ours):
-        for second in ours[place + 1 :]:
-            if not _together(first, second) and _overlap(first, second):
+    sent = [(i.forwarded.first_at, i) for i in incidents if i.forwarded and _waits_for_turn(i)]
+    sent.sort(key=lambda each: each[0])
+    for place, (_, first) in enumerate(sent):
+        for at, second in sent[place + 1 :]:
+            if not _together(first, second) and _overlap(first, at):
                 yield _broken(
                     second,
-                    second.forwarded_at or 0.0,
+                    at,
                     "one out",
                     f"Node {second.node_id} is drained while node {first.node_id} of incident "
                     f"{first.id} is out.",
@@ -140,14 +138,12 @@ def _together(one: Incident, other: Incident) -> bool:
     return party or instance_of(one.id) == instance_of(other.id)
 
 
-def _overlap(first: Incident, second: Incident) -> bool:
+def _overlap(first: Incident, sent_at: float) -> bool:
     """Say whether a drain is sent before the one sent before it has ended, for certain.
 
     What is retained or lost may be out for longer; its record does not say until when.
     """
-    if first.open:
-        return True
-    return (second.forwarded_at or 0.0) < first.entered_at - CLOCKS_APART_SECONDS
+    return first.open or sent_at < first.entered_at - CLOCKS_APART_SECONDS
 
 
 def _rounds(incidents: Sequence[Incident]) -> Iterator[Break]:

@@ -53,7 +53,7 @@ def subject(incident: Incident) -> str:
 
 def outlook(incident: Incident, hold_limit: float) -> str:
     """Say what will happen next and, where a time is known, when."""
-    if incident.urgent and incident.open and incident.forwarded_at is None:
+    if incident.urgent and incident.open and incident.forwarded is None:
         return "AWS takes the instance within two minutes, so it is drained at once."
     if incident.state is State.HOLDING:
         latest = time_said(incident.held_since + hold_limit)

@@ -70,12 +70,12 @@ class Departures:
 def noted(before: Absences, open_now: Sequence[Incident], closed: Sequence[Incident]) -> Absences:
     """Return what is remembered once incidents have closed; one without a drain taught nothing."""
     took = [
-        each.broker_back_at - each.forwarded_at
+        each.broker_back_at - each.forwarded.first_at
         for each in closed
         if each.state is State.RELEASED
-        and each.forwarded_at is not None
+        and each.forwarded is not None
         and each.broker_back_at is not None
-        and each.broker_back_at > each.forwarded_at
+        and each.broker_back_at > each.forwarded.first_at
     ]
     return Absences(
         open_ids=tuple(sorted(each.id for each in open_now)),

@@ -324,7 +324,7 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
     From then on nobody else goes, whatever becomes of this invocation. A two-minute warning and a
     node without Kafka wait for nobody, and are noted all the same.
     """
-    if not incident.urgent and incident.forwarded_at is None:
+    if not incident.urgent and incident.forwarded is None:
         _check_not_paused(effects)
     forced = incident.urgent or incident.node_id is None
     for attempt in range(MOST_ATTEMPTS):

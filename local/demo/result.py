@@ -113,6 +113,8 @@ def assemble(
         "rotation": [s["ms"] for s in acks if since <= s["at"] <= rotation.ended_at],
     }
 
+    sent = rotation.incident.forwarded if rotation.incident else None
+
     def after(at: float | None) -> float | None:
         return None if at is None else round(at - since, 2)
 
@@ -128,7 +130,7 @@ def assemble(
         },
         "nth": {
             "version": build.version("node-termination-handler"),
-            "forwarded_at_s": after(rotation.incident.forwarded_at if rotation.incident else None),
+            "forwarded_at_s": after(sent.first_at if sent else None),
             "drained_at_s": seen(
                 "hook_completed", hook=naming.DRAIN_HOOK, instance=rotation.instance_id
             ),

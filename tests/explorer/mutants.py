@@ -181,8 +181,8 @@ MUTANTS = (
     _M(
         "a drain is sent again at every look",
         "core",
-        "if waited <= policy.forward_again_seconds or incident.forwarded_at is None:",
-        "if incident.forwarded_at is None:",
+        "if waited <= policy.forward_again_seconds or sent is None:",
+        "if sent is None:",
     ),
     _M(
         "sent again without consent",
@@ -318,7 +318,7 @@ MUTANTS = (
     _M(
         "where the pod stood is learnt after the drain, too",
         "core",
-        "return incident.forwarded_at is None and incident.state not in gone",
+        "return incident.forwarded is None and incident.state not in gone",
         "return True",
     ),
     _M(
@@ -342,7 +342,7 @@ MUTANTS = (
     _M(
         "a drain in place that may come again is over",
         "core",
-        "return incident.forwards == 1 and incident.drain_reported_at is not None",
+        "return sent is not None and sent.times == 1 and sent.reported_at is not None",
         "return True",
     ),
     _M(

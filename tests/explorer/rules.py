@@ -168,7 +168,7 @@ def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
         )
     if incident.kind in URGENT:
         return
-    if incident.forwarded_at is None and paused(world):
+    if incident.forwarded is None and paused(world):
         break_rule(world, "paused", f"A drain of {incident.id} is sent, and the cluster is paused.")
     if incident.node_id is None:
         return
@@ -183,7 +183,7 @@ def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
             "two_drains",
             f"A drain of {instance_id} is sent while the one of {other} can still evict.",
         )
-    waived = incident.release is not None or incident.forwards > 0
+    waived = incident.release is not None or incident.forwarded is not None
     if not waived and not _consents(invocation.kafka, incident.node_id):
         break_rule(
             world,

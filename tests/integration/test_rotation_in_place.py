@@ -60,7 +60,8 @@ def test_a_root_volume_is_replaced_in_place_and_nothing_is_lost(
     assert incident.in_place is not None
     assert incident.in_place.done
     # The handler has said that it is done: its message cannot come again, and the lease is free.
-    assert incident.drain_reported_at is not None
+    assert incident.forwarded is not None
+    assert incident.forwarded.reported_at is not None
     assert incident.id not in {lease.holder for lease in cluster.ledger.leases()}
     (task,) = tasks(cluster, before.instance_id)
     assert task["TaskState"] == "succeeded"

@@ -42,7 +42,8 @@ def handler_down_for_long(world: World) -> None:
     assert world.machinery.out() == []
     incident = world.incident(instance_id)
     assert incident is not None
-    assert (incident.state, incident.forwards) == (State.DRAINING, 3)
+    assert incident.forwarded is not None
+    assert (incident.state, incident.forwarded.times) == (State.DRAINING, 3)
     assert "drain_stuck" in incident.pages
     world.handler.start()
     rotated(world, instance_id)

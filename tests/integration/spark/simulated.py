@@ -15,6 +15,7 @@ from typing import Any
 
 from core.events import Kind
 from core.incidents.record import Incident, State, Transition
+from core.incidents.sections import Forwarding
 from core.settings.facts import Facts, Pool, Volume
 from handlers.store.archive import archive_key, archive_line
 
@@ -179,7 +180,7 @@ def incident_of(rotation: Rotation, instance_id: str) -> Incident:
         zone=f"us-east-1{rotation.pool[-1]}",
         pool="broker",
         node_id=rotation.node_id,
-        forwarded_at=rotation.stopped_at,
+        forwarded=Forwarding(first_at=rotation.stopped_at, last_at=rotation.stopped_at),
         broker_back_at=back_at,
         transitions=(opened, closed),
     )

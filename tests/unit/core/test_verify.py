@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from core.incidents.record import Incident, State, Transition
+from core.incidents.sections import Forwarding
 from core.incidents.verify import RULES, breaks
 from tests.explorer.scenarios import SCENARIOS, TWO, Scenario
 from tests.explorer.search import play
@@ -36,12 +37,12 @@ def test_what_the_functions_recorded_keeps_every_rule(
 
 def retimed(incident: Incident, seconds: float) -> Incident:
     """Return an incident that happened earlier."""
-    ready = incident.replacement
+    ready, sent = incident.replacement, incident.forwarded
     return replace(
         incident,
         opened_at=incident.opened_at - seconds,
         transitions=tuple(replace(t, at=t.at - seconds) for t in incident.transitions),
-        forwarded_at=None if incident.forwarded_at is None else incident.forwarded_at - seconds,
+        forwarded=sent and replace(sent, first_at=sent.first_at - seconds),
         replacement=ready and replace(ready, ready_at=ready.ready_at - seconds),
         broker_back_at=(incident.broker_back_at or 0.0) - seconds,
     )
@@ -64,11 +65,16 @@ def kept_unheard(incident: Incident) -> Incident:
     return replace(incident, state=State.RETAINED, transitions=(*before, ended), pages=())
 
 
+def drained_early(incident: Incident) -> Incident:
+    at = incident.opened_at - 500
+    return replace(incident, forwarded=Forwarding(first_at=at, last_at=at))
+
+
 BROKEN: dict[str, tuple[str, Callable[[Incident], Incident]]] = {
     "a step is left out": ("steps", skipped),
     "it ends elsewhere": ("steps", lambda i: replace(i, state=State.LOST)),
     "time runs back": ("order", backwards),
-    "before its turn": ("turn", lambda i: replace(i, forwarded_at=i.opened_at - 500)),
+    "before its turn": ("turn", drained_early),
     "no replacement": ("replacement", lambda i: replace(i, replacement=None)),
     "never back": ("gate", lambda i: replace(i, broker_back_at=None)),
     "nobody was called": ("paged", kept_unheard),

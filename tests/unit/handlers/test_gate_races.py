@@ -40,7 +40,7 @@ def test_a_lease_that_another_has_by_then_lets_nobody_through(door: Door, call: 
     assert not answer.allowed
     assert OTHER in answer.reason
     assert [lease.holder for lease in ledger.leases()] == [OTHER]
-    assert door.station.incident().forwarded_at is None
+    assert door.station.incident().forwarded is None
 
 
 def test_a_yes_takes_one_reading_of_kafka_and_that_with_the_lease_in_hand(door: Door) -> None:

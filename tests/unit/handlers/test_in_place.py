@@ -140,7 +140,8 @@ def test_a_machine_stays_and_gets_the_new_root_volume(station: Station) -> None:
     incident = away(station)
     assert station.roots.asked == [(OLD, IMAGE, True), (OLD, IMAGE, False)]
     assert incident.leaders_moved_at is not None
-    assert incident.leaders_moved_at < (incident.forwarded_at or 0.0)
+    assert incident.forwarded is not None
+    assert incident.leaders_moved_at < incident.forwarded.first_at
     look(station)
     assert not station.cluster.node_views[OLD].schedulable
     joins_again(station)
@@ -165,8 +166,8 @@ def test_a_machine_stays_and_gets_the_new_root_volume(station: Station) -> None:
 @pytest.mark.parametrize(
     "unsure",
     [
-        pytest.param({"forwards": 2}, id="sent-twice"),
-        pytest.param({"drain_reported_at": None}, id="no-word-of-its-handler"),
+        pytest.param({"times": 2}, id="sent-twice"),
+        pytest.param({"reported_at": None}, id="no-word-of-its-handler"),
     ],
 )
 def test_while_its_drain_may_come_again_nobody_else_goes(
@@ -175,7 +176,9 @@ def test_while_its_drain_may_come_again_nobody_else_goes(
     away(station)
     joins_again(station)
     look(station)
-    station.ledger.put(replace(station.incident(), **unsure))
+    incident = station.incident()
+    assert incident.forwarded is not None
+    station.ledger.put(replace(incident, forwarded=replace(incident.forwarded, **unsure)))
     ended = comes_back(station)
     assert ended.state is State.RIDDEN_THROUGH
     assert "may be given its drain once more" in ended.reason
@@ -187,12 +190,12 @@ def test_while_its_drain_may_come_again_nobody_else_goes(
     station.cluster.add_node("i-0e")
     for _ in range(6):
         other = look(station, "i-0b")
-    assert other.forwarded_at is None
+    assert other.forwarded is None
     assert "may still be given its drain, until" in other.reason
     station.now += station.policy.drain_life_seconds
     for _ in range(6):
         other = look(station, "i-0b")
-    assert other.forwarded_at is not None
+    assert other.forwarded is not None
 
 
 def test_a_drain_that_an_invocation_sent_and_died_over_is_counted(station: Station) -> None:
@@ -204,7 +207,9 @@ def test_a_drain_that_an_invocation_sent_and_died_over_is_counted(station: Stati
         look(station)
     # Its record was never written; the lease says that the drain was begun.
     station.ledger.put(replace(before, version=station.incident().version))
-    assert look(station).forwards == 2
+    sent = look(station).forwarded
+    assert sent is not None
+    assert sent.times == 2
 
 
 def test_a_node_is_not_let_back_before_its_machine_has_booted(station: Station) -> None:
@@ -377,7 +382,7 @@ def test_nobody_else_goes_while_a_machine_boots(station: Station) -> None:
     for _ in range(6):
         other = look(station, "i-0b")
     assert other.state is State.HOLDING
-    assert other.forwarded_at is None
+    assert other.forwarded is None
     assert OLD in other.reason
 
 

@@ -47,7 +47,7 @@ class Booting(BudgetedWorld):
     def _stop(self, node_id: int, pod: PodView) -> None:
         super()._stop(node_id, pod)
         for incident in self.station.ledger.open_incidents():
-            if node_id in self.out and incident.node_id == node_id and incident.forwarded_at:
+            if node_id in self.out and incident.node_id == node_id and incident.forwarded:
                 reported(self.station, incident.instance_id)
 
     def _lacks_a_place(self, instance_id: str) -> bool:

@@ -51,6 +51,12 @@ def turns(station: Station, instance_id: str, most: int = 6, seconds: float = 5.
         station.loop.turn(station.ticks.sent[-1][0], station.now)
 
 
+def sent_at(station: Station) -> float:
+    sent = station.incident().forwarded
+    assert sent is not None
+    return sent.last_at
+
+
 def forwarded_to(station: Station) -> list[str]:
     said = [body.get("detail", body) for body in station.forwarded]
     return [str(detail["EC2InstanceId"]) for detail in said]  # type: ignore[index,call-overload]
@@ -86,7 +92,7 @@ def test_a_retained_nodes_drain_keeps_others_waiting_until_its_message_can_do_no
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
     assert station.incident().state is State.RETAINED
-    station.now = (station.incident().forwarded_last_at or 0.0) + POLICY.drain_life_seconds - 200
+    station.now = sent_at(station) + POLICY.drain_life_seconds - 200
     second_waits(station)
     turns(station, SECOND)
     assert forwarded_to(station) == [OLD]
@@ -149,9 +155,7 @@ def test_a_two_minute_warning_goes_at_once_and_keeps_everybody_else(station: Sta
 def test_a_warning_keeps_back_whoever_holds_the_lease_and_has_not_gone(station: Station) -> None:
     second_waits(station)
     station.ledger.drop_lease(SECOND, ended=True)
-    waiting = replace(
-        station.incident(SECOND), state=State.HOLDING, forwarded_at=None, forwarded_last_at=None
-    )
+    waiting = replace(station.incident(SECOND), state=State.HOLDING, forwarded=None)
     station.ledger.put(waiting)
     station.ledger.take_lease(SECOND, station.now, LEASE_SECONDS, node_id=20)
     before = len(station.forwarded)
@@ -201,9 +205,7 @@ def test_a_drain_sent_by_a_function_that_died_before_recording_it_is_followed(
     second_waits(station)
     station.ledger.drop_lease(SECOND, ended=True)
     station.termination_handler.sent.clear()
-    waiting = replace(
-        station.incident(SECOND), state=State.HOLDING, forwarded_at=None, forwarded_last_at=None
-    )
+    waiting = replace(station.incident(SECOND), state=State.HOLDING, forwarded=None)
     waiting = station.ledger.put(waiting)
     actions = (TakeLease(), ForwardDrain())
     perform(waiting, actions, station.loop.effects, station.now)  # and dies here
@@ -212,7 +214,7 @@ def test_a_drain_sent_by_a_function_that_died_before_recording_it_is_followed(
     station.now += LEASE_SECONDS + 1
     turns(station, SECOND)
     assert station.incident(SECOND).state is State.DRAINING
-    assert station.incident(SECOND).forwarded_at is not None
+    assert station.incident(SECOND).forwarded is not None
     assert len(station.forwarded) == 1
 
 
@@ -235,7 +237,7 @@ def test_an_instance_that_a_person_lets_go_waits_for_a_drain_before_it_and_ends_
     replaced(station)
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
-    station.now = (station.incident().forwarded_last_at or 0.0) + POLICY.drain_life_seconds - 200
+    station.now = sent_at(station) + POLICY.drain_life_seconds - 200
     second_waits(station)
     station.ledger.put(ignore(station.incident(SECOND), "ada", "known", station.now))
     turns(station, SECOND)

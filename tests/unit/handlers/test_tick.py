@@ -70,7 +70,7 @@ def test_an_action_that_fails_is_decided_again(
     monkeypatch.setattr(station.termination_handler, "send", refuse)
     station.tick_until_quiet()
     assert station.incident().state is State.HOLDING
-    assert station.incident().forwarded_at is None
+    assert station.incident().forwarded is None
     monkeypatch.setattr(station.termination_handler, "send", original)
     station.tick_until_quiet()
     assert station.incident().state is State.DRAINING

@@ -38,8 +38,8 @@ def test_a_terminated_broker_walks_to_released(station: Station) -> None:
     assert len(station.forwarded) == 1
     assert incident.replacement is not None
     assert incident.replacement.node == node_named(NEW)
-    assert incident.forwarded_at is not None
-    assert incident.replacement.ready_at <= incident.forwarded_at
+    assert incident.forwarded is not None
+    assert incident.replacement.ready_at <= incident.forwarded.first_at
     assert incident.broker_back_at is not None
     assert station.now - incident.broker_back_at >= POLICY.post_condition_hold_seconds
     assert not station.ledger.leases()

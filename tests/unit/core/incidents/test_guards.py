@@ -25,7 +25,7 @@ from core.incidents.observation import (
     PodView,
 )
 from core.incidents.record import Incident, State
-from core.incidents.sections import Replacement
+from core.incidents.sections import Forwarding, Replacement
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, opened, seen
 from tests.unit.handlers.fakes import healthy_kafka
 
@@ -111,7 +111,7 @@ def test_a_pod_on_the_old_node_keeps_the_gate_though_nothing_is_attached() -> No
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
 def test_who_stood_on_a_node_is_not_learnt_anew_once_its_drain_was_sent(state: State) -> None:
     """Another broker that starts on the old node is not the one whose return is waited for."""
-    incident = housed(state, forwarded_at=0.5)
+    incident = housed(state, forwarded=Forwarding(first_at=0.5, last_at=0.5))
     stranger = PodView(
         name="orders-broker-a-11", node_id=11, role="broker", node_name="old", ready=True
     )

@@ -27,12 +27,14 @@ from core.incidents.observation import (
     Policy,
 )
 from core.incidents.record import ALLOWED, TERMINAL, Decision, Incident, State
+from core.incidents.sections import Forwarding
 from core.incidents.settling import settle
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, announcement
 from tests.unit.policies import policy_with
 
 T = TypeVar("T")
+SENT = Forwarding(first_at=0.0, last_at=0.0)
 
 
 def mostly(draw: st.DrawFn, good: T, *others: T) -> T:
@@ -231,7 +233,7 @@ def test_from_any_state_at_any_age_only_allowed_steps_are_taken(
         node_name="old",
         node_id=node_id,
         pod_name=None if node_id is None else "c-broker-a-10",
-        forwarded_at=0.0 if state in {State.DRAINING, State.GATING} else None,
+        forwarded=SENT if state in {State.DRAINING, State.GATING} else None,
     )
     observation = data.draw(observations(now, moved=state is State.GATING))
     decision = next_action(incident, observation, policy)

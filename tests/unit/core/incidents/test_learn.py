@@ -8,6 +8,7 @@ from core.events import Kind
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, PodView
 from core.incidents.record import Incident, State, Transition
+from core.incidents.sections import Forwarding
 from core.incidents.settling import MOST_NOTES
 from core.views import ClusterView
 
@@ -86,8 +87,9 @@ def test_a_timeline_that_is_full_takes_no_more_and_the_state_is_still_kept() -> 
 
 
 BROKER_POD = PodView(name="c-a-11", node_id=11, role="broker", node_name="old", ready=True)
+SENT = Forwarding(first_at=1.0, last_at=1.0)
 DRAINING = replace(
-    INCIDENT, state=State.DRAINING, forwarded_at=1.0, pod_name="c-a-11", node_name="old"
+    INCIDENT, state=State.DRAINING, forwarded=SENT, pod_name="c-a-11", node_name="old"
 )
 
 

@@ -12,6 +12,7 @@ from core.events import parse
 from core.incidents.joining import open_incident
 from core.incidents.nth_report import concerns, noted, read
 from core.incidents.record import Incident
+from core.incidents.sections import Forwarding
 from tests.unit.handlers.announced import hook_event
 
 EVENT_ID = "event-i-0a-drain"
@@ -35,7 +36,8 @@ def posted(event_id: str = EVENT_ID, **changed: object) -> str:
 
 def draining() -> Incident:
     (found,) = parse(hook_event("drain"))
-    return replace(open_incident(found, 1.0), forwarded_at=2.0)  # type: ignore[arg-type]
+    sent = Forwarding(first_at=2.0, last_at=2.0)
+    return replace(open_incident(found, 1.0), forwarded=sent)  # type: ignore[arg-type]
 
 
 def test_a_report_leads_back_to_its_announcement() -> None:
@@ -57,7 +59,7 @@ def test_a_report_of_something_else_concerns_nothing(other: object, why: str) ->
 
 
 def test_a_report_before_anything_was_forwarded_concerns_nothing() -> None:
-    assert not concerns(replace(draining(), forwarded_at=None), read(posted()))
+    assert not concerns(replace(draining(), forwarded=None), read(posted()))
 
 
 def test_a_drain_sent_in_place_of_a_lost_announcement_is_known_by_its_request_id() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.incidents.codec import SECTIONS, Section, from_json, to_json
 from core.incidents.record import Incident
-from core.incidents.sections import GroupRefusal, LaunchFailure, Release
+from core.incidents.sections import Forwarding, GroupRefusal, LaunchFailure, Release
 
 STORED = Path(__file__).parents[3] / "data" / "stored"
 # As the first release wrote it, and as this one writes the same.
@@ -100,6 +100,22 @@ def test_half_a_good_news_is_none(stored: dict[str, Any], section: dict[str, Any
 @pytest.mark.parametrize(
     ("stored", "section"),
     [
+        (
+            {"forwarded_at": 9.0, "drain_reported_at": 11.0},
+            {"forwarded": Forwarding(first_at=9.0, last_at=9.0, times=2, reported_at=11.0)},
+        ),
+        (
+            {"forwarded_last_at": 9.0, "forwards": 3},
+            {"forwarded": Forwarding(first_at=9.0, last_at=9.0, times=3)},
+        ),
+        (
+            {"drain_reported_at": 9.0},
+            {
+                "forwarded": Forwarding(
+                    first_at=OPENED_AT, last_at=OPENED_AT, times=2, reported_at=9.0
+                )
+            },
+        ),
         (
             {"refused_at": 9.0},
             {"refusal": GroupRefusal(since=9.0, words="it gives no reason")},

@@ -9,6 +9,7 @@ import pytest
 
 from core.events import Kind as Announced
 from core.incidents.record import Incident, State
+from core.incidents.sections import Forwarding
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
 from core.volumes.decisions import Kind
 from core.volumes.departures import (
@@ -157,7 +158,8 @@ def test_where_nothing_was_measured_it_is_assumed_and_said_so() -> None:
 
 def closed(took: float | None, state: State = State.RELEASED) -> Incident:
     back = None if took is None else NOW + took
-    return incident(PODS[0], state, forwarded_at=NOW, broker_back_at=back)
+    sent = Forwarding(first_at=NOW, last_at=NOW)
+    return incident(PODS[0], state, forwarded=sent, broker_back_at=back)
 
 
 @pytest.mark.parametrize(
