@@ -18,8 +18,18 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from core.events import Kind
+from core.incidents.nodeclaims import Reason
 from core.incidents.record import Incident, InPlace, State, Transition
-from core.incidents.sections import Forwarding, GroupRefusal, LaunchFailure, Release, Replacement
+from core.incidents.sections import (
+    SOMEBODY,
+    Drainer,
+    Forwarding,
+    GroupRefusal,
+    LaunchFailure,
+    NodeDisruption,
+    Release,
+    Replacement,
+)
 
 E = TypeVar("E", bound=StrEnum)
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
@@ -65,6 +75,18 @@ def _sent_at_worst(stored: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 SECTIONS: Mapping[str, Section] = {
+    "drainer": Section(
+        of=Drainer,
+        keys={"name": "asked_by", "asked_at": "asked_at"},
+        may_lack=frozenset({"asked_at"}),
+        at_worst=lambda _: {"name": SOMEBODY},
+    ),
+    "disruption": Section(
+        of=NodeDisruption,
+        keys={"reason": "disruption", "forced_at": "forced_at"},
+        may_lack=frozenset({"forced_at"}),
+        at_worst=lambda _: {"reason": Reason.UNTOLD.value},
+    ),
     "replacement": Section(
         of=Replacement, keys={"node": "replacement", "ready_at": "replacement_ready_at"}
     ),

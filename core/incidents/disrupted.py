@@ -14,11 +14,12 @@ from core.incidents.nodeclaims import (
     DISRUPTED_TAINT,
     Disruption,
     NodeClaim,
-    better_reason,
+    disrupted_for,
     disruption_of,
 )
 from core.incidents.observation import Observation
 from core.incidents.record import Decision, Incident, State, Transition
+from core.incidents.sections import Drainer
 from core.incidents.settling import MOST_NOTES
 from core.window import clock
 
@@ -49,17 +50,12 @@ def noted(incident: Incident, seen: Observation) -> Incident:
     found = disruption(incident, seen)
     if found is None:
         return incident
-    reason = better_reason(incident.disruption, found.reason.value)
-    ends = [at for at in (incident.forced_at, _forced_at(incident, found, seen)) if at is not None]
-    forced_at = min(ends, default=None)
-    known = replace(
-        incident,
-        asked_by=incident.asked_by or KARPENTER,
-        disruption=reason,
-        forced_at=forced_at,
-    )
-    news = (incident.disruption, incident.forced_at) != (reason, forced_at)
-    if not news or len(incident.notes) >= MOST_NOTES:
+    told = disrupted_for(incident.disruption, found.reason.value)
+    ends = [at for at in (told.forced_at, _forced_at(incident, found, seen)) if at is not None]
+    told = replace(told, forced_at=min(ends, default=None))
+    drainer = incident.drainer or Drainer(name=KARPENTER)
+    known = replace(incident, drainer=drainer, disruption=told)
+    if told == incident.disruption or len(incident.notes) >= MOST_NOTES:
         return known
     note = Transition(seen.now, incident.state, "tick", found.sentence)
     return replace(known, notes=(*incident.notes, note))
@@ -95,13 +91,16 @@ def claim_to_end(incident: Incident, seen: Observation, decided: Decision) -> tu
 
 def forced_soon(incident: Incident, now: float, margin_seconds: float) -> bool:
     """Say whether the node's drainer stops asking budgets within a margin, or has."""
-    return incident.forced_at is not None and now >= incident.forced_at - margin_seconds
+    at = None if incident.disruption is None else incident.disruption.forced_at
+    return at is not None and now >= at - margin_seconds
 
 
 def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple[Page, ...]:
     """Call a person while a broker that may not go yet is about to be deleted all the same."""
-    at = incident.forced_at
-    if decided.state not in _UNDRAINED or at is None or incident.node_id is None:
+    told = incident.disruption
+    if told is None or told.forced_at is None:
+        return ()
+    if decided.state not in _UNDRAINED or incident.node_id is None:
         return ()
     if not forced_soon(incident, seen.now, WARNED_SECONDS):
         return ()
@@ -113,7 +112,7 @@ def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple
         )
     else:
         how = (
-            f"From {clock(at)} on Karpenter deletes {incident.pod_name} past its disruption budget "
-            f"({incident.disruption}), and only an eviction gate is asked."
+            f"From {clock(told.forced_at)} on Karpenter deletes {incident.pod_name} past its "
+            f"disruption budget ({told.reason}), and only an eviction gate is asked."
         )
     return (Page("forced", f"{how} {decided.reason}"),)

@@ -23,6 +23,7 @@ from core.incidents.disrupted import disruption
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import ours, replacement_for, what_is_coming
+from core.incidents.sections import SOMEBODY
 from core.incidents.standing_drains import standing
 from core.incidents.terminating import kept_back, others_first, overtaken
 
@@ -43,8 +44,9 @@ def given_up(incident: Incident, seen: Observation) -> bool:
     """
     if disruption(incident, seen) is not None:
         return False
-    asked_at = incident.asked_at or incident.opened_at
-    return evicting(incident) and seen.now - asked_at > SILENCE_SECONDS
+    asked_at = None if incident.drainer is None else incident.drainer.asked_at
+    silent_since = incident.opened_at if asked_at is None else asked_at
+    return evicting(incident) and seen.now - silent_since > SILENCE_SECONDS
 
 
 def opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -183,5 +185,5 @@ def over(incident: Incident, seen: Observation) -> Decision:
 
 
 def _asker(incident: Incident) -> str:
-    asker = incident.asked_by or "Somebody in the cluster"
-    return asker if incident.disruption is None else f"{asker} ({incident.disruption})"
+    asker = SOMEBODY if incident.drainer is None else incident.drainer.name
+    return asker if incident.disruption is None else f"{asker} ({incident.disruption.reason})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.events import Interruption, Kind
-from core.incidents.nodeclaims import better_reason
+from core.incidents.nodeclaims import disrupted_for
 from core.incidents.record import URGENT, Incident, InPlace, State, Transition, incident_id
 from core.naming import DRAIN_HOOK
 
@@ -61,14 +61,16 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
     if interruption.dedupe_key in incident.announcements or not incident.open:
         return incident
     kind = max(incident.kind, interruption.kind, key=_GRAVITY.index)
-    newest = _newest_of_hook(incident, interruption, now)
+    newest, told = _newest_of_hook(incident, interruption, now), interruption.disruption
     joined = replace(
         incident,
         announcements=(*incident.announcements, interruption.dedupe_key),
         kind=kind,
         announced_at=_governing_at(incident, interruption, now),
         group=incident.group or interruption.group,
-        disruption=better_reason(incident.disruption, interruption.disruption),
+        disruption=incident.disruption
+        if told is None
+        else disrupted_for(incident.disruption, told),
         drain_event=_drain_event(incident, interruption, newest=newest),
     )
     return _scheduled(_in_hook(joined, interruption, now, newest=newest), interruption, now)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from core.fields import epoch, text
 from core.incidents.inventory import StatusView
+from core.incidents.sections import NodeDisruption
 from core.naming import ZONE_LABEL
 from core.window import clock
 
@@ -190,9 +191,11 @@ def disruption_of(
     )
 
 
-def better_reason(known: str | None, told: str | None) -> str | None:
-    """Return the reason that says more: what is known is not given up for one that is untold."""
-    return known if told is None or (known is not None and told == Reason.UNTOLD) else told
+def disrupted_for(known: NodeDisruption | None, told: str) -> NodeDisruption:
+    """Return a disruption with the reason that says more: a known one outlasts an untold one."""
+    if known is None:
+        return NodeDisruption(reason=told)
+    return known if told == Reason.UNTOLD else replace(known, reason=told)
 
 
 def coming(claims: Iterable[NodeClaim], zone: str | None, pool: str | None) -> str | None:

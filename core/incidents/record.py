@@ -14,7 +14,15 @@ from typing import Any
 
 from core.events import Kind
 from core.incidents.actions import Action
-from core.incidents.sections import Forwarding, GroupRefusal, LaunchFailure, Release, Replacement
+from core.incidents.sections import (
+    Drainer,
+    Forwarding,
+    GroupRefusal,
+    LaunchFailure,
+    NodeDisruption,
+    Release,
+    Replacement,
+)
 
 
 class State(StrEnum):
@@ -109,13 +117,8 @@ class Incident:
     scheduled_said_at: float | None = None  # when AWS last said something about the schedule
     party: str | None = None  # of a rotation run: whose nodes may be out together
     in_place: InPlace | None = None  # of a rotation run: no other instance takes over
-    # Of an eviction: who asked the gate for it, and when last.
-    asked_by: str | None = None
-    asked_at: float | None = None
-    # Of a node that Karpenter ends (core.incidents.nodeclaims): why, and from when on its pods are
-    # deleted past every budget.
-    disruption: str | None = None
-    forced_at: float | None = None
+    drainer: Drainer | None = None
+    disruption: NodeDisruption | None = None
     # Learned from readings.
     zone: str | None = None
     pool: str | None = None

@@ -7,6 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+SOMEBODY = "Somebody in the cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drainer:
+    """Who wants the node emptied, where nobody of ours is sent to drain it."""
+
+    name: str
+    asked_at: float | None = None  # epoch seconds, the gate, when last; None: it has not yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDisruption:
+    """What Karpenter does to the node (core.incidents.nodeclaims)."""
+
+    reason: str
+    forced_at: float | None = None  # epoch seconds: from then on no budget is asked
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forwarding:

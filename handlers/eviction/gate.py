@@ -39,6 +39,7 @@ from core.incidents.levels import Reach
 from core.incidents.nodeclaims import DISRUPTED_TAINT
 from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import Incident, State
+from core.incidents.sections import Drainer
 from core.naming import CLUSTER_LABEL, node_id_of_pod
 from core.views import ClusterView
 from handlers.adapters.kafka_pod import kafka_pod_in
@@ -209,7 +210,7 @@ class Gate:
             event_type=asked.username,
         )
         opened = open_incident(found, now, round_number=number, actor="gate")
-        return replace(merge(opened, found, now), asked_by=asked.username, asked_at=now)
+        return replace(merge(opened, found, now), drainer=_drainer(asked, now))
 
     def _others(self, incident: Incident, now: float) -> str | None:
         """Return who takes a Kafka node out before an eviction's; whoever is drained is past it."""
@@ -238,17 +239,16 @@ class Gate:
 
     def _wait(self, asked: Asked, known: Incident, now: float) -> None:
         """Have the incident's loop bring what is missing, and know that somebody still asks."""
-        fresh = now - (known.asked_at or 0.0) < NOTED_EVERY_SECONDS
+        asked_at = None if known.drainer is None else known.drainer.asked_at
+        fresh = asked_at is not None and now - asked_at < NOTED_EVERY_SECONDS
         if known.version and fresh:
             return
-        noted = replace(known, asked_by=asked.username, asked_at=now)
+        noted = replace(known, drainer=_drainer(asked, now))
         self.reception.wake(self.sources.ledger.put(noted))
 
     def _admit(self, asked: Asked, ruling: Ruling, deadline: float) -> Answer:
         """Take the lease, read once more, and record the drain; then somebody may go."""
-        admitted = replace(
-            ruling.turn or _no_turn(), asked_by=asked.username, asked_at=self.clock()
-        )
+        admitted = replace(ruling.turn or _no_turn(), drainer=_drainer(asked, self.clock()))
         turn = self.sources.ledger.put(admitted)
         taken = self.sources.ledger.take_lease(
             turn.id, self.clock(), self.lease_seconds, node_id=turn.node_id
@@ -297,6 +297,10 @@ def _placed(incident: Incident, pod: PodView, node: NodeView) -> Incident:
     return replace(
         incident, node_id=pod.node_id, pod_name=pod.name, role=pod.role, node_name=node.name
     )
+
+
+def _drainer(asked: Asked, now: float) -> Drainer:
+    return Drainer(name=asked.username, asked_at=now)
 
 
 def _no_turn() -> Incident:

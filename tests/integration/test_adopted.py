@@ -304,7 +304,8 @@ def test_at_gate_an_eviction_is_answered_and_recorded(
         f"{PREFIX}-incidents", KAFKA, environment.REGION, client=twin.aws("dynamodb")
     )
     asked = until(lambda: ledger.get(instance), "the refusal is recorded")
-    assert (asked.kind.value, asked.asked_by) == ("eviction", "stillwater-admin")
+    assert asked.drainer is not None
+    assert (asked.kind.value, asked.drainer.name) == ("eviction", "stillwater-admin")
 
     gates = [f for f in read_journal(twin.place) if f.get("principal") == f"{PREFIX}-gate"]
     assert [fact for fact in gates if not fact.get("allowed", True)] == []

@@ -17,6 +17,7 @@ from core.fields import epoch
 from core.gate.asked import Wish
 from core.incidents.nodeclaims import DEADLINE_ANNOTATION, DISRUPTED_TAINT, DO_NOT_DISRUPT
 from core.incidents.record import State
+from core.incidents.sections import NodeDisruption
 from core.rotation.run_record import RunState
 from core.window import DAYS
 from infra.nodes.karpenter import budgets
@@ -95,7 +96,7 @@ def test_a_deleted_node_waits_for_its_successor_and_kafka_and_one_with_a_deadlin
     assert not any("partition" in message for message in events)
     stage.cluster.lagging = set()
     incident = stage.over(claim, State.RIDDEN_THROUGH)
-    assert (incident.disruption, incident.forced_at) == ("untold", None)
+    assert incident.disruption == NodeDisruption(reason="untold")
     assert stage.node_of(10) == incident.replacement_node != node
     stage.until(lambda: stage.claim(name) is None, "its claim is gone")
 
@@ -115,7 +116,8 @@ def test_a_deleted_node_waits_for_its_successor_and_kafka_and_one_with_a_deadlin
     assert stage.node_of(10) == node
     stage.cluster.lagging = set()
     incident = stage.over(claim, State.RIDDEN_THROUGH)
-    assert incident.forced_at == ends - GRACE_SECONDS
+    assert incident.disruption is not None
+    assert incident.disruption.forced_at == ends - GRACE_SECONDS
     *_, (asked, answer) = (e for e in stage.told(10, since) if e[0].wish is Wish.DELETE_POD)
     # All that is left to a broker that was held past the deadline.
     assert (answer.allowed, asked.grace_seconds) == (True, 1)
@@ -156,7 +158,8 @@ def test_what_has_drifted_waits_for_its_window_and_goes_once_its_successor_is_in
     assert stage.told(20, since) == []
     stage.kubelet.ready = True
     incident = stage.over(claim, State.RIDDEN_THROUGH)
-    assert (incident.disruption, incident.transitions[0].actor) == ("drift", "sweep")
+    assert incident.disruption == NodeDisruption(reason="drift")
+    assert incident.transitions[0].actor == "sweep"
     assert stage.node_of(20) == incident.replacement_node
     stage.until(lambda: stage.claim(name) is None, "its claim is gone")
 
@@ -176,7 +179,7 @@ def test_a_rotation_outlives_the_claim_that_it_ends_and_an_expiry_brings_nothing
     stage.until(lambda: stage.claim(claim["metadata"]["name"]) is None, "its claim is gone")
     stage.cluster.lagging = set()
     incident = stage.over(claim, State.RELEASED)
-    assert incident.disruption == "rotation"
+    assert incident.disruption == NodeDisruption(reason="rotation")
 
     def run_state() -> RunState | None:
         run = stage.station.runs.current()
@@ -190,7 +193,7 @@ def test_a_rotation_outlives_the_claim_that_it_ends_and_an_expiry_brings_nothing
     stage.until(lambda: stage.told(30, since), "its successor expires, and the gate is asked")
     assert stage.told(30, since)[0][1].reason.startswith("No other node of us-east-1c is ready")
     incident = stage.over(claim, State.RIDDEN_THROUGH)
-    assert (incident.disruption, incident.forced_at) == ("expiry", None)
+    assert incident.disruption == NodeDisruption(reason="expiry")
 
 
 def test_a_pod_that_says_do_not_disrupt_is_neither_evicted_nor_made_room_for(
@@ -206,4 +209,5 @@ def test_a_pod_that_says_do_not_disrupt_is_neither_evicted_nor_made_room_for(
     stage.until(lambda: DISRUPTED_TAINT in taints(stage, claim["status"]["nodeName"]), "drained")
     assert (stage.told(20, since), len(stage.claims())) == ([], 3)
     annotate(stage, path, None)
-    assert stage.over(claim, State.RIDDEN_THROUGH).disruption == "untold"
+    over = stage.over(claim, State.RIDDEN_THROUGH)
+    assert over.disruption == NodeDisruption(reason="untold")

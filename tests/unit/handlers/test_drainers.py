@@ -134,7 +134,8 @@ def test_whoever_evicts_is_let_through_where_kafka_and_a_place_allow_it(drainer:
     whole(door)
     assert drainer.ask(door).allowed
     incident = door.station.incident()
-    assert (incident.state, incident.asked_by) == (State.DRAINING, drainer.user)
+    assert incident.drainer is not None
+    assert (incident.state, incident.drainer.name) == (State.DRAINING, drainer.user)
 
 
 @pytest.mark.parametrize("situation", REFUSED, ids=named)

@@ -9,6 +9,7 @@ import pytest
 from core.events import Kind
 from core.gate.asked import Answer, asked_in
 from core.incidents.record import State
+from core.incidents.sections import Drainer, NodeDisruption
 from core.incidents.verify import breaks
 from core.views import ClusterView
 from handlers.store.freezes import LostZone
@@ -35,7 +36,7 @@ def test_a_broker_with_a_place_to_go_is_let_through_and_its_drain_recorded(door:
         State.DRAINING,
     ]
     assert incident.kind is Kind.EVICTION
-    assert incident.asked_by == PERSON
+    assert incident.drainer == Drainer(name=PERSON, asked_at=START)
     (lease,) = door.station.ledger.leases()
     assert (lease.holder, lease.node_id, lease.out_at) == (OLD, 10, START)
     assert door.forgotten == 1
@@ -295,7 +296,8 @@ def test_a_machine_that_ends_anyway_leaves_what_time_there_is(door: Door) -> Non
     door.station.announce(hook_event("drain"))
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=300)
-    door.station.ledger.put(replace(door.station.incident(), forced_at=START + 20))
+    ends = NodeDisruption(reason="expiry", forced_at=START + 20)
+    door.station.ledger.put(replace(door.station.incident(), disruption=ends))
     assert "this gives it" not in door.ask(grace_seconds=5).reason
 
 

@@ -104,7 +104,9 @@ def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> No
     station = made.station
     assert station.incident().state is State.HOLDING
     assert made.ask(user="system:serviceaccount:kube-system:nth").allowed
-    assert station.incident().asked_by == "system:serviceaccount:kube-system:nth"
+    drainer = station.incident().drainer
+    assert drainer is not None
+    assert drainer.name == "system:serviceaccount:kube-system:nth"
     station.cluster.kafka = healthy_kafka(out=10)
     made.evicted(10, NEW)
     station.tick()

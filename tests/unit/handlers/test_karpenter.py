@@ -11,6 +11,7 @@ from core.incidents.disrupted import WARNED_SECONDS
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.nodeclaims import Condition
 from core.incidents.record import State
+from core.incidents.sections import Drainer, NodeDisruption
 from core.incidents.verify import breaks
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.asking import Door
@@ -46,8 +47,9 @@ def test_the_sweep_opens_an_incident_with_the_reason_and_the_deadline(door: Door
     station.tick_until_quiet()
     incident = station.incident()
     assert (incident.kind, incident.state) == (Kind.EVICTION, State.REPLACING)
-    assert (incident.asked_by, incident.disruption) == ("Karpenter", "expiry")
-    assert incident.forced_at == START - 10 + 2 * HOUR
+    forced_at = START - 10 + 2 * HOUR
+    assert incident.drainer == Drainer(name="Karpenter")
+    assert incident.disruption == NodeDisruption(reason="expiry", forced_at=forced_at)
     assert told(door)[0] == (
         "Karpenter ends NodeClaim broker-i-0a: it is older than its expireAfter. It deletes pods "
         "past their disruption budgets, so that they have stopped by 2026-11-20 11:59 UTC."
@@ -60,7 +62,7 @@ def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None
     station = door.station
     station.broom.sweep(station.now)
     station.tick_until_quiet()
-    assert station.incident().disruption == "drift"
+    assert station.incident().disruption == NodeDisruption(reason="drift")
     assert station.incident().reason.startswith("ip-i-0a.ec2.internal waits for a replacement")
     brought(door, NEW)
     station.tick_until_quiet()
@@ -75,7 +77,7 @@ def test_ec2s_own_plan_for_an_instance_makes_it_an_interruption(door: Door) -> N
     door.station.broom.sweep(door.station.now)
     door.station.tick_until_quiet()
     # The claim alone could not tell, and takes nothing back.
-    assert door.station.incident().disruption == "interruption"
+    assert door.station.incident().disruption == NodeDisruption(reason="interruption")
 
 
 def test_a_node_without_a_broker_is_nobodys_incident(door: Door) -> None:
@@ -239,7 +241,8 @@ def test_a_deadline_leaves_a_pod_the_time_that_it_takes_to_stop(door: Door) -> N
     station.broom.sweep(station.now)
     station.tick_until_quiet()
     # Karpenter deletes it that much before the deadline, so that it has stopped by then.
-    assert station.incident().forced_at == START - 10 + 2 * HOUR - 180
+    forced_at = START - 10 + 2 * HOUR - 180
+    assert station.incident().disruption == NodeDisruption(reason="untold", forced_at=forced_at)
     assert "so that they have stopped by 2026-11-20 11:59 UTC" in told(door)[0]
 
 

@@ -10,6 +10,7 @@ from core.events import Kind
 from core.incidents.nodeclaims import Condition
 from core.incidents.pause import Pause
 from core.incidents.record import State
+from core.incidents.sections import NodeDisruption
 from core.incidents.verify import breaks
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
@@ -116,7 +117,7 @@ def test_a_run_ends_one_claim_after_another_each_with_its_successor_first(door: 
     assert (set(ended), karpenter.moved) == ({f"broker-{id_}" for id_ in HOMES}, 3)
     incidents = [door.station.incident(id_) for id_ in HOMES]
     assert {(i.kind, i.state, i.disruption) for i in incidents} == {
-        (Kind.ROTATION, State.RELEASED, "rotation")
+        (Kind.ROTATION, State.RELEASED, NodeDisruption(reason="rotation"))
     }
     assert list(breaks(incidents)) == []
     assert door.station.ledger.leases() == ()
@@ -129,7 +130,8 @@ def test_the_sweep_finds_nothing_new_in_a_claim_that_a_run_ends(door: Door) -> N
     door.station.broom.sweep(door.station.now)
     turn(door)
     incident = door.station.incident()
-    assert (incident.kind, incident.disruption) == (Kind.ROTATION, "rotation")
+    assert incident.kind is Kind.ROTATION
+    assert incident.disruption == NodeDisruption(reason="rotation")
 
 
 def test_what_has_drifted_is_outdated(door: Door) -> None:

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from core.incidents.codec import SECTIONS, Section, from_json, to_json
 from core.incidents.record import Incident
-from core.incidents.sections import Forwarding, GroupRefusal, LaunchFailure, Release
+from core.incidents.sections import (
+    SOMEBODY,
+    Drainer,
+    Forwarding,
+    GroupRefusal,
+    LaunchFailure,
+    NodeDisruption,
+    Release,
+)
 
 STORED = Path(__file__).parents[3] / "data" / "stored"
 # As the first release wrote it, and as this one writes the same.
@@ -100,6 +108,8 @@ def test_half_a_good_news_is_none(stored: dict[str, Any], section: dict[str, Any
 @pytest.mark.parametrize(
     ("stored", "section"),
     [
+        ({"asked_at": 9.0}, {"drainer": Drainer(name=SOMEBODY, asked_at=9.0)}),
+        ({"forced_at": 9.0}, {"disruption": NodeDisruption(reason="untold", forced_at=9.0)}),
         (
             {"forwarded_at": 9.0, "drain_reported_at": 11.0},
             {"forwarded": Forwarding(first_at=9.0, last_at=9.0, times=2, reported_at=11.0)},
