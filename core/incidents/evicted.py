@@ -22,7 +22,7 @@ from core.incidents.decisions import evicting, go, hooked, renewed, stay
 from core.incidents.disrupted import disruption
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Decision, Incident, State
-from core.incidents.replacement import ours, replacement_for, what_is_coming
+from core.incidents.replacement import nowhere_to_go, ours, replacement_for, what_is_coming
 from core.incidents.sections import SOMEBODY
 from core.incidents.standing_drains import standing
 from core.incidents.terminating import kept_back, others_first, overtaken
@@ -117,8 +117,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if passed:
         return passed
     if _waits_for_room(incident, seen):
-        reason = f"Replacement {incident.replacement_node} can no longer take the pod."
-        return go(State.REPLACING, reason)
+        return go(State.REPLACING, nowhere_to_go(incident))
     refusal = hindrance(incident, seen, policy)
     return stay(incident, policy, refusal or f"{_asker(incident)} is let through when it asks.")
 

@@ -68,6 +68,13 @@ def spoken_for(seen: Observation) -> int:
     return len(held) + len(seen.asking - {node.spare_for for node in seen.nodes})
 
 
+def nowhere_to_go(incident: Incident) -> str:
+    """Say of a pod without a place whether it had one that is gone, or waits for its first."""
+    if incident.replacement is not None:
+        return f"Replacement {incident.replacement.node} can no longer take the pod."
+    return f"No other node of {incident.zone} can take {incident.pod_name} yet."
+
+
 def none_will_come(incident: Incident, seen: Observation) -> bool:
     """Say whether this is a scale-in: the group wants no more than what is busy already."""
     if seen.group is None:

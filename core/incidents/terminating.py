@@ -28,7 +28,12 @@ from core.incidents.leading import party_waits
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.refusal import below_minimum, kept_by_group, last_way
-from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
+from core.incidents.replacement import (
+    none_will_come,
+    nowhere_to_go,
+    replacement_for,
+    what_is_coming,
+)
 from core.incidents.standing_drains import standing
 from core.window import clock
 
@@ -159,8 +164,7 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
     if _lacks_a_place(incident, seen, policy):
-        reason = f"Replacement {incident.replacement_node} can no longer take the pod."
-        return go(State.REPLACING, reason, *give_back)
+        return go(State.REPLACING, nowhere_to_go(incident), *give_back)
     allowed, reason = consent(incident, seen, policy)
     if not allowed:
         return stay(incident, policy, reason, *give_back)

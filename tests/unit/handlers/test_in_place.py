@@ -230,6 +230,9 @@ def test_what_the_trial_refuses_is_an_ordinary_replacement(station: Station) -> 
         incident = look(station)
     assert incident.state is State.REPLACING
     assert incident.surge_to == 2
+    said = [each.reason for each in incident.transitions]
+    assert "No other node of us-east-1a can take orders-broker-a-10 yet." in said
+    assert not any("None" in reason for reason in said)
     assert [trial for _, _, trial in station.roots.asked] == [True]
     assert station.cluster.node_views[OLD].schedulable
 
