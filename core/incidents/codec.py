@@ -19,12 +19,13 @@ from typing import Any, TypeVar
 
 from core.events import Kind
 from core.incidents.nodeclaims import Reason
-from core.incidents.record import Incident, InPlace, State, Transition
+from core.incidents.record import Incident, State, Transition
 from core.incidents.sections import (
     SOMEBODY,
     Drainer,
     Forwarding,
     GroupRefusal,
+    InPlace,
     LaunchFailure,
     NodeDisruption,
     Release,
@@ -56,15 +57,15 @@ class Section:
     def read(self, stored: Mapping[str, Any]) -> Any:
         """Return the section that a document holds; None: its story has not begun."""
         said = {
-            name: stored[key]
+            name: value
             for name, key in self.keys.items()
-            if stored.get(key) != self.absent.get(key)
+            if (value := stored.get(key)) not in (None, self.absent.get(key))
         }
-        whole = said.keys() | self.may_lack >= self.keys.keys()
-        if not said or (not whole and self.at_worst is None):
+        lacking = self.keys.keys() - self.may_lack - said.keys()
+        if not said or (lacking and self.at_worst is None):
             return None
-        missing = {} if whole or self.at_worst is None else self.at_worst(stored)
-        return self.of(**{**missing, **said})
+        assumed = self.at_worst(stored) if lacking and self.at_worst is not None else {}
+        return self.of(**{**assumed, **said})
 
 
 def _sent_at_worst(stored: Mapping[str, Any]) -> Mapping[str, Any]:

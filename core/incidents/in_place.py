@@ -34,7 +34,8 @@ from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, ren
 from core.incidents.gating import not_back
 from core.incidents.leading import party_waits
 from core.incidents.observation import NOT_ASKED, NodeView, Observation, Policy
-from core.incidents.record import TERMINAL, Decision, Incident, InPlace, State
+from core.incidents.record import TERMINAL, Decision, Incident, State
+from core.incidents.sections import InPlace
 
 # EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.
 SHOWN_SECONDS = 30.0

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from core.events import Interruption, Kind
 from core.incidents.nodeclaims import disrupted_for
-from core.incidents.record import URGENT, Incident, InPlace, State, Transition, incident_id
+from core.incidents.record import URGENT, Incident, State, Transition, incident_id
+from core.incidents.sections import InPlace
 from core.naming import DRAIN_HOOK
 
 # A later kind governs an earlier one: what was planned becomes a termination, what was a

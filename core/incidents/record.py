@@ -18,6 +18,7 @@ from core.incidents.sections import (
     Drainer,
     Forwarding,
     GroupRefusal,
+    InPlace,
     LaunchFailure,
     NodeDisruption,
     Release,
@@ -71,31 +72,6 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InPlace:
-    """A root volume that is to be replaced under an instance, which stays."""
-
-    image_id: str
-    boot_id: str | None = None  # the machine's before it reboots
-    tried_at: float | None = None  # when EC2 was asked whether it would
-    asked_at: float | None = None  # when it was asked to
-    task_id: str | None = None
-    task_state: str | None = None  # EC2's word
-    refusal: str | None = None  # why not: nothing is replaced, or the old root volume stays
-    returned_at: float | None = None  # when the node was let take pods again
-
-    @property
-    def done(self) -> bool:
-        """Say whether the instance has its new root volume."""
-        return self.task_state == "succeeded"
-
-    @property
-    def over(self) -> bool:
-        """Say whether nothing was replaced: nobody was let ask EC2, or its task failed."""
-        failed = self.task_state == "failed"
-        return failed or (self.refusal is not None and self.task_id is None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
     """Everything the loop remembers about one instance that is leaving."""
 
@@ -136,7 +112,7 @@ class Incident:
     raised_at: float | None = None  # when the group was asked for that
     spare: str | None = None  # the node kept from Cluster Autoscaler
     terminate_asked_at: float | None = None
-    refusal: GroupRefusal | None = None
+    refusal: GroupRefusal | None = None  # what its group says when it is to terminate it
     failing_since: float | None = None  # since when no turn could carry out its actions
     blind_since: float | None = None  # since when nothing could be read
     doubted_since: float | None = None  # since when no reading of Kafka is whole, or none comes
@@ -147,7 +123,7 @@ class Incident:
     heartbeat_at: float | None = None
     completed_at: float | None = None  # when a hook was first completed
     pages: tuple[str, ...] = ()
-    # Said by a person, or by AWS about the group; see the functions at the end.
+    # Said by a person, or by AWS about the group (core.incidents.requests).
     held_until: float | None = None
     ignored_by: str | None = None
     release: Release | None = None

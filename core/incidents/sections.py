@@ -1,4 +1,4 @@
-"""The parts of an incident that begin together: each is None until its story has begun.
+"""The sections of an incident: what one story is about, together; None until it begins.
 
 The ledger keeps their values flat beside the incident's own fields (core.incidents.codec).
 """
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-SOMEBODY = "Somebody in the cluster"
+SOMEBODY = "Somebody in the cluster"  # a drainer that nobody can name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drainer:
-    """Who wants the node emptied, where nobody of ours is sent to drain it."""
+    """Who empties the node, where nobody of ours is sent to drain it."""
 
     name: str
-    asked_at: float | None = None  # epoch seconds, the gate, when last; None: it has not yet
+    asked_at: float | None = None  # epoch seconds: when it last asked the gate to evict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class NodeDisruption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forwarding:
-    """The drain that was sent: to its termination handler, or begun by us or a gate's yes."""
+    """The drain that was sent: to the termination handler, or begun by us or by a gate's yes."""
 
     first_at: float  # epoch seconds
     last_at: float
@@ -45,7 +45,7 @@ class Replacement:
     """The node that takes the pod over."""
 
     node: str  # its name
-    ready_at: float  # epoch seconds, when it was first found able to
+    ready_at: float  # epoch seconds: when it was found Ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,32 @@ class GroupRefusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A person's word that the instance goes, whatever Kafka says."""
+    """A person's word that the instance may go, whatever Kafka says."""
 
     by: str
-    at: float  # epoch seconds, the latest time it was said
+    at: float  # epoch seconds: when it was said last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InPlace:
+    """A root volume that is to be replaced under an instance, which stays."""
+
+    image_id: str
+    boot_id: str | None = None  # the machine's before it reboots
+    tried_at: float | None = None  # when EC2 was asked whether it would
+    asked_at: float | None = None  # when it was asked to
+    task_id: str | None = None
+    task_state: str | None = None  # EC2's word
+    refusal: str | None = None  # why not: nothing is replaced, or the old root volume stays
+    returned_at: float | None = None  # when the node was let take pods again
+
+    @property
+    def done(self) -> bool:
+        """Say whether the instance has its new root volume."""
+        return self.task_state == "succeeded"
+
+    @property
+    def over(self) -> bool:
+        """Say whether nothing was replaced: nobody was let ask EC2, or its task failed."""
+        failed = self.task_state == "failed"
+        return failed or (self.refusal is not None and self.task_id is None)

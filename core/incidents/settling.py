@@ -23,8 +23,8 @@ from core.incidents.actions import (
     Uncordon,
     Untaint,
 )
-from core.incidents.record import ALLOWED, Decision, Incident, InPlace, Transition
-from core.incidents.sections import Forwarding, GroupRefusal, Replacement
+from core.incidents.record import ALLOWED, Decision, Incident, Transition
+from core.incidents.sections import Forwarding, GroupRefusal, InPlace, Replacement
 
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200

@@ -13,7 +13,8 @@ from core.incidents.actions import Heartbeat, Page
 from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
 from core.incidents.observation import InstanceView, Observation
-from core.incidents.record import Incident, InPlace, State
+from core.incidents.record import Incident, State
+from core.incidents.sections import InPlace
 from core.incidents.settling import settle
 from tests.unit.handlers.station import POLICY
 

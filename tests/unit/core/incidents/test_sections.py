@@ -28,6 +28,7 @@ STORED = Path(__file__).parents[3] / "data" / "stored"
 OLDEST = json.loads((STORED / "incident-0.1.0.json").read_text())
 PLAIN = json.loads(to_json(from_json(json.dumps(OLDEST))))
 OPENED_AT = PLAIN["opened_at"]
+KEYS = sorted(key for section in SECTIONS.values() for key in section.keys.values())
 WORDS = st.text(min_size=1, max_size=8)
 MOMENTS = st.floats(0, 2e9, allow_nan=False)
 COUNTS = st.integers(1, 9)
@@ -72,6 +73,16 @@ def test_an_incident_is_read_back_as_it_was_written(document: dict[str, Any]) ->
     assert from_json(to_json(incident)) == incident
     without = replace(incident, **dict.fromkeys(SECTIONS))
     assert from_json(to_json(without)) == without
+
+
+@given(DOCUMENTS, st.sets(st.sampled_from(KEYS)))
+def test_a_story_stored_in_part_is_read_once_and_for_all(
+    document: dict[str, Any], lost: set[str]
+) -> None:
+    without = {key: value for key, value in document.items() if key not in lost}
+    incident = from_json(written(without))
+    assert from_json(to_json(incident)) == incident
+    assert from_json(written(document | dict.fromkeys(lost))) == incident
 
 
 def test_what_the_first_release_wrote_has_no_story_but_what_it_says() -> None:
