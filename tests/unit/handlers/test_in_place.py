@@ -207,9 +207,9 @@ def test_a_drain_that_an_invocation_sent_and_died_over_is_counted(station: Stati
         look(station)
     # Its record was never written; the lease says that the drain was begun.
     station.ledger.put(replace(before, version=station.incident().version))
-    sent = look(station).forwarded
-    assert sent is not None
-    assert sent.times == 2
+    counted = look(station).forwarded
+    assert counted is not None
+    assert counted.times == 2
 
 
 def test_a_node_is_not_let_back_before_its_machine_has_booted(station: Station) -> None:
