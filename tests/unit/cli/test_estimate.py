@@ -32,7 +32,7 @@ def test_the_tutorial_names_what_its_own_cluster_costs(tmp_path: Path) -> None:
     assert CliRunner().invoke(app, ["init", str(tmp_path), *options.split()]).exit_code == 0
     made = estimated("--json", spec=tmp_path / "clusters" / "try.yaml")
     total = Decimal(json.loads(made.output)["total"])
-    assert f"about {round(total, -1):,f} USD a month idle" in tutorial
+    assert f"about {round(total, -1):,f} USD a month without traffic" in tutorial
 
 
 def test_json_adds_up_and_names_every_source() -> None:
