@@ -1,4 +1,4 @@
-"""A real Prometheus as a pod of the shared cluster, behind a Service that λ volumes may ask."""
+"""A real Prometheus as a pod of the shared cluster, behind a Service that functions may ask."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from local.kubernetes.images import PROCESS_IMAGE
 from tests.integration.cluster import Cluster
 
 PATIENCE_SECONDS = 180.0
-GROUP, ROLE = "stillwater:volumes", "stillwater-volumes"
 RBAC = "apis/rbac.authorization.k8s.io/v1"
 
 
@@ -41,10 +40,11 @@ def served(cluster: Cluster, service: Service, command: Sequence[str]) -> Iterat
 
 
 @contextmanager
-def allowed(cluster: Cluster, service: Service) -> Iterator[None]:
-    """Allow λ volumes what infra.functions.volumes does where a spec names this Service."""
+def allowed(cluster: Cluster, service: Service, users: str) -> Iterator[None]:
+    """Allow a group of functions what infra.functions does where a spec names this Service."""
+    role_name = f"stillwater-{users}"
     (rule,) = rbac.may_get("services/proxy", [service.resource_name])
-    metadata = {"name": ROLE}
+    metadata = {"name": role_name}
     role = {
         "metadata": metadata,
         "rules": [
@@ -58,15 +58,17 @@ def allowed(cluster: Cluster, service: Service) -> Iterator[None]:
     }
     binding = {
         "metadata": metadata,
-        "roleRef": {"apiGroup": rbac.API_GROUP, "kind": "Role", "name": ROLE},
-        "subjects": [{"apiGroup": rbac.API_GROUP, "kind": "Group", "name": GROUP}],
+        "roleRef": {"apiGroup": rbac.API_GROUP, "kind": "Role", "name": role_name},
+        "subjects": [{"apiGroup": rbac.API_GROUP, "kind": "Group", "name": f"stillwater:{users}"}],
     }
     space = f"/{RBAC}/namespaces/{service.namespace}"
     _make(cluster, f"{space}/roles", role)
     _make(cluster, f"{space}/rolebindings", binding)
-    yield
-    for kind in ("rolebindings", "roles"):
-        cluster.twin.api.delete(f"{space}/{kind}/{ROLE}")
+    try:
+        yield
+    finally:
+        for kind in ("rolebindings", "roles"):
+            cluster.twin.api.delete(f"{space}/{kind}/{role_name}")
 
 
 def _pod(service: Service, labels: Mapping[str, str], command: Sequence[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What kubelets and the EBS driver would have been scraped of, put into Prometheus's own storage.
+"""What kubelets, EBS driver and probe would have been scraped of, put into Prometheus's storage.
 
 The twin has neither, so promtool writes the blocks: two days of room by the hour and an hour of
 both by the minute. Nothing has to be waited for, and Prometheus reads them as it reads its own.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.settings.probe import ATTEMPTS, FAILED
 from local.tools.build import tool_path
 
 GIB, MIB, HOUR, MINUTE = 1024**3, 1024**2, 3600, 60
@@ -50,7 +51,21 @@ class Busy:
     cluster: str = "prod"
 
 
-def exposition(now: int, rooms: Iterable[Room], loads: Iterable[Busy]) -> Iterator[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempted:
+    """What the probe of a Kafka cluster counts in a second."""
+
+    cluster: str
+    attempts: float
+    failed: float
+
+
+def exposition(
+    now: int,
+    rooms: Iterable[Room],
+    loads: Iterable[Busy],
+    probes: Iterable[Attempted] = (),
+) -> Iterator[str]:
     """Yield the series as OpenMetrics, a metric after the other."""
     hours = range(now - 48 * HOUR, now - HOUR, HOUR)
     minutes = range(now - HOUR, now + 1, MINUTE)
@@ -71,6 +86,15 @@ def exposition(now: int, rooms: Iterable[Room], loads: Iterable[Busy]) -> Iterat
             named = f'instance_id="i-1",volume_id="{busy.volume_id}"'
             series = f'{metric}_total{{cluster="{busy.cluster}",{named}}}'
             rate = busy.rates[name]
+            yield from (f"{series} {rate * (at - minutes[0])} {at}" for at in minutes)
+    probes = list(probes)
+    for total, rates in (
+        (ATTEMPTS, [probe.attempts for probe in probes]),
+        (FAILED, [probe.failed for probe in probes]),
+    ):
+        yield f"# TYPE {total.removesuffix('_total')} counter"
+        for probe, rate in zip(probes, rates, strict=True):
+            series = f'{total}{{namespace="kafka",cluster="{probe.cluster}"}}'
             yield from (f"{series} {rate * (at - minutes[0])} {at}" for at in minutes)
     yield "# EOF"
 

@@ -1,7 +1,8 @@
-"""The deployed λ volumes asks a Prometheus behind a Service of the shared cluster.
+"""Deployed functions ask a Prometheus behind a Service of the shared cluster.
 
-Function, token, RBAC, API server, Service, Endpoints and Prometheus are the real ones; what was
-scraped is written into its storage beforehand.
+λ volumes how full volumes are, λ tick what clients have lost since a run began. Function, token,
+RBAC, API server, Service, Endpoints and Prometheus are the real ones; what was scraped is written
+into its storage beforehand.
 """
 
 from __future__ import annotations
@@ -9,24 +10,30 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.rotate import Rotor, rotor
+from core.naming import TWIN_ENVIRONMENT
 from core.naming import claim as claim_name
+from core.rotation.run_record import Phase, Run, RunState
 from core.settings import prometheus_address
+from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Service
 from core.settings.volumes import PrometheusSettings, Volumes
 from handlers.store.records import DynamoRecords
 from handlers.store.settings import read_settings
 from local import environment
 from local.demo import spec as demo_spec
+from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
 from tests.integration.retold import retold
 from tests.integration.served_prometheus import allowed, served
-from tests.integration.stored_series import RATES, Busy, Room, exposition, store
+from tests.integration.stored_series import RATES, Attempted, Busy, Room, exposition, store
 from tests.integration.volume_stage import FUNCTION, schedule_stilled
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -38,18 +45,20 @@ FULL, EMPTY, UNSCRAPED = (
 )
 # Which no test makes faster: what was measured before a change counts for nothing.
 BUSY = claim_name(demo_spec.CLUSTER, "broker-b", 20, 0)
+TICK = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}-tick"
+BROKER = 20
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def service() -> Service:
     found = prometheus_address.parse(ADDRESS)
     assert isinstance(found, Service)
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def volume_ids(cluster: Cluster) -> dict[str, str]:
-    """The volume of every claim; what this test makes λ volumes remember of them ends with it."""
+    """The volume of every claim."""
     path = "/api/v1/namespaces/kafka/persistentvolumeclaims"
     claims = cluster.twin.api.get(path)["items"]
     volumes = {
@@ -59,13 +68,20 @@ def volume_ids(cluster: Cluster) -> dict[str, str]:
     return {c["metadata"]["name"]: volumes[c["spec"]["volumeName"]] for c in claims}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def prometheus(
-    cluster: Cluster, service: Service, volume_ids: Mapping[str, str], tmp_path: Path
+    cluster: Cluster,
+    service: Service,
+    volume_ids: Mapping[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
     rooms = [Room(claim=FULL, used_gib=18, size_gib=20), Room(claim=EMPTY, used_gib=1, size_gib=20)]
     busy = [Busy(volume_id=volume_ids[BUSY], rates=RATES)]
-    with served(cluster, service, store(tmp_path, exposition(int(time.time()), rooms, busy))):
+    # A tenth fails: of 99.9 % it is a hundred times what there is to lose.
+    probes = [Attempted(cluster=demo_spec.CLUSTER, attempts=3.0, failed=0.3)]
+    home: Path = tmp_path_factory.mktemp("prometheus")
+    series = exposition(int(time.time()), rooms, busy, probes)
+    with served(cluster, service, store(home, series)):
         yield
 
 
@@ -124,7 +140,7 @@ def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
     assert "Prometheus did not answer: The Kubernetes API answered 403" in refused
     assert f"the fill of {FULL} is not known" in reason(before, "controller-a")
 
-    with allowed(cluster, service):
+    with allowed(cluster, service, "volumes"):
         shown = cluster.until(
             lambda: (found := plan(cluster)) and "403" not in str(found["unknown"]) and found,
             "the role is in force",
@@ -135,3 +151,56 @@ def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
     assert EMPTY not in reason(shown, "controller-b")
     assert f"the fill of {UNSCRAPED} is not known" in reason(shown, "controller-c")
     assert f"{BUSY} was asked for more than" in reason(shown, "broker-b")
+
+
+@pytest.fixture
+def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
+    monkeypatch.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
+    return rotor(TWIN_ENVIRONMENT)
+
+
+@contextmanager
+def budget_told(cluster: Cluster, budget: ProbeBudget) -> Iterator[None]:
+    """Have λ tick know of the budget for the block, as with `probe` in the spec."""
+    functions = cluster.twin.aws("lambda")
+    before = functions.get_function_configuration(FunctionName=TICK)["Environment"]["Variables"]
+    told = retold(before, probe_budget=budget)
+    functions.update_function_configuration(FunctionName=TICK, Environment={"Variables": told})
+    try:
+        yield
+    finally:
+        functions.update_function_configuration(
+            FunctionName=TICK, Environment={"Variables": before}
+        )
+
+
+def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(
+    cluster: Cluster, service: Service, prometheus: None, rotations: Rotor
+) -> None:
+    allowed_percent = 0.1
+    budget = ProbeBudget(
+        address=ADDRESS, labels={}, objective_percent=99.9, rotation_percent=allowed_percent
+    )
+
+    def run() -> Run:
+        found = rotations.run()
+        assert found is not None
+        return found
+
+    with budget_told(cluster, budget):
+        rotations.ask("start", selection={"node_ids": [BROKER]})
+        try:
+            # Its role may not ask: what clients lose is unknown, and nobody begins.
+            cluster.until(lambda: "403" in run().reason, "the run waits for a count")
+            assert f"unknown, so node {BROKER} waits" in run().reason
+            assert run().state is RunState.RUNNING
+            with allowed(cluster, service, "handlers"):
+                cluster.until(lambda: run().state is RunState.STOPPED, "the run stops itself", 120)
+            stopped = run()
+            assert "attempts of the probe failed within 5 min: 1.2 %" in stopped.reason
+            assert f"this run may spend {allowed_percent:g} %" in stopped.reason
+            assert stopped.turn_of(BROKER).phase is Phase.WAITING
+            assert stopped.turn_of(BROKER).incident_id is None
+        finally:
+            rotations.ask("abort")
+            cluster.until(lambda: run().over, "the run is over")
