@@ -37,9 +37,11 @@ OAUTH_VALIDATOR = "io.strimzi.kafka.oauth.server.JaasServerOauthValidatorCallbac
 OAUTH_PRINCIPALS = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
 # Three controllers and three brokers on new nodes: images to pull, volumes to make.
 READY_TIMEOUT = "30m"
-# After an error a follower asks again so much later; Kafka's own second is what producers with
-# acks=all wait for at every move of leaders (docs/reference/rotation-measured.md).
-FETCH_BACKOFF_MS = 100
+# What producers with acks=all wait for at every move of leaders, where Kafka keeps its own second
+# and half second (docs/reference/rotation-measured.md): a follower asks again so much later after
+# an error, and a fetch that finds nothing is answered after so long. Until then its thread asks the
+# broker for no partition that it has begun to lead.
+FETCH_BACKOFF_MS, FETCH_WAIT_MS = 100, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,5 +358,6 @@ def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
         "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
         "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
         "replica.fetch.backoff.ms": FETCH_BACKOFF_MS,
+        "replica.fetch.wait.max.ms": FETCH_WAIT_MS,
         "connections.max.idle.ms": timings.broker_connections_max_idle_seconds * 1000,
     }

@@ -164,10 +164,13 @@ def test_timeouts_and_durability_reach_kafka_and_the_user_has_the_last_word() ->
     assert config["log.retention.hours"] == 24
 
 
-def test_a_follower_asks_again_sooner_than_kafka_would_unless_the_user_says_otherwise() -> None:
-    assert kafka_spec(spec())["kafka"]["config"]["replica.fetch.backoff.ms"] == 100
-    described = spec(kafka={"config": {"replica.fetch.backoff.ms": 1000}})
-    assert kafka_spec(described)["kafka"]["config"]["replica.fetch.backoff.ms"] == 1000
+@pytest.mark.parametrize("setting", ["replica.fetch.backoff.ms", "replica.fetch.wait.max.ms"])
+def test_a_follower_asks_again_sooner_than_kafka_would_unless_the_user_says_otherwise(
+    setting: str,
+) -> None:
+    assert kafka_spec(spec())["kafka"]["config"][setting] == 100
+    described = spec(kafka={"config": {setting: 1000}})
+    assert kafka_spec(described)["kafka"]["config"][setting] == 1000
 
 
 def test_probes_are_the_descriptions_and_one_set_for_every_role() -> None:
