@@ -142,6 +142,7 @@ def drain_of(twin: Twin, instance: str) -> str | None:
     return json.dumps(event)
 
 
+@pytest.mark.long
 def test_what_the_tick_forwards_is_drained_and_its_hook_completed(
     twin: Twin, theirs: Theirs, installed: Layers
 ) -> None:

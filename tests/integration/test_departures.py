@@ -227,6 +227,7 @@ def swept(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return sweep._broom.__wrapped__().sweep(time.time())
 
 
+@pytest.mark.long
 def test_a_dead_machines_broker_comes_back_elsewhere(cluster: Cluster) -> None:
     old_node, instance_id, zone = home(cluster, BROKER)
     died_at = time.time()

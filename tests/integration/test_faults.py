@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 # A row that turns an incident over once for each effect, or waits out hours of the case's clock.
 LONG = frozenset(
     {
+        "api_server_down_beyond_the_lease",
         "explored_seeds_replayed",
         "handler_away_past_the_drain_limit",
         "handler_down_for_long",

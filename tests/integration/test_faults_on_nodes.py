@@ -116,6 +116,7 @@ def deaf_to_kafka(cluster: Cluster) -> Iterator[None]:
         )
 
 
+@pytest.mark.long
 def test_a_broker_is_held_while_kafka_is_silent_and_drained_at_a_spot_warning(
     cluster: Cluster,
 ) -> None:

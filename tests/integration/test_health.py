@@ -107,6 +107,7 @@ def test_a_whole_cluster_answers_200_with_every_part(cluster: Cluster) -> None:
     assert (code, json.loads(line)["status"]) == (0, "healthy")
 
 
+@pytest.mark.long
 def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
     cluster: Cluster, topic: str
 ) -> None:

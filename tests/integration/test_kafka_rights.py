@@ -279,6 +279,7 @@ def test_without_its_right_a_throttle_is_refused_in_a_sentence_and_a_reading_sta
     eventually(cluster, NOTHING)
 
 
+@pytest.mark.long
 def test_a_broker_that_lost_its_disk_refills_at_the_rate_of_the_throttle(cluster: Cluster) -> None:
     cluster.until(lambda view: not view.doubts and view.out_of_sync == ())
     producer = KafkaProducer(bootstrap_servers=cluster.addresses(), acks="all", **Named("root")())

@@ -329,6 +329,7 @@ def nths_account(world: World) -> Iterator[str]:
         yield account
 
 
+@pytest.mark.long
 def test_the_real_nth_runs_from_its_charts_pod_and_drains_a_node(
     world: World, busy: str, nths_account: str
 ) -> None:

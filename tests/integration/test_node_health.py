@@ -121,6 +121,7 @@ def test_a_controller_that_never_joined_is_ready_for_all_but_the_strict(
     assert readiness(seen[2]).health in {Health.STARTING, Health.UNHEALTHY}
 
 
+@pytest.mark.long
 def test_a_broker_paused_past_its_session_is_dead_to_the_strict_alone(
     cluster: BareCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -147,6 +148,7 @@ def aged(observed: NodeObservation) -> NodeObservation:
     return replace(observed, started_at=observed.now - 3600)
 
 
+@pytest.mark.long
 def test_a_wedged_quorum_fails_its_controller_and_degrades_brokers(
     cluster: BareCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -235,6 +235,7 @@ def pulumi(twin: Twin, directory: Path, *arguments: str) -> str:
     return answer.stdout
 
 
+@pytest.mark.long
 def test_plain_pulumi_works_and_says_nothing_of_the_twin(
     twin: Twin, project: Callable[[str], Path]
 ) -> None:

@@ -133,6 +133,7 @@ def stops(cluster: Cluster, since: float) -> list[tuple[str, float]]:
     ]
 
 
+@pytest.mark.long
 def test_two_brokers_whose_nodes_go_at_once_are_out_one_after_the_other(cluster: Cluster) -> None:
     pair = (20, 30)
     with cluster.under_load() as load:

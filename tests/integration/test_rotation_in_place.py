@@ -39,6 +39,7 @@ class Machine:
     data: frozenset[str]
 
 
+@pytest.mark.long
 def test_a_root_volume_is_replaced_in_place_and_nothing_is_lost(
     cluster: Cluster, rotations: Rotor
 ) -> None:

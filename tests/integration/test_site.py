@@ -73,8 +73,12 @@ def test_the_versions_stand_newest_first_and_the_first_page_leads_to_the_newest(
 @browser.needed
 @pytest.mark.parametrize(
     ("size", "dark", "every"),
-    [("phone", True, 1), ("desktop", False, 8)],  # what fits a phone fits a desk
-    ids=["dark phone", "desktop"],
+    [
+        # What fits a phone fits a desk.
+        pytest.param("phone", True, 1, id="dark phone", marks=pytest.mark.long),
+        pytest.param("phone", True, 8, id="some on a dark phone"),
+        pytest.param("desktop", False, 8, id="some on a desktop"),
+    ],
 )
 def test_every_page_opens_without_a_complaint_and_none_is_wider_than_the_screen(
     folder: Path, address: str, size: str, dark: bool, every: int

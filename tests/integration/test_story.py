@@ -50,6 +50,7 @@ def history(cluster: Cluster) -> list[dict[str, Any]]:
     return list(answer.json()["messages"])
 
 
+@pytest.mark.long
 def test_a_rotation_is_reported_told_and_filed(cluster: Cluster, incident: Incident) -> None:
     assert incident.state is State.RELEASED
     # NTH's own binary posted it, with the token from its Secret.

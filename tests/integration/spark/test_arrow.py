@@ -75,6 +75,7 @@ def kept(
     return found, rows
 
 
+@pytest.mark.long
 def test_both_readers_make_the_same_tables_of_lines_that_are_odd(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def run_as_emr_would(session: SparkSession, s3: Any, told: Sequence[str], folder
     put_below(s3, folder / "made", tables)
 
 
+@pytest.mark.long
 def test_the_schedules_job_is_run_and_its_tables_become_the_page(
     session: SparkSession,
     aws: Callable[[str], Any],

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.integration
 BILL = ClusterBill(name="orders")
 
 
+@pytest.mark.long
 def test_a_report_in_a_warehouse_leaves_tables_that_remember(
     session: SparkSession, tmp_path: Path
 ) -> None:
