@@ -26,8 +26,8 @@ from rich.table import Table
 from bench import record
 from bench.moving.producers import producing
 from bench.refill.nodes import BROKERS, Nodes, running
+from core.cluster.kafka_defaults import FETCH_BACKOFF_MS, FETCH_WAIT_MS
 from handlers.adapters.kafka import KafkaAdmin
-from infra.kafka.cluster import FETCH_BACKOFF_MS, FETCH_WAIT_MS
 from local.demo.load import PARTITIONS, RECORDS_PER_SECOND
 from local.demo.story import percentiles
 

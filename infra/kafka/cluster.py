@@ -19,6 +19,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from core.cluster.identity import Asking, OAuth
+from core.cluster.kafka_defaults import default_config
 from core.constants import EVICTED_AT_A_TIME, INTERNAL_LISTENER
 from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.alerts.rules import prometheus_rule
@@ -37,11 +38,6 @@ OAUTH_VALIDATOR = "io.strimzi.kafka.oauth.server.JaasServerOauthValidatorCallbac
 OAUTH_PRINCIPALS = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
 # Three controllers and three brokers on new nodes: images to pull, volumes to make.
 READY_TIMEOUT = "30m"
-# What producers with acks=all wait for at every move of leaders, where Kafka keeps its own second
-# and half second (docs/reference/rotation-measured.md): a follower asks again so much later after
-# an error, and a fetch that finds nothing is answered after so long. Until then its thread asks the
-# broker for no partition that it has begun to lead.
-FETCH_BACKOFF_MS, FETCH_WAIT_MS = 100, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,7 +162,7 @@ def kafka_spec(spec: ClusterSpec) -> dict[str, Any]:
             "metadataVersion": spec.kafka.metadata_version,
             "rack": {"type": "topology-label", "topologyKey": naming.ZONE_LABEL},
             "listeners": [_internal_listener(spec), _listener(spec)],
-            "config": {**_default_config(spec), **spec.kafka.config},
+            "config": {**default_config(spec), **spec.kafka.config},
             # One set for every role: a pool has none of its own (KafkaNodePool, 1.2.0).
             "readinessProbe": probe(probes.readiness),
             "livenessProbe": probe(probes.liveness),
@@ -337,27 +333,4 @@ def _listener(spec: ClusterSpec) -> dict[str, Any]:
             "advertisedHostTemplate": listener.advertised_host,
             "advertisedPortTemplate": f"{listener.first_advertised_port} + {{nodeId}}",
         },
-    }
-
-
-def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
-    factor, minimum = spec.kafka.default_replication_factor, spec.kafka.min_insync_replicas
-    timings = spec.timings
-    return {
-        # Each broker's rack is its zone: consumers that say theirs read from the replica in it.
-        naming.REPLICA_SELECTOR: naming.FOLLOWER_FETCHING,
-        "default.replication.factor": factor,
-        "min.insync.replicas": minimum,
-        "offsets.topic.replication.factor": factor,
-        "transaction.state.log.replication.factor": factor,
-        "transaction.state.log.min.isr": minimum,
-        "share.coordinator.state.topic.replication.factor": factor,
-        "share.coordinator.state.topic.min.isr": minimum,
-        # Kafka's own prefix for the settings of tiered storage's metadata; unused without it.
-        "rlmm.config.remote.log.metadata.topic.replication.factor": factor,
-        "broker.session.timeout.ms": timings.broker_session_timeout_seconds * 1000,
-        "broker.heartbeat.interval.ms": timings.broker_heartbeat_interval_seconds * 1000,
-        "replica.fetch.backoff.ms": FETCH_BACKOFF_MS,
-        "replica.fetch.wait.max.ms": FETCH_WAIT_MS,
-        "connections.max.idle.ms": timings.broker_connections_max_idle_seconds * 1000,
     }
