@@ -1,7 +1,6 @@
 """Decides whether Kafka would take the values of its own settings, a topic's and a broker's.
 
 A topic with a value that Kafka refuses is never made; a broker with one never starts.
-Source of what holds between two settings: Kafka 4.2's LogConfig.validate.
 """
 
 from __future__ import annotations
@@ -10,7 +9,9 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 
-from core.cluster.kafka_settings import BROKER, OTHERS, TOPIC, Kind, Value, number
+from core.cluster import kafka_pairs
+from core.cluster.kafka_kinds import Kind, Value
+from core.cluster.kafka_settings import BROKER, OTHERS, TOPIC
 from core.cluster.spec import ClusterSpec
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
@@ -31,8 +32,9 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
     for topic in spec.topics:
         whose = f"topic {topic.name}"
         yield from _values(f"{whose} sets", topic.config, TOPIC, "it would not make it")
-        yield from _of_each_other(whose, topic.config, spec.kafka.config)
+        yield from kafka_pairs.of_topic(whose, topic.config, spec.kafka.config)
     yield from _values("kafka.config sets", spec.kafka.config, BROKER, "no broker would start")
+    yield from kafka_pairs.of_brokers(spec)
     for setting in spec.kafka.config:
         for begins, why in GONE.items():
             if setting.startswith(begins):
@@ -75,34 +77,6 @@ def _values(
                 f"{says} {setting} to {written[:60]!r}, and Kafka takes {wanted}, so that {else_}; "
                 f"correct it."
             )
-
-
-def _of_each_other(
-    whose: str, config: Mapping[str, Value], of_brokers: Mapping[str, Value]
-) -> Iterator[str]:
-    """Yield what LogConfig.validate says of two settings of one topic, and of the brokers."""
-    tiered = str(config.get("remote.storage.enable", "")).lower() == "true"
-    for lower, upper in (
-        ("min.compaction.lag.ms", "max.compaction.lag.ms"),
-        *((("local.retention.ms", "retention.ms"),) if tiered else ()),
-        *((("local.retention.bytes", "retention.bytes"),) if tiered else ()),
-    ):
-        least, most = (number(str(config.get(each))) for each in (lower, upper))
-        if least is not None and most is not None and 0 <= most < least:
-            yield (
-                f"{whose} sets {lower} to {config[lower]} and {upper} to {config[upper]}, and "
-                f"Kafka refuses the first above the second; lower it."
-            )
-    if tiered and str(of_brokers.get("remote.log.storage.system.enable", "")).lower() != "true":
-        yield (
-            f"{whose} sets remote.storage.enable, which Kafka refuses where kafka.config does not "
-            f"set remote.log.storage.system.enable to true; set that, or take it out."
-        )
-    if tiered and "compact" in str(config.get("cleanup.policy", "")):
-        yield (
-            f"{whose} sets remote.storage.enable beside cleanup.policy {config['cleanup.policy']}, "
-            f"and Kafka keeps no compacted topic in remote storage; take one out."
-        )
 
 
 def _lines(key: str, config: Mapping[str, Value]) -> Iterator[str]:

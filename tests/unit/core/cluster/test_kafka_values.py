@@ -9,7 +9,11 @@ import pytest
 from core.cluster import contradictions, kafka_settings, parse
 from tests.unit.infra.programs import description
 
-TIERED = {"config": {"remote.log.storage.system.enable": True}}
+STORAGE = {
+    "remote.log.storage.system.enable": True,
+    "remote.log.storage.manager.class.name": "com.example.Storage",
+}
+TIERED = {"config": STORAGE}
 
 
 def found(**changed: Any) -> list[str]:
@@ -43,7 +47,8 @@ def topic(**config: Any) -> dict[str, Any]:
         ("cleanup.policy", "compact;delete", "takes some of compact, delete"),
         ("compression.type", "brotli", "takes one of uncompressed, zstd"),
         ("compression.type", "GZIP", "takes one of uncompressed, zstd"),
-        ("compression.gzip.level", 12, "takes -1 to 9"),
+        ("compression.gzip.level", 12, "takes 1 to 9, or -1"),
+        ("compression.gzip.level", 0, "takes 1 to 9, or -1"),
         ("compression.lz4.level", 0, "takes 1 to 17"),
         ("compression.zstd.level", 23, "to 22"),
         ("message.timestamp.type", "createTime", "takes one of CreateTime, LogAppendTime"),
@@ -70,7 +75,7 @@ def test_a_topics_value_that_kafka_refuses_is_a_sentence(
         (
             topic(remote__storage__enable=True, local__retention__ms=9, retention__ms=5)
             | {"kafka": TIERED},
-            "sets local.retention.ms to 9 and retention.ms to 5",
+            "by retention.ms 5 and on the brokers by local.retention.ms 9, which has to be no more",
         ),
         (topic(remote__storage__enable=True), "remote.log.storage.system.enable to true"),
         (
@@ -100,6 +105,141 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
 
 
 @pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        (
+            {"replica.fetch.wait.max.ms": 40_000, "replica.lag.time.max.ms": 60_000},
+            (
+                "kafka.config: replica.fetch.wait.max.ms is 40000 and "
+                "replica.socket.timeout.ms is 30000 where nothing is said, and Kafka wants "
+                "the first no higher than the second, so that no broker would start; lower "
+                "the first or raise the second."
+            ),
+        ),
+        (
+            # Kafka's own half second is not what brokers are told here.
+            {"replica.lag.time.max.ms": 99},
+            (
+                "kafka.config: replica.fetch.wait.max.ms is 100 where nothing is said and "
+                "replica.lag.time.max.ms is 99, and Kafka wants the first no higher than the "
+                "second, so that no broker would start; lower the first or raise the second."
+            ),
+        ),
+        (
+            {"connection.failed.authentication.delay.ms": 240_000},
+            (
+                "kafka.config: connection.failed.authentication.delay.ms is 240000 and "
+                "connections.max.idle.ms is 240000 where nothing is said, and Kafka wants the"
+                " first below the second, so that no broker would start; lower the first or "
+                "raise the second."
+            ),
+        ),
+        (
+            {"log.cleaner.dedupe.buffer.size": "4194307", "log.cleaner.threads": 4},
+            (
+                "kafka.config: log.cleaner.dedupe.buffer.size is 4194307 and "
+                "log.cleaner.threads is 4, and Kafka wants more than 1048576 bytes for each "
+                "thread, so that no broker would start; raise the first."
+            ),
+        ),
+        (
+            {"max.connections.per.ip": 0},
+            (
+                "kafka.config sets max.connections.per.ip to 0 and no "
+                "max.connections.per.ip.overrides, so that no broker would start; raise it, "
+                "or name who may connect."
+            ),
+        ),
+        (
+            {"log.retention.hours": 5, "log.retention.minutes": 0},
+            (
+                "kafka.config sets log.retention.minutes to 0, and Kafka keeps records for a "
+                "time or, at -1, for good, so that no broker would start; write -1 or more "
+                "than 0."
+            ),
+        ),
+        (
+            {"remote.log.storage.system.enable": True},
+            (
+                "kafka.config sets remote.log.storage.system.enable and no "
+                "remote.log.storage.manager.class.name, without which no broker would start; "
+                "name the class of your storage, or take it out."
+            ),
+        ),
+        (
+            STORAGE | {"log.local.retention.ms": 7_200_001, "log.retention.minutes": 120},
+            (
+                "kafka.config keeps records by retention.ms 7200000 and on the brokers by "
+                "log.local.retention.ms 7200001, which has to be no more than that, so that "
+                "Kafka refuses them; lower log.local.retention.ms, or take it out."
+            ),
+        ),
+        (
+            {"group.coordinator.rebalance.protocols": "consumer,share"},
+            (
+                "kafka.config sets group.coordinator.rebalance.protocols to 'consumer,share',"
+                " and Kafka takes some of classic, consumer, share, streams, and classic "
+                "among them, so that no broker would start; correct it."
+            ),
+        ),
+    ],
+)
+def test_settings_with_which_no_broker_starts_are_one_sentence(
+    config: dict[str, Any], sentence: str
+) -> None:
+    assert found(kafka={"config": config}) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"queued.max.request.bytes": 100}, "socket.request.max.bytes is 104857600 where nothing"),
+        ({"group.consumer.heartbeat.interval.ms": 20_000}, "group.consumer.max.heartbeat.inter"),
+        ({"group.share.record.lock.duration.ms": 70_000}, "group.share.max.record.lock.duration"),
+        ({"group.share.max.share.sessions": 199}, "group.share.max.size is 200 where nothing"),
+        ({"group.streams.num.standby.replicas": 3}, "group.streams.max.standby.replicas is 2"),
+        ({"log.cleaner.threads": 0}, "takes 1 to"),
+        ({"socket.send.buffer.bytes": 0}, "takes 1 to 2147483647, or -1"),
+        ({"metrics.recording.level": "loud"}, "takes one of INFO, DEBUG, TRACE"),
+        ({"offsets.topic.segment.bytes": 1000}, "takes 1048576 to"),
+        ({"max.connections.per.ip.overrides": "h"}, "takes ADDRESS:NUMBER with commas between"),
+        ({"group.share.assignors": "uniform"}, "takes simple or the full name of one class"),
+        ({"replica.selector.class": ""}, "takes the full name of a class"),
+    ],
+)
+def test_what_is_refused_is_held_against_kafkas_limits_and_defaults(
+    config: dict[str, Any], words: str
+) -> None:
+    (sentence,) = found(kafka={"config": config})
+    assert words in sentence
+
+
+@pytest.mark.parametrize(
+    ("of_topic", "of_brokers", "words"),
+    [
+        ({"min.compaction.lag.ms": 9}, {"log.cleaner.max.compaction.lag.ms": 8}, "lag.ms 8, and"),
+        ({}, {"log.cleanup.policy": "compact"}, "beside cleanup.policy compact"),
+        ({"local.retention.ms": 60_001}, {"log.retention.minutes": 1}, "by retention.ms 60000"),
+        ({"retention.bytes": 5}, {"log.local.retention.bytes": 6}, "local.retention.bytes 6"),
+        (
+            {"remote.log.copy.disable": True, "local.retention.ms": 5},
+            {},
+            "has to be that too under remote.log.copy.disable",
+        ),
+    ],
+)
+def test_what_a_topic_does_not_set_it_has_of_the_brokers(
+    of_topic: dict[str, Any], of_brokers: dict[str, Any], words: str
+) -> None:
+    config = {"remote.storage.enable": True, **of_topic}
+    (sentence,) = found(
+        topics=[{"name": "t", "config": config}], kafka={"config": STORAGE | of_brokers}
+    )
+    assert sentence.startswith("topic t ")
+    assert words in sentence
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         topic(retention__ms=-1, cleanup__policy="compact,delete", preallocate="TRUE"),
@@ -108,6 +248,10 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
         topic(remote__storage__enable=True, local__retention__ms=-2) | {"kafka": TIERED},
         topic(leader__replication__throttled__replicas="0:1,1:2"),
         {"kafka": {"config": {"log.retention.hours": -1, "num.partitions": "12"}}},
+        {"kafka": {"config": {"log.retention.hours": 0, "log.retention.ms": 5}}},
+        {"kafka": {"config": {"replica.lag.time.max.ms": 100, "log.cleanup.policy": ""}}},
+        {"kafka": {"config": {"connections.max.reauth.ms": -5, "log.retention.ms": -5}}},
+        {"kafka": {"config": {"group.consumer.migration.policy": "upgrade"}}},
         {"kafka": {"config": {"my.plugin.setting": "x y", "message.max.bytes": 200_000_000}}},
     ],
 )
