@@ -132,7 +132,7 @@ def foretold(run: Run) -> float:
     turns = sorted(run.turns, key=lambda turn: turn.began_at or 0.0)
     parties = list(dict.fromkeys(turn.party or (turn.node_id,) for turn in turns))
     first = tuple(turn for turn in turns if turn.node_id in parties[0])
-    takes = medians(replace(run, turns=first))[kind_of(turns[0])]
+    takes = medians(replace(run, turns=first), stop_together=True)[kind_of(turns[0])]
     return sum(together([takes] * len(party), at_once=True) for party in parties)
 
 

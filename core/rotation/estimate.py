@@ -50,32 +50,35 @@ def away_seconds(image_id: str | None) -> float:
     return AWAY_SECONDS if image_id is None else AWAY_IN_PLACE_SECONDS
 
 
-def moves(run: Run | None) -> dict[str, list[float]]:
+def moves(run: Run | None, *, stop_together: bool) -> dict[str, list[float]]:
     """Return how long a run's moves took, by kind; one that waited for a person says nothing.
 
-    Of a party the shortest counts: the others waited for whoever stopped before them.
+    A party counts once. Those that stop together take as long as the slowest of them; where one
+    pod goes at a time the shortest counts, since the others waited for whoever stopped before them.
     """
-    took: dict[str, dict[tuple[int, ...], float]] = {}
+    took: dict[str, dict[tuple[int, ...], list[float]]] = {}
     for turn in run.turns if run else ():
         if turn.phase is not Phase.DONE or turn.began_at is None or turn.done_at is None:
             continue
         # A resume gives the nodes in hand their whole deadline again.
         if not turn.began_at < (turn.since or 0.0) < turn.done_at:
-            of_role = took.setdefault(kind_of(turn), {})
-            party = turn.party or (turn.node_id,)
+            of_kind = took.setdefault(kind_of(turn), {})
             seconds = turn.done_at - turn.began_at
-            of_role[party] = min(seconds, of_role.get(party, seconds))
-    return {role: list(each.values()) for role, each in took.items()}
+            of_kind.setdefault(turn.party or (turn.node_id,), []).append(seconds)
+    counts = max if stop_together else min
+    return {kind: [counts(each) for each in parties.values()] for kind, parties in took.items()}
 
 
-def medians(run: Run | None) -> dict[str, float]:
+def medians(run: Run | None, *, stop_together: bool) -> dict[str, float]:
     """Return how long a run's moves took in the middle, by kind."""
-    return {role: statistics.median(each) for role, each in moves(run).items()}
+    found = moves(run, stop_together=stop_together)
+    return {kind: statistics.median(each) for kind, each in found.items()}
 
 
-def spreads(run: Run | None) -> dict[str, tuple[float, float]]:
+def spreads(run: Run | None, *, stop_together: bool) -> dict[str, tuple[float, float]]:
     """Return between which times a run's moves took, by kind, where it made three or more."""
-    return {role: _interval(sorted(each)) for role, each in moves(run).items() if len(each) > 2}
+    found = moves(run, stop_together=stop_together)
+    return {kind: _interval(sorted(each)) for kind, each in found.items() if len(each) > 2}
 
 
 def _interval(took: Sequence[float]) -> tuple[float, float]:
@@ -101,7 +104,8 @@ def expecting(run: Run, policy: Policy) -> Run:
 
     Before it has moved one of the role, it is what the plan said when the run was started.
     """
-    seen, unseen = medians(run), Estimate(policy, None, {})
+    seen = medians(run, stop_together=policy.stops_together)
+    unseen = Estimate(policy, None, {})
     for turn in run.waiting:
         known = turn.expected_seconds
         fallback = unseen.seconds(turn) if known is None else known
@@ -120,8 +124,9 @@ class Estimate:
     _spread: dict[str, tuple[float, float]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._measured.update(medians(self.earlier))
-        self._spread.update(spreads(self.earlier))
+        at_once = self.policy.stops_together
+        self._measured.update(medians(self.earlier, stop_together=at_once))
+        self._spread.update(spreads(self.earlier, stop_together=at_once))
 
     @property
     def pace(self) -> Replication | None:
