@@ -57,20 +57,20 @@ def service() -> Service:
 
 
 @pytest.fixture(scope="module")
-def volume_ids(cluster: Cluster) -> dict[str, str]:
+def volume_ids(provisioned: Cluster) -> dict[str, str]:
     """The volume of every claim."""
     path = "/api/v1/namespaces/kafka/persistentvolumeclaims"
-    claims = cluster.twin.api.get(path)["items"]
+    claims = provisioned.twin.api.get(path)["items"]
     volumes = {
         item["metadata"]["name"]: item["spec"]["csi"]["volumeHandle"]
-        for item in cluster.twin.api.get("/api/v1/persistentvolumes")["items"]
+        for item in provisioned.twin.api.get("/api/v1/persistentvolumes")["items"]
     }
     return {c["metadata"]["name"]: volumes[c["spec"]["volumeName"]] for c in claims}
 
 
 @pytest.fixture(scope="module")
 def prometheus(
-    cluster: Cluster,
+    provisioned: Cluster,
     service: Service,
     volume_ids: Mapping[str, str],
     tmp_path_factory: pytest.TempPathFactory,
@@ -81,7 +81,7 @@ def prometheus(
     probes = [Attempted(cluster=demo_spec.CLUSTER, attempts=3.0, failed=0.3)]
     home: Path = tmp_path_factory.mktemp("prometheus")
     series = exposition(int(time.time()), rooms, busy, probes)
-    with served(cluster, service, store(home, series)):
+    with served(provisioned, service, store(home, series)):
         yield
 
 
