@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from core import naming, regions
 from core.cluster import (
     addresses,
+    connect_values,
     domains,
     kafka_releases,
     kafka_values,
@@ -76,6 +77,7 @@ def problems(spec: ClusterSpec) -> list[str]:
         *machines.problems(spec),
         *domains.problems(spec),
         *kafka_values.problems(spec),
+        *connect_values.problems(spec),
         *_kubernetes_names(spec),
         *tagging.narrow_problems(spec.tags, snapshots=spec.snapshots is not None),
         *_connect(spec),

@@ -31,9 +31,11 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each value that Kafka would refuse, and for what it has no more."""
     for topic in spec.topics:
         whose = f"topic {topic.name}"
-        yield from _values(f"{whose} sets", topic.config, TOPIC, "it would not make it")
+        yield from refused_values(f"{whose} sets", topic.config, TOPIC, "it would not make it")
         yield from kafka_pairs.of_topic(whose, topic.config, spec.kafka.config)
-    yield from _values("kafka.config sets", spec.kafka.config, BROKER, "no broker would start")
+    yield from refused_values(
+        "kafka.config sets", spec.kafka.config, BROKER, "no broker would start"
+    )
     yield from kafka_pairs.of_brokers(spec)
     for setting in spec.kafka.config:
         for begins, why in GONE.items():
@@ -66,9 +68,10 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
             )
 
 
-def _values(
+def refused_values(
     says: str, config: Mapping[str, Value], kinds: Mapping[str, Kind], else_: str
 ) -> Iterator[str]:
+    """Yield a sentence for each value that is not of its kind."""
     for setting, value in config.items():
         wanted = kinds[setting].refuses(value) if setting in kinds else None
         if wanted is not None:
