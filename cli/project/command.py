@@ -137,10 +137,12 @@ def told(directory: Path, answers: Answers, rendered: Rendered, kept: list[str])
         f"{broker.instance_type} with {broker.volumes[0].size_gib:,} GiB each{cost}."
     )
     environment = answers.environment
+    # Without what clients do the same command says another sum.
+    traffic = f"--produce-mib-per-s {answers.produce_mib_per_s:g} --readers {answers.readers:g}"
     following = (
         f"Next: cd {directory}; look through clusters/{environment}.yaml; `stillwater check "
-        f"{environment}` and `stillwater estimate {environment}` need no account; README.md says "
-        f"how it goes on."
+        f"{environment}` and `stillwater estimate {environment} {traffic}` need no account; "
+        f"README.md says how it goes on."
     )
     return [
         wrote,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib.util
 from pathlib import Path
 
@@ -26,3 +27,24 @@ def test_who_starts_one_names_the_package_that_the_wheel_holds(starter: str) -> 
     said = (REPOSITORY / starter).read_text()
     assert '"-m", "stillwater.inside"' in said
     assert '"-m", "handlers' not in said
+
+
+def test_what_the_image_copies_is_not_kept_from_its_build() -> None:
+    allowed = {
+        line.removeprefix("!")
+        for line in (REPOSITORY / ".dockerignore").read_text().splitlines()
+        if line.startswith("!")
+    }
+    copied = {
+        source
+        for line in (REPOSITORY / "Dockerfile").read_text().splitlines()
+        if line.startswith("COPY ") and "--from" not in line
+        for source in line.split()[1:-1]
+    }
+    assert len(copied) > 2
+    left_out = [
+        each
+        for each in copied
+        if not any(fnmatch.fnmatch(each.replace("*", "x"), pattern) for pattern in allowed)
+    ]
+    assert left_out == []
