@@ -7,7 +7,6 @@ that has joined, is met by a new start: the kubelet makes one within seconds.
 
 from __future__ import annotations
 
-import json
 import os
 import ssl
 import threading
@@ -38,7 +37,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 def main() -> None:
     """Probe until something asks for a new start; raises StillwaterError where it cannot begin."""
-    settings = codec.read(Probe, json.loads(os.environ[environment.SETTINGS]))
+    settings = codec.read(Probe, environment.told(os.environ))
     identity = credentials(settings)
     partitions = topic.kept(identity, settings.topic, settings.replication_factor)
     attempts = Attempts(partitions, settings.latency_seconds)

@@ -6,10 +6,25 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from core.errors import InvalidInput
+
 SETTINGS = "STILLWATER_SETTINGS"
 # The key of the item that holds what is too long for the environment.
 KEPT = "STILLWATER_KEPT"
 CONTENT = "settings"
+REMEDY = "the operations stack renders it, so run `pulumi up` on it again."
+
+
+def told(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings as far as the environment holds them; raises InvalidInput without any."""
+    text = environment.get(SETTINGS, "")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidInput([f"{SETTINGS} is {text[:80]!r}, and must be a JSON object; {REMEDY}"])
+    return found
 
 
 def named(environment: Mapping[str, str], name: str) -> str | None:

@@ -17,7 +17,7 @@ from botocore.config import Config
 
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.environment import CONTENT, KEPT, SETTINGS
+from core.settings.environment import CONTENT, KEPT, REMEDY, SETTINGS, told
 from handlers.store.table import Table
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # A function that starts while the table is silent says so in seconds, not in botocore's minutes.
 PATIENCE = Config(connect_timeout=2, read_timeout=2, retries={"total_max_attempts": 2})
-REMEDY = "the operations stack renders it, so run `pulumi up` on it again."
 
 
 def read_settings(
@@ -40,34 +39,23 @@ def read_settings(
     Raises InvalidInput with one sentence per problem; botocore's errors where the table does not
     answer within seconds.
     """
-    told = _told(environment)
+    here = told(environment)
     # What somebody sets by hand on the function holds.
-    told = {**_kept(environment, told, client), **told}
+    whole = {**_kept(environment, here, client), **here}
     try:
-        return codec.read(cls, told)
+        return codec.read(cls, whole)
     except InvalidInput as error:
         found = [f"{SETTINGS} is wrong: {problem}; {REMEDY}" for problem in error.problems]
         raise InvalidInput(found) from None
 
 
-def _told(environment: Mapping[str, str]) -> dict[str, Any]:
-    text = environment.get(SETTINGS, "")
-    try:
-        told = json.loads(text)
-    except ValueError:
-        told = None
-    if not isinstance(told, dict):
-        raise InvalidInput([f"{SETTINGS} is {text[:80]!r}, and must be a JSON object; {REMEDY}"])
-    return told
-
-
 def _kept(
-    environment: Mapping[str, str], told: Mapping[str, Any], client: DynamoDBClient | None
+    environment: Mapping[str, str], here: Mapping[str, Any], client: DynamoDBClient | None
 ) -> dict[str, Any]:
     key = environment.get(KEPT)
     if not key:
         return {}
-    region, table = str(told.get("region")), str(told.get("ledger_table"))
+    region, table = str(here.get("region")), str(here.get("ledger_table"))
     asked = client or boto3.client("dynamodb", region_name=region, config=PATIENCE)
     item = Table(table, region, client=asked).item(key)
     if item is None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
 
+from core.settings.environment import SETTINGS
+from stillwater import inside
 from stillwater.inside import PARTS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -20,6 +23,18 @@ def test_every_part_is_a_module_that_can_be_run(part: str) -> None:
     assert found is not None
     assert found.origin is not None
     assert '__name__ == "__main__"' in Path(found.origin).read_text()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_that_was_told_nothing_ends_with_a_sentence(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["inside", part])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delenv(SETTINGS, raising=False)
+    with pytest.raises(SystemExit) as ended:
+        inside.main()
+    assert str(ended.value).startswith(f"{SETTINGS} ")
 
 
 @pytest.mark.parametrize("starter", STARTERS)
