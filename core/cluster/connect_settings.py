@@ -2,8 +2,7 @@
 
 What begins with `producer.`, `consumer.` or `admin.` is of connectors' own clients; a client's
 setting without that is of the clients that a worker has for itself. Sources: Kafka 4.2's
-DistributedConfig, ProducerConfig, ConsumerConfig and AdminClientConfig. Timeouts and buffers below
-their limits pass the definition and stop the client that is made of them.
+DistributedConfig, ProducerConfig, ConsumerConfig and AdminClientConfig.
 """
 
 from __future__ import annotations
