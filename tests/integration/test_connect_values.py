@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 
 import pytest
 
 from core.cluster import connect_settings, connect_values, operator_keys, parse
 from core.cluster.kafka_kinds import CLASS, CLASSES, Kind, Shaped
-from core.errors import StillwaterError
-from local.kafka import jars
+from tests.integration.kafka_verdicts import answers_of
 from tests.integration.test_kafka_values import PROGRAM as OF_BROKERS
 from tests.integration.test_kafka_values import values
 from tests.unit.infra.programs import description
@@ -26,7 +24,6 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Kafka's classes need Java"),
 ]
 PROGRAM = OF_BROKERS.with_name("ConnectVerdicts.java")
-ANSWER_SECONDS = 300
 Config = Mapping[str, str]
 # What a broker refuses, or that Kafka could not make: no class of settings knows it.
 BROKERS_OWN = ("session.timeout.ms", "storage.replication.factor")
@@ -134,19 +131,7 @@ Answers = tuple[list[str], set[tuple[str, str]]]
 @pytest.fixture(scope="module")
 def answers() -> Answers:
     lines = ["\t".join(f"{k}={v}" for k, v in each.items()) for each in asked()]
-    quiet = ["-Dorg.apache.logging.log4j.level=OFF", "-Xmx512m"]
-    java = ["java", "-XX:TieredStopAtLevel=1", *quiet, "-cp", f"{jars.fetch()}/*", str(PROGRAM)]
-    ended = subprocess.run(
-        java,
-        input="".join(f"{line}\n" for line in lines),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=ANSWER_SECONDS,
-    )
-    if ended.returncode != 0:
-        raise StillwaterError(f"{PROGRAM.name} ended with {ended.returncode}: {ended.stderr}")
-    said = [line for line in ended.stdout.split("\n") if "main ERROR" not in line]
+    said = answers_of(PROGRAM, "".join(f"{line}\n" for line in lines))
     begins = said.index("end")
     known = {(line.split("\t")[0], line.split("\t")[1]) for line in said[:begins]}
     return [line for line in said[begins + 1 :] if line.startswith(("ok", "no "))], known

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +27,7 @@ from core.cluster.contradictions import OWN_KEYS
 from core.cluster.kafka_defaults import default_config
 from core.cluster.kafka_kinds import ANY_NUMBER, CLASS, CLASSES, NAME, Kind, Shaped, Words
 from core.cluster.kafka_pairs import STORAGE, TIERED
-from core.errors import StillwaterError
-from local.kafka import jars
+from tests.integration.kafka_verdicts import answers_of
 from tests.unit.infra.programs import description
 
 pytestmark = [
@@ -37,7 +35,6 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Kafka's classes need Java"),
 ]
 PROGRAM = Path(__file__).with_name("KafkaVerdicts.java")
-ANSWER_SECONDS = 120
 THROWN = 400
 Config = Mapping[str, str]
 # Held against a topic's replicas before Kafka could see it.
@@ -265,18 +262,7 @@ def verdicts() -> Verdicts:
         *(question("brokers", whole(config)) for config in configurations()),
         *(question("topic", topic) for topic in topics()),
     ]
-    java = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{jars.fetch()}/*", str(PROGRAM)]
-    ended = subprocess.run(
-        java,
-        input="".join("\t".join(each) + "\n" for each in asked),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=ANSWER_SECONDS,
-    )
-    if ended.returncode != 0:
-        raise StillwaterError(f"{PROGRAM.name} ended with {ended.returncode}: {ended.stderr}")
-    lines = [line for line in ended.stdout.split("\n") if "main ERROR" not in line]
+    lines = answers_of(PROGRAM, "".join("\t".join(each) + "\n" for each in asked))
     begins = lines.index("end") + 1
     said = Verdicts(refused=dict(zip(asked, lines[begins:-1], strict=True)))
     for line in lines[: begins - 1]:

@@ -332,19 +332,6 @@ def test_a_root_volume_that_was_detached_calls_a_person(station: Station) -> Non
     assert not station.cluster.node_views[OLD].schedulable
 
 
-def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> None:
-    view = station.cluster.node_views[OLD]
-    station.cluster.node_views[OLD] = replace(view, schedulable=False)
-    start(station)
-    turn(station)
-    for _ in range(4):
-        incident = look(station)
-    assert incident.state is State.REPLACING
-    assert incident.in_place is not None
-    assert "Somebody has cordoned" in (incident.in_place.refusal or "")
-    assert not station.cluster.node_views[OLD].schedulable
-
-
 def test_an_abort_after_the_drain_lets_the_machine_finish(station: Station) -> None:
     away(station)
     station.conductor.take({"command": "abort", "actor": "ada"}, station.now)

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
+from core.incidents.record import State
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.test_in_place import OLD, TEMPLATE, TRAITS, launched, outdated, start
+from tests.unit.handlers.test_in_place import (
+    OLD,
+    TEMPLATE,
+    TRAITS,
+    launched,
+    look,
+    outdated,
+    start,
+    turn,
+)
 
 
 @pytest.fixture
@@ -56,3 +66,16 @@ def test_a_plan_says_who_stays_and_why_others_do_not(station: Station) -> None:
     assert "By a new instance: 10. EC2 tells nothing" in notes
     seconds = {node["node_id"]: node["seconds"] for node in plan["nodes"]}
     assert seconds[20] < seconds[10]
+
+
+def test_a_cordon_of_somebody_else_makes_it_a_replacement(station: Station) -> None:
+    view = station.cluster.node_views[OLD]
+    station.cluster.node_views[OLD] = replace(view, schedulable=False)
+    start(station)
+    turn(station)
+    for _ in range(4):
+        incident = look(station)
+    assert incident.state is State.REPLACING
+    assert incident.in_place is not None
+    assert "Somebody has cordoned" in (incident.in_place.refusal or "")
+    assert not station.cluster.node_views[OLD].schedulable
