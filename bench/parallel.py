@@ -39,7 +39,10 @@ STEADY_SECONDS, AFTER_SECONDS = 10.0, 2.0
 # Still less than on AWS, where it is half a minute until a machine runs, and more until it joins.
 BOOT_SECONDS = "20"
 NOTHING = ("lost", "duplicates", "out_of_order", "client_errors", "below_min_isr_s")
-SUMMARY = ("acked", *NOTHING, "min_isr_seen", "most_out_of_isr", "run_s", "most_in_hand")
+SUMMARY = (
+    *("acked", *NOTHING, "min_isr_seen", "most_out_of_isr"),
+    *("run_s", "model_s", "most_in_hand"),
+)
 MOST_TIME_RATIO, MOST_IN_PLACE_RATIO = 0.45, 0.6
 MOST_MODEL_ERROR = 0.15
 WAYS: Mapping[str, Mapping[str, Any]] = {

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from types import MappingProxyType
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +12,7 @@ from rich.console import Console
 from cli import health as command
 from core.health.cluster import Kind
 from tests.integration.cluster import Cluster
-from tests.integration.retold import retold
+from tests.integration.retold import told
 
 # An examination's own bound, and what a cold start on a busy machine adds to it.
 BOUND_SECONDS = 14.0
@@ -44,31 +43,9 @@ def show(status_code: int, body: Mapping[str, Any]) -> None:
     Console(width=160).print(command.page(command.Examined(status_code, body)))
 
 
-@contextmanager
-def told(
-    cluster: Cluster, *, variables: Mapping[str, str] = MappingProxyType({}), **fields: Any
-) -> Iterator[None]:
-    """Change what λ health is told, and other variables of its environment, for the block."""
-    functions, name = cluster.twin.aws("lambda"), name_of(cluster)
-    before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-
-    def tell(told: Mapping[str, str]) -> None:
-        functions.update_function_configuration(
-            FunctionName=name, Environment={"Variables": dict(told)}
-        )
-
-    tell({**retold(before, **fields), **variables})
-    try:
-        yield
-    finally:
-        tell(before)
-
-
-@contextmanager
-def told_of_workers(cluster: Cluster, count: int) -> Iterator[None]:
+def told_of_workers(cluster: Cluster, count: int) -> AbstractContextManager[None]:
     """Have λ health look at Connect workers, as if the spec had asked for them."""
-    with told(cluster, connect_workers=count, connect_startup_seconds=120):
-        yield
+    return told(cluster, name_of(cluster), connect_workers=count, connect_startup_seconds=120)
 
 
 @contextmanager

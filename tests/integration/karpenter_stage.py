@@ -47,7 +47,8 @@ from tests.integration import karpenter_kwok as kwok
 from tests.integration.administrator import Administrator
 from tests.integration.karpenter_kwok import Json, StandInKubelet
 from tests.integration.waiting import until
-from tests.unit.handlers.fakes import ZONES, FakeCluster, healthy_kafka
+from tests.unit.handlers.fakes import FakeCluster
+from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.policies import policy_with
 

@@ -7,7 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from local.kubernetes.strimzi_authorities import FORCE_REPLACE
 from local.kubernetes.strimzi_certificates import is_of
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
-from tests.integration.retold import retold
+from tests.integration.retold import told
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
@@ -101,19 +101,9 @@ def told_to_stop(cluster: Cluster, incident: Incident) -> list[dict[str, Any]]:
     return cluster.facts("pod_stopping", pod=incident.pod_name)
 
 
-@contextmanager
-def deaf_to_kafka(cluster: Cluster) -> Iterator[None]:
+def deaf_to_kafka(cluster: Cluster) -> AbstractContextManager[None]:
     """Give λ tick an address of Kafka at which nobody answers, for the block."""
-    functions = cluster.twin.aws("lambda")
-    before = functions.get_function_configuration(FunctionName=TICK)["Environment"]["Variables"]
-    changed = retold(before, kafka_bootstrap=[NOBODY])
-    functions.update_function_configuration(FunctionName=TICK, Environment={"Variables": changed})
-    try:
-        yield
-    finally:
-        functions.update_function_configuration(
-            FunctionName=TICK, Environment={"Variables": before}
-        )
+    return told(cluster, TICK, kafka_bootstrap=[NOBODY])
 
 
 @pytest.mark.long

@@ -25,10 +25,11 @@ from tests.integration.health_function import (
     BOUND_SECONDS,
     COLD_SECONDS,
     invoke,
+    name_of,
     parts,
     show,
-    told,
 )
+from tests.integration.retold import told
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN = max(BROKERS)
@@ -159,6 +160,7 @@ def mute() -> Iterator[str]:
 def test_the_answer_comes_in_time_though_nobody_else_gives_one(cluster: Cluster, mute: str) -> None:
     with told(
         cluster,
+        name_of(cluster),
         variables={"AWS_ENDPOINT_URL_DYNAMODB": f"http://{mute}"},
         kafka_bootstrap=[mute, mute],
         # The bound follows the probes' time: a short one makes a quick test.

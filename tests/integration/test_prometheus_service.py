@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from local import environment
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
-from tests.integration.retold import retold
+from tests.integration.retold import told, variables_of
 from tests.integration.served_prometheus import allowed, served
 from tests.integration.stored_series import RATES, Attempted, Busy, Room, exposition, store
 from tests.integration.volume_stage import FUNCTION, schedule_stilled
@@ -91,10 +90,8 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
 
     What it remembers of the volumes meanwhile is none of the other tests' business.
     """
-    functions = cluster.twin.aws("lambda")
-    described = functions.get_function_configuration(FunctionName=FUNCTION)
-    before = described["Environment"]["Variables"]
-    known = read_settings(Volumes, before, client=cluster.twin.aws("dynamodb"))
+    variables = variables_of(cluster, FUNCTION)
+    known = read_settings(Volumes, variables, client=cluster.twin.aws("dynamodb"))
     asked = replace(known.volumes, prometheus=PrometheusSettings(ADDRESS, {}))
     records = DynamoRecords(
         known.ledger_table,
@@ -103,18 +100,12 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
     )
     keys = [f"volume#{volume_id}" for volume_id in volume_ids.values()]
 
-    def tell(variables: Mapping[str, str]) -> None:
-        functions.update_function_configuration(
-            FunctionName=FUNCTION, Environment={"Variables": dict(variables)}
-        )
-
     with schedule_stilled(cluster):
         remembered = {key: records.read(key).document for key in keys}
-        tell(retold(before, volumes=asked))
         try:
-            yield
+            with told(cluster, FUNCTION, volumes=asked):
+                yield
         finally:
-            tell(before)
             for key, document in remembered.items():
                 records.write(key, document, records.read(key).version)
 
@@ -159,21 +150,6 @@ def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
     return rotor(TWIN_ENVIRONMENT)
 
 
-@contextmanager
-def budget_told(cluster: Cluster, budget: ProbeBudget) -> Iterator[None]:
-    """Have λ tick know of the budget for the block, as with `probe` in the spec."""
-    functions = cluster.twin.aws("lambda")
-    before = functions.get_function_configuration(FunctionName=TICK)["Environment"]["Variables"]
-    told = retold(before, probe_budget=budget)
-    functions.update_function_configuration(FunctionName=TICK, Environment={"Variables": told})
-    try:
-        yield
-    finally:
-        functions.update_function_configuration(
-            FunctionName=TICK, Environment={"Variables": before}
-        )
-
-
 def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(
     cluster: Cluster, service: Service, prometheus: None, rotations: Rotor
 ) -> None:
@@ -187,7 +163,7 @@ def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(
         assert found is not None
         return found
 
-    with budget_told(cluster, budget):
+    with told(cluster, TICK, probe_budget=budget):
         rotations.ask("start", selection={"node_ids": [BROKER]})
         try:
             # Its role may not ask: what clients lose is unknown, and nobody begins.

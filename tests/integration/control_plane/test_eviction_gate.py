@@ -34,7 +34,8 @@ from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
 from tests.integration.administrator import Administrator
 from tests.integration.waiting import until
-from tests.unit.handlers.fakes import FakeCluster, healthy_kafka
+from tests.unit.handlers.fakes import FakeCluster
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.infra.programs import spec
 

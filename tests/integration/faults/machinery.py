@@ -14,7 +14,8 @@ from core.incidents.observation import BudgetView, NodeView
 from core.views import ClusterView, PartitionView, VoterView
 from handlers.adapters.aws import EBS_CSI_TAG
 from tests.integration.aws.cloud import Cloud
-from tests.unit.handlers.fakes import ZONES, FakeCluster
+from tests.unit.handlers.fakes import FakeCluster
+from tests.unit.handlers.healthy import ZONES
 
 BOOT_SECONDS = 20.0
 STOP_SECONDS = 5.0

@@ -23,7 +23,7 @@ from core.naming import GATE_HOOK
 from handlers.store.ledger import Ledger, rounds
 from tests.integration.faults.machinery import RUNS, Machinery
 from tests.integration.faults.taps import Call
-from tests.unit.handlers.fakes import ZONES
+from tests.unit.handlers.healthy import ZONES
 
 MAXIMUM = 2
 

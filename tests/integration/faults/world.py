@@ -34,7 +34,8 @@ from tests.integration.faults.machinery import Machinery
 from tests.integration.faults.taps import Killed, Taps
 from tests.integration.faults.wiring import POLICY, make_table, wire
 from tests.integration.faults.witness import MAXIMUM, Witness
-from tests.unit.handlers.fakes import TAG, ZONES
+from tests.unit.handlers.fakes import TAG
+from tests.unit.handlers.healthy import ZONES
 
 STEP_SECONDS = 15.0
 SWEEP_SECONDS = 60.0

@@ -1,4 +1,4 @@
-"""A small cluster in memory: the handlers' Cloud, Nodes, KafkaCluster and Queue, moved by hand.
+"""A small cluster in memory: the handlers' Cloud, Nodes and KafkaCluster, moved by hand.
 
 Three zones with one broker node each, ids 10, 20, 30; a test says what AWS, Kubernetes and Kafka do
 between two ticks.
@@ -6,7 +6,6 @@ between two ticks.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,13 +28,13 @@ from core.incidents.pods_on_node import PodOnNode
 from core.naming import managed_tag
 from core.rotation.outdated import Launched
 from core.rotation.step import Throttle
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
+from tests.unit.handlers.healthy import ZONES, healthy_kafka
 
 PREFIX = "local-orders"
 TAG = managed_tag(PREFIX)
 WHOSE = ours(PREFIX)
-ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
 OLD = "i-0a"
 NEW = "i-0d"
 
@@ -46,50 +45,6 @@ def group_of(zone: str) -> str:
 
 def node_named(instance_id: str) -> str:
     return f"ip-{instance_id}.ec2.internal"
-
-
-def healthy_kafka(*, out: int | None = None) -> ClusterView:
-    """Return three brokers and three controllers; `out` is fenced and in no ISR."""
-    alive = tuple(b for b in ZONES if b != out)
-    return ClusterView(
-        brokers=frozenset(ZONES),
-        fenced=frozenset() if out is None else frozenset({out}),
-        voters=tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
-        quorum_leader=1,
-        partitions=tuple(
-            PartitionView(topic, p, in_sync[0], replicas, in_sync, 2)
-            for topic, row in _topics().items()
-            for p in range(3)
-            if (replicas := _turned(row, p))
-            if (in_sync := tuple(b for b in replicas if b in alive))
-        ),
-    )
-
-
-def _turned(row: tuple[int, ...], number: int) -> tuple[int, ...]:
-    """Let each broker of a row be preferred in turn, where there are two to a zone."""
-    start = number % len(row) if len(ZONES) > 3 else 0
-    return row[start:] + row[:start]
-
-
-def _topics() -> dict[str, tuple[int, ...]]:
-    """A topic over the first broker of each zone, another over the second of each."""
-    names = {0: "t", 1: "second"}
-    return {names[n]: row for n in names if (row := tuple(b for b in sorted(ZONES) if b % 10 == n))}
-
-
-class FakeQueue:
-    """Messages in the order they were sent, each with its delay; pages lie beside them."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[str, float]] = []
-        self.pages: list[dict[str, str]] = []
-
-    def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
-        if body.startswith('{"page":'):
-            self.pages.append(json.loads(body))
-        else:
-            self.sent.append((body, delay_seconds))
 
 
 @dataclass

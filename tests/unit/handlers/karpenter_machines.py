@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from core.incidents.nodeclaims import Condition, NodeClaim
 from tests.unit.handlers.asking import Door
-from tests.unit.handlers.fakes import OLD, ZONES, FakeCluster, node_named
+from tests.unit.handlers.fakes import OLD, FakeCluster, node_named
+from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import START
 
 KARPENTER = "system:serviceaccount:kube-system:karpenter"

@@ -25,8 +25,9 @@ from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
+from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fake_roots import FakeRoots
-from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster, FakeQueue, three_brokers
+from tests.unit.handlers.fakes import PREFIX, WHOSE, FakeCluster, three_brokers
 from tests.unit.handlers.memory_archive import MemoryArchive
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords

@@ -11,7 +11,7 @@ from core.incidents.decide import BLIND_SECONDS
 from core.incidents.record import State
 from core.rotation import Doubt
 from handlers.incidents.leadership import Leadership
-from tests.unit.handlers.fakes import healthy_kafka
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import replaced

@@ -18,7 +18,8 @@ from core.views import Doubt
 from handlers.adapters.aws import tick_message
 from handlers.incidents.budgets import restore
 from handlers.store.messages import STRAYS_MESSAGE
-from tests.unit.handlers.fakes import ZONES, FakeCluster, six_brokers
+from tests.unit.handlers.fakes import FakeCluster, six_brokers
+from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import carry, current, start, turn
 from tests.unit.handlers.world import World

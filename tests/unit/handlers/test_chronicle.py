@@ -22,7 +22,7 @@ from core.metric_names import (
 from handlers.adapters import metrics
 from handlers.store.ledger import DynamoLedger
 from handlers.store.notifying import Chronicle
-from tests.unit.handlers.fakes import FakeQueue
+from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.tables import REGION, TABLE
 from tests.unit.handlers.test_ledger import incident
 

@@ -18,7 +18,8 @@ from core.gate.asked import Answer, asked_in
 from core.incidents.record import State
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import OPERATOR, PERSON, Door
-from tests.unit.handlers.fakes import OLD, healthy_kafka, node_named
+from tests.unit.handlers.fakes import OLD, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 
 SYSTEM = "system:serviceaccount:kube-system:"
 KARPENTER = "system:serviceaccount:kube-system:karpenter"

@@ -15,7 +15,8 @@ from core.views import ClusterView
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
+from tests.unit.handlers.fakes import NEW, OLD, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START
 
 

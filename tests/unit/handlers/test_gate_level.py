@@ -13,8 +13,9 @@ from core.incidents.record import State
 from core.incidents.sections import Release
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door
-from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.health_events import RETIREMENT, health_event
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import written
 

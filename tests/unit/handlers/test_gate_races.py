@@ -10,7 +10,7 @@ import pytest
 
 from core.incidents.record import State
 from tests.unit.handlers.asking import Door
-from tests.unit.handlers.fakes import healthy_kafka
+from tests.unit.handlers.healthy import healthy_kafka
 
 OTHER = "i-0b"
 

@@ -25,7 +25,7 @@ from handlers.adapters.exporters import Scrapes
 from handlers.examination import examiner as examining
 from handlers.examination.examiner import Examiner
 from handlers.store.freezes import LedgerFreezes
-from tests.unit.handlers.fakes import healthy_kafka
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 

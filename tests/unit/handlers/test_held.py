@@ -13,7 +13,8 @@ from core.incidents.requests import ask_release, hold, ignore
 from core.incidents.sections import LaunchFailure
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, node_named
+from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announced, replaced
 

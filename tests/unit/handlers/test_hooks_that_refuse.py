@@ -16,7 +16,8 @@ from core.incidents.joining import merge, open_incident
 from core.incidents.record import State
 from handlers.incidents.act import perform
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.walks import announced, drained, replaced
 

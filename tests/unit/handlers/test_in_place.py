@@ -14,7 +14,8 @@ from core.rotation.outdated import Build, Launched
 from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 
 IMAGE, TEMPLATE = "ami-new", {"InstanceType": '"m7g.large"'}

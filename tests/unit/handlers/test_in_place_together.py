@@ -11,7 +11,8 @@ import pytest
 from core.incidents.observation import PodView
 from core.incidents.record import State
 from core.rotation.run_record import Phase, Run, RunState
-from tests.unit.handlers.fakes import ZONES, node_named
+from tests.unit.handlers.fakes import node_named
+from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_budgets import SLOW_RETURN, BudgetedWorld, labels, station_of_six
 from tests.unit.handlers.test_in_place import boots, launched, reported

@@ -15,7 +15,8 @@ from core.incidents.sections import Drainer, NodeDisruption
 from core.incidents.verify import breaks
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.asking import Door
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
+from tests.unit.handlers.fakes import NEW, OLD, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.karpenter_machines import (
     HOUR,
     INITIALIZED,

@@ -16,7 +16,8 @@ from core.rotation.run_record import Phase, Run, RunState
 from handlers.adapters.aws import tick_message
 from handlers.store.pauses import Pauses
 from tests.unit.handlers.asking import Door
-from tests.unit.handlers.fakes import OLD, ZONES, healthy_kafka
+from tests.unit.handlers.fakes import OLD
+from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.karpenter_machines import (
     HOMES,
     INITIALIZED,

@@ -11,7 +11,8 @@ from core.rotation.run_record import RunState
 from core.views import ClusterView
 from handlers.incidents.leadership import shifted
 from handlers.store.messages import SHIFT_MESSAGE
-from tests.unit.handlers.fakes import FakeCluster, healthy_kafka
+from tests.unit.handlers.fakes import FakeCluster
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_budgets import (
     BudgetedWorld,

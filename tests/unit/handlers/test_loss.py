@@ -10,7 +10,8 @@ from core.incidents.lost import PAGE_AFTER_SECONDS
 from core.incidents.record import State
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, healthy_kafka, node_named
+from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 
 STATE_CHANGE = "EC2 Instance State-change Notification"

@@ -17,7 +17,8 @@ from core.incidents.record import State
 from core.incidents.requests import ask_release, ignore
 from handlers.incidents.act import perform
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.walks import drained, replaced
 

@@ -12,7 +12,8 @@ from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import State
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.asking import Door
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka, node_named
+from tests.unit.handlers.fakes import NEW, OLD, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_pause import paused
 from tests.unit.handlers.walks import announced, replaced

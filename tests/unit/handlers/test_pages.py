@@ -13,7 +13,7 @@ from moto import mock_aws
 from core.incidents.actions import Page
 from handlers.adapters.pages import SnsTopic, call
 from handlers.incidents.act import perform
-from tests.unit.handlers.fakes import FakeQueue
+from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced
 

@@ -13,7 +13,8 @@ from core.incidents.record import Incident, State
 from core.rotation.run_record import Phase, RunState
 from core.views import ClusterView, PartitionView
 from core.window import DAYS, Window
-from tests.unit.handlers.fakes import ZONES, group_of, node_named, six_brokers
+from tests.unit.handlers.fakes import group_of, node_named, six_brokers
+from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
 from tests.unit.handlers.world import World

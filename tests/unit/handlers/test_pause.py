@@ -14,8 +14,9 @@ from core.incidents.requests import ask_release
 from handlers.incidents.act import perform
 from handlers.store.pauses import Pauses
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import health_event
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announced, replaced
 

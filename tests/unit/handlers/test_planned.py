@@ -12,8 +12,9 @@ from core.incidents.requests import hold, ignore, note_group
 from core.window import DAYS, Window
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 
 ZONE = "us-east-1a"

@@ -18,7 +18,7 @@ from core.rotation.run_record import (
 from core.rotation.step import Throttle
 from handlers.rotation.throttles import stray
 from handlers.store.messages import STRAYS_MESSAGE
-from tests.unit.handlers.fakes import healthy_kafka
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import current, start, turn
 

@@ -12,7 +12,8 @@ from core.incidents.record import State
 from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, Phase, RunState
 from core.window import DAYS, Window
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import OLD, healthy_kafka
+from tests.unit.handlers.fakes import OLD
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, current, look, start, turn
 

@@ -18,7 +18,8 @@ from handlers.adapters.exporters import Scrapes
 from handlers.store.messages import rotation_message
 from handlers.store.runs import LedgerRuns
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD, group_of
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.world import World
 

@@ -13,7 +13,8 @@ from handlers.incidents.shifts import pending
 from handlers.store.freezes import LostZone
 from handlers.store.messages import SHIFT_MESSAGE
 from tests.unit.core.zones.health_issues import issue
-from tests.unit.handlers.fakes import OLD, group_of, healthy_kafka
+from tests.unit.handlers.fakes import OLD, group_of
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 
 GROUP = group_of("us-east-1a")

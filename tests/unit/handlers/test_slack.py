@@ -22,8 +22,8 @@ from handlers.store.threads import DynamoThreads, Threads
 from handlers.stories.teller import MOST_ATTEMPTS, RenewedChannel, Teller
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.core.slack.test_incident_thread import incident
+from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fake_slack import FakeChannel, MemoryThreads
-from tests.unit.handlers.fakes import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.handlers.tables import REGION, TABLE

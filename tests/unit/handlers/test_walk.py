@@ -8,7 +8,8 @@ import pytest
 
 from core.incidents.record import State
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, group_of, healthy_kafka, node_named
+from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announced, drained, replaced
 from tests.unit.policies import policy_with

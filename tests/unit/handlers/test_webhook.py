@@ -14,7 +14,7 @@ from core.incidents.record import Incident
 from handlers import webhook
 from handlers.incidents.door import LARGEST_BODY_BYTES, TOKEN_HEADER, Door
 from tests.unit.core.incidents.test_nth_report import draining, posted
-from tests.unit.handlers.fakes import FakeQueue
+from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.memory_ledger import MemoryLedger
 
 TOKEN = "correct-horse"

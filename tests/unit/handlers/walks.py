@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import NEW, OLD, healthy_kafka
+from tests.unit.handlers.fakes import NEW, OLD
+from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from core.incidents.observation import PodView
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import ZONES, group_of, healthy_kafka, node_named
+from tests.unit.handlers.fakes import group_of, node_named
+from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import Station
 
 Choose = Callable[[int], int]  # one of n, by its number

@@ -27,7 +27,7 @@ from core.incidents.observation import (
 from core.incidents.record import Incident, State
 from core.incidents.sections import Forwarding, Replacement
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, opened, seen
-from tests.unit.handlers.fakes import healthy_kafka
+from tests.unit.handlers.healthy import healthy_kafka
 
 NEW_NODE = Replacement(node="new", ready_at=0.0)
 POD = "orders-broker-a-10"
