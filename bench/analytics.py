@@ -1,4 +1,4 @@
-"""How fast a bill becomes tables: `cost` and `transfer` in Spark, in DuckDB and in Polars.
+"""Measures how fast a bill becomes tables: `cost` and `transfer` in Spark, DuckDB and Polars.
 
 Every engine reads the same synthetic CUR 2.0 export, sums it exactly to a day per resource and
 meter with its tags and amortised cost, and makes the cost and transfer tables of that; every

@@ -1,4 +1,4 @@
-"""Whether a cluster loses anything, or anything of its order, while it is disrupted at random.
+"""Disrupts a cluster at random and counts whether it loses records, or their order.
 
     python -m bench.chaos [--disruptions N] [--minutes N] [--seed S]
 

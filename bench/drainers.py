@@ -1,4 +1,4 @@
-"""What clients see when somebody drains a broker's node while another broker is out of sync.
+"""Shows what clients see when a broker's node is drained while another is out of sync.
 
     python -m bench.drainers [--only WAY]
 

@@ -1,4 +1,4 @@
-"""Whether any walk of the shipped functions breaks a rule, and whether a break of them is noticed.
+"""Walks the shipped functions, looks for broken rules, and breaks them to see them noticed.
 
     python -m bench.explore [--minutes 60] [--workers N] [--again] [--mutants-only]
 

@@ -1,4 +1,4 @@
-"""How long a drainer waits for the eviction gate's answer, at 3 brokers and at 200.
+"""Measures a drainer's wait for the eviction gate's answer, at 3 brokers and at 200.
 
     python -m bench.gate [BROKERS ...]
 

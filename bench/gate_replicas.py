@@ -1,4 +1,4 @@
-"""How long drainers wait while both replicas of the eviction gate are killed in the middle.
+"""Measures drainers' waits while both replicas of the eviction gate are killed in the middle.
 
     python -m bench.gate_replicas [BROKERS ...]
 

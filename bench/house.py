@@ -1,4 +1,4 @@
-"""How the house is built: rooms, floors and arrows of each package, from its own imports.
+"""Counts rooms, floors and arrows of each package, from its own imports.
 
     python -m bench.house [CHECKOUT]
 

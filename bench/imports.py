@@ -1,4 +1,4 @@
-"""What a cold start pays for: every function's module imported in a fresh process, compiled.
+"""Measures cold starts: every function's module imported in a fresh process, compiled.
 
 Each run is one interpreter that imports the module from the deployed zip's content alone, beside
 the boto3 that Lambda brings, and says how long that took. The start of the interpreter is not part

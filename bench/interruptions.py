@@ -1,4 +1,4 @@
-"""How soon an announcement is decided on, and what becomes of a thousand at once.
+"""Measures how soon an announcement is decided on, and what becomes of a thousand at once.
 
     python -m bench.interruptions
 

@@ -1,4 +1,4 @@
-"""What a move of leaders costs who produces, by how soon followers ask the new leader.
+"""Measures what a move of leaders costs producers, by how soon followers ask the new leader.
 
     python -m bench.moves
 

@@ -1,4 +1,4 @@
-"""How much sooner brokers are replaced a zone at a time than one by one, and what it costs.
+"""Measures what replacing brokers a zone at a time saves and costs against one by one.
 
     python -m bench.parallel
     python -m bench.parallel --zones 1

@@ -1,4 +1,4 @@
-"""How long the program takes to say what a cluster is made of, from 3 brokers to 48.
+"""Measures how long the program takes to describe a cluster, from 3 brokers to 48.
 
     python -m bench.program [--without-engine]
 

@@ -1,4 +1,4 @@
-"""What a reading of Kafka costs, from 6 brokers to 200: CPU, memory, bytes on the wire.
+"""Measures what a reading of Kafka costs, from 6 brokers to 200: CPU, memory, bytes on the wire.
 
     python -m bench.reading [BROKERS ...]
 

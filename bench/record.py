@@ -1,4 +1,4 @@
-"""How a bench is written down: one JSON file per bench, the same shape for all (DESIGN.md 9)."""
+"""Writes a bench down: one JSON file per bench, the same shape for all (DESIGN.md 9)."""
 
 from __future__ import annotations
 

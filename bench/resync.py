@@ -1,4 +1,4 @@
-"""What a broker's return costs with its volume and without: bytes and seconds to full ISR.
+"""Measures a broker's return with its volume and without: bytes and seconds to full ISR.
 
     python -m bench.resync [--quick] [--without-slow-disk]
 

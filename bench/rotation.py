@@ -1,4 +1,4 @@
-"""What clients see of a rotation of all brokers: through the toolkit, by eviction alone, by force.
+"""Measures what clients see of a rotation of all brokers: by the toolkit, by eviction, by force.
 
     python -m bench.rotation [--only WAY]
 

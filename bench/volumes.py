@@ -1,4 +1,4 @@
-"""How long it takes to decide what becomes of volumes, and whether they fare better than by a rule.
+"""Measures how long decisions on volumes take, and compares them with fixed rules.
 
     python -m bench.volumes
 

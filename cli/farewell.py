@@ -1,4 +1,4 @@
-"""What `stillwater destroy` does beside the engine when Kafka goes: brokers first, volumes last.
+"""Clears Kafka for `stillwater destroy`, beside the engine: brokers first, volumes last.
 
 A broker whose controllers stop before it has left waits five minutes for a controlled shutdown that
 nobody grants. A deleted KafkaNodePool is gone at once while its pods still stop, so no order among

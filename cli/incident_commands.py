@@ -1,4 +1,4 @@
-"""What a person says about incidents, as it is typed; cli.incidents, pauses and desk do it."""
+"""Takes what a person types about incidents; cli.incidents, pauses and desk do it."""
 
 from __future__ import annotations
 

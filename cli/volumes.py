@@ -1,4 +1,4 @@
-"""What `stillwater destroy` does about volumes, between the layer of Kafka and the ones below it.
+"""Settles volumes for `stillwater destroy`, between Kafka's layer and the ones below it.
 
 They are retained, so that a Kafka deleted by mistake loses no data, and `pulumi destroy` leaves
 them to whoever owns them. An environment that its spec calls ephemeral has nothing worth keeping:

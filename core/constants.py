@@ -1,4 +1,4 @@
-"""What is the same in every cluster and no setting: a reason chose it, not a preference.
+"""Holds what is the same in every cluster and no setting: a reason chose it, not a preference.
 
 infra builds with these values, and core.cluster.expected compares a live cluster with them.
 """

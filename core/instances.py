@@ -1,4 +1,4 @@
-"""What EC2 says of the instance types Kafka may run on: the ceiling above every volume's own.
+"""Looks up what EC2 says of an instance type: the ceiling above every volume's own.
 
 A table (core/instances.json) and not a call: `stillwater check` works without an account. A type
 that is not in it is not refused, only not compared.

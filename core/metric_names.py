@@ -1,4 +1,4 @@
-"""What the functions count in CloudWatch: one source of the names for who counts and who alarms.
+"""Names what the functions count in CloudWatch, once for who counts and for who alarms.
 
 The handlers write these as embedded metrics; infra.alerts.alarms and infra.alerts.dashboards read
 them. Every one is a count, and carries one dimension, `cluster`, whose value is the prefix

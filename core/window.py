@@ -1,4 +1,4 @@
-"""When planned work may begin: the maintenance window, and AWS's own time behind it.
+"""Decides when planned work may begin: the maintenance window, and AWS's own time behind it.
 
 A scheduled retirement leaves days. The replacement is made inside the window, before AWS takes the
 instance; where no window is left before that, it is made at once. Pure; times are epoch seconds,

@@ -1,4 +1,4 @@
-"""What every bucket of ours is: encrypted, closed to the public, spoken to over TLS only.
+"""Builds every bucket of ours: encrypted, closed to the public, spoken to over TLS only.
 
 One whose objects may be overwritten keeps their versions, for as long as its rules say.
 """

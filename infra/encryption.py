@@ -1,4 +1,4 @@
-"""Who may use the key of the volumes: whoever launches a node or makes a volume needs a grant.
+"""Grants the volumes' key to whoever launches a node or makes a volume.
 
 A volume encrypted under a customer's key whose user has none fails where nobody looks: the instance
 ends with Client.InternalError seconds after its launch, the claim stays pending. Source: Amazon EC2

@@ -1,4 +1,4 @@
-"""What is never deleted by accident.
+"""Protects what must never be deleted by accident.
 
 `pulumi destroy`, or a change that means a replacement, stops at these until the spec says that the
 environment is ephemeral. The leaves are protected one by one: children in other providers go before

@@ -1,4 +1,4 @@
-"""How long the twin's machines take, where somebody wants them slower or faster."""
+"""Sets how long the twin's machines take, where somebody wants them slower or faster."""
 
 from __future__ import annotations
 

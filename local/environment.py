@@ -1,4 +1,4 @@
-"""What the twin's processes see of the world: its own AWS, and nothing of the user's account."""
+"""Builds the environment of the twin's processes: its own AWS, nothing of the user's account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one twin lives: its directory, its loopback addresses, and the claim that keeps two apart.
+"""Finds where one twin lives: directory, loopback addresses, and the claim that keeps two apart.
 
 Every address in 127.0.0.0/8 is this machine on Linux, so a twin takes a number N and owns
 127.N.0.0/16. Its VPC is 10.N.0.0/16, and a pod that reports 10.N.x.y listens on 127.N.x.y.

@@ -1,4 +1,4 @@
-"""What is read beside the bill, and what the jobs find in both: names and shapes.
+"""Names what is read beside the bill, and what the jobs find in both, with their shapes.
 
 SAMPLES and ROTATIONS are inputs, read anew by every run. The others are tables, made from USAGE,
 COST and the inputs, and all that the report reads.

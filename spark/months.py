@@ -1,4 +1,4 @@
-"""When a billing period is final, and which of them a job that runs every day makes again."""
+"""Decides when a billing period is final, and which of them a daily job makes again."""
 
 from __future__ import annotations
 

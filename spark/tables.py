@@ -1,4 +1,4 @@
-"""Where tables live: Iceberg, or plain Parquet where its jar is not at hand.
+"""Reads and writes tables: Iceberg, or plain Parquet where its jar is not at hand.
 
 Every table is partitioned by billing period, and a write replaces whole months: a delivery that
 comes again changes nothing, one that was corrected leaves no row of the old one behind.

@@ -1,4 +1,4 @@
-"""What `pulumi up` runs: five layers of one cluster, each a stack of its own.
+"""Runs under `pulumi up`: five layers of one cluster, each a stack of its own.
 
     foundation -> platform -> kafka -> operations -> analytics
 

@@ -1,4 +1,4 @@
-"""What the engine runs (Pulumi.yaml: main)."""
+"""Starts the layer of this stack's name; the engine runs it (Pulumi.yaml: main)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every layer starts from: its spec, its providers, and what earlier layers exported."""
+"""Gives every layer its start: its spec, its providers, and what earlier layers exported."""
 
 from __future__ import annotations
 

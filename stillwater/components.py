@@ -1,4 +1,4 @@
-"""What a folder with a PulumiPlugin.yaml runs: the components for programs in any language."""
+"""Serves the components to programs in any language, from a folder with a PulumiPlugin.yaml."""
 
 from __future__ import annotations
 

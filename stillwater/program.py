@@ -1,4 +1,4 @@
-"""What a user's own Pulumi project runs: the layers of this release."""
+"""Runs the layers of this release in a user's own Pulumi project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What chaos does to a cluster, and in which order: drawn from a seed, to be had again.
+"""Draws what chaos does to a cluster, and in which order, from a seed that repeats it.
 
 Every fault ends by itself; whether the cluster is whole again is for the one who asked to wait for.
 """

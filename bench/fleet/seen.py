@@ -1,4 +1,4 @@
-"""What the clients saw of a stretch of time, from the samples their program wrote: pure."""
+"""Sums up what the clients saw of a stretch of time, from their programs' samples: pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who produces while bench.moves moves leaders: kafka-python, and Kafka's own client in Java."""
+"""Produces while bench.moves moves leaders: kafka-python, and Kafka's own client in Java."""

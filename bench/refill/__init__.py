@@ -1,1 +1,1 @@
-"""What bench.resync measures on: bare Kafka nodes, one of which goes and comes back."""
+"""Starts what bench.resync measures on: bare Kafka nodes, one of which goes and comes back."""

@@ -1,4 +1,4 @@
-"""How bench.resync writes down, prints and draws what it measured."""
+"""Writes down, prints and draws what bench.resync measured."""
 
 from __future__ import annotations
 

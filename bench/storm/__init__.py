@@ -1,1 +1,1 @@
-"""What bench.interruptions measures on: a burst of announcements, and what they are about."""
+"""Builds what bench.interruptions measures on: a burst of announcements, and their subjects."""

@@ -1,4 +1,4 @@
-"""What bench.interruptions stands on: the twin's AWS and control plane, 200 instances, two queues.
+"""Starts bench.interruptions' ground: the twin's AWS and API server, 200 instances, two queues.
 
 The functions are the deployed zip under AWS's own runtime client, fed by the twin's event source
 mappings. The API server is the real one, with a Node and a broker's pod per instance; no kubelet

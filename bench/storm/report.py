@@ -1,4 +1,4 @@
-"""How bench.interruptions writes down, prints and draws what it measured."""
+"""Writes down, prints and draws what bench.interruptions measured."""
 
 from __future__ import annotations
 

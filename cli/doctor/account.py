@@ -1,4 +1,4 @@
-"""What the doctor reads of AWS, as a Snapshot: Describe, Get and List calls alone.
+"""Reads AWS for the doctor into a Snapshot: Describe, Get and List calls alone.
 
 Every reader yields the parts it names as it gets them, so that a refusal costs only what comes
 after it. docs/how-to/doctor.md lists the calls; a test compares.

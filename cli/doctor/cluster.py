@@ -1,4 +1,4 @@
-"""What the doctor reads of Kubernetes, as a Snapshot: eight lists, with an EKS token."""
+"""Reads Kubernetes for the doctor into a Snapshot: eight lists, with an EKS token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the doctor looks: the spec, the AWS identity and the endpoints of an environment.
+"""Finds where the doctor looks: the spec, the AWS identity and the endpoints of an environment.
 
 The twin's are in its own directory (cli.twin); of any other environment they are those of the
 stacks' settings and of whoever calls.

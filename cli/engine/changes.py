@@ -1,4 +1,4 @@
-"""What a run would change, or has changed: one Change per resource, from the engine's events."""
+"""Reads the engine's events into Changes, one per resource: what a run would do, or has done."""
 
 from __future__ import annotations
 

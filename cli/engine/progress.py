@@ -1,4 +1,4 @@
-"""What one run of the engine did: its events as progress, a result, and errors as sentences."""
+"""Reads one run of the engine: events as progress, a result, and errors as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Kafka answered in one reading, call by call, before anybody believes it.
+"""Holds what Kafka answered in one reading, call by call, before anybody believes it.
 
 handlers.adapters.kafka fills it in; core.availability.wholeness makes a ClusterView of it, and says
 what in it cannot be whole. An answer that did not come is None or missing, never empty.

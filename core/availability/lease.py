@@ -1,4 +1,4 @@
-"""Who may take a Kafka node out: one lease for the whole cluster, across zones and causes.
+"""Decides who may take a Kafka node out: one lease per cluster, across zones and causes.
 
 Held by one incident at a time, or by several of one party: brokers that a run lets go together,
 because Kafka consents to the absence of all of them (core.rotation.parallel). A party's name is the

@@ -1,4 +1,4 @@
-"""What a ClusterSpec may say and its owner may come to regret: `stillwater check` warns of it.
+"""Warns of what a ClusterSpec may say and its owner may regret (`stillwater check`).
 
 Nothing here is refused: what cannot work at all is an error of the ClusterSpec itself.
 """

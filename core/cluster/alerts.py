@@ -1,4 +1,4 @@
-"""Who is told when something is wrong, and where they read what to do."""
+"""Describes who is told when something is wrong, and where they read what to do."""
 
 from __future__ import annotations
 

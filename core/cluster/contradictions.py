@@ -1,4 +1,4 @@
-"""What a ClusterSpec may not say though every key of it is in order: AWS or Kafka would refuse it.
+"""Refuses a ClusterSpec whose keys are each in order and AWS or Kafka would still refuse.
 
 Judged apart from the model, so that what was built from a spec can be read, and taken down,
 whatever a newer release thinks of it.

@@ -1,4 +1,4 @@
-"""What a cluster costs a month at list price: the ClusterSpec counted, times the price book.
+"""Estimates a cluster's month at list price: the ClusterSpec counted, times the price book.
 
 Everything that is billed for being there is counted from the spec. What depends on use is counted
 from a Usage, whose figures are assumptions until somebody measures them. What was spent is another

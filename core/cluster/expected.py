@@ -1,4 +1,4 @@
-"""What `pulumi up` left behind if nobody has touched it since: the snapshot a ClusterSpec asks for.
+"""Builds the snapshot a ClusterSpec asks for: what `pulumi up` left, if nobody touched it since.
 
 Built from the same names, timings and fixed values as infra/, and compared by core.doctor.drift.
 """

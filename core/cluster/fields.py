@@ -1,4 +1,4 @@
-"""What the sections of a ClusterSpec share: their base and the shapes of common values."""
+"""Defines what the sections of a ClusterSpec share: their base and the shapes of common values."""
 
 from __future__ import annotations
 

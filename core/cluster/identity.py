@@ -1,4 +1,4 @@
-"""Who Kafka's clients are: what a listener asks of them, what a user may do, who the functions are.
+"""Describes Kafka's clients: what a listener asks of them, what users and functions may do.
 
 Strimzi 1.x knows `tls`, `scram-sha-512` and `custom` (its CRD has no `oauth` any more): OAuth is
 rendered as `custom`, with the handlers of Strimzi's own OAuth library, which is in its images.

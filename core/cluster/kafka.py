@@ -1,4 +1,4 @@
-"""What runs on the nodes: Kafka, its operator, Connect, topics, what they expose."""
+"""Describes what runs on the nodes: Kafka, its operator, Connect, topics, what they expose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What AWS sets and no request changes, against what a ClusterSpec asks: `check(spec)` lists it.
+"""Checks a ClusterSpec against what AWS sets and no request changes: `check(spec)` lists it.
 
 The limits of a single setting, and those of Kubernetes, are in the ClusterSpec itself. Here are the
 ones that take a table of instance types, or knowledge of every name the stacks give. The quota of

@@ -1,4 +1,4 @@
-"""When planned work may be done."""
+"""Describes when planned work may be done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a cluster lives: its VPC, and the load balancer its clients come through."""
+"""Describes a cluster's VPC, and the load balancer its clients come through."""
 
 from __future__ import annotations
 

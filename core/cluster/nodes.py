@@ -1,4 +1,4 @@
-"""Where a cluster's processes run: the EKS control plane, Kafka's node pools, their volumes."""
+"""Describes the machines: the EKS control plane, Kafka's node pools, their volumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each pattern of a description asks for, in words: a person at a form reads no expression.
+"""Says in words what each pattern of a description asks for: nobody reads expressions at a form.
 
 A test holds the table complete for every setting there is.
 """

@@ -1,4 +1,4 @@
-"""Where a cluster's pools stand, and under which node ids: what ClusterSpec refuses of that."""
+"""Refuses pools whose zones or node ids do not fit together, for ClusterSpec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every client of Kafka may do: refused where it cannot work, named where it may be regretted.
+"""Checks what every client of Kafka may do: refuses what cannot work, names what may be regretted.
 
 The functions' rights follow from what each asks of Kafka, like their rights on AWS.
 """

@@ -1,4 +1,4 @@
-"""Where incidents are told: one channel of a Slack workspace."""
+"""Describes where incidents are told: one channel of a Slack workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this cluster is better off on EBS volumes or on disks inside its instances.
+"""Compares EBS volumes with disks inside the instances, for this cluster.
 
 A volume survives its instance, so a rotation copies only what the broker missed. A disk inside the
 instance costs nothing extra and dies with it, so a rotation copies everything the broker holds,

@@ -1,4 +1,4 @@
-"""What EC2 says of a type's network and of the disks inside it, for the types that have a price.
+"""Reads what EC2 says of a type's network and of its disks, for the types that have a price.
 
 Beside core.instances, which holds what limits a volume: here is what limits a catch-up, and what a
 broker without a volume would have instead of one.

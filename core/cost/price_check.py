@@ -1,4 +1,4 @@
-"""Whether the price book still says what AWS charges: its rows' age, and what a bill says instead.
+"""Checks the price book against AWS: its rows' age, and what a bill says instead.
 
 A bill's own rate is its money over its quantity, of plain usage alone: what a commitment or a
 credit covers is priced elsewhere on it. A difference is a price that moved, or a private one.

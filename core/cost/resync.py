@@ -1,4 +1,4 @@
-"""How long a broker that was away needs to be in every ISR again, and the bytes that takes.
+"""Models how long a broker that was away takes to be in every ISR again, and the bytes.
 
 Two ways back: with its volume, where only what was appended meanwhile is missing (`after_outage`),
 and without, where everything is (`after_loss`). Both are the same catch-up over a different

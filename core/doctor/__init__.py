@@ -1,1 +1,1 @@
-"""How a live account and cluster differ from what their spec asks for."""
+"""Compares a live account and cluster with what their spec asks for."""

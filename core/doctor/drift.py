@@ -1,4 +1,4 @@
-"""How a live account and cluster differ from what their spec asks for, and what to do about each.
+"""Compares a live account and cluster with what their spec asks for, with a remedy for each gap.
 
 The last step of `stillwater doctor`: core.cluster.expected says what should be there, cli.doctor
 what is. Nothing here repairs: most of it is the engine's to put right, and the rest takes a look.

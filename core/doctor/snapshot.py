@@ -1,4 +1,4 @@
-"""What of a live account and cluster decides whether Kafka outlives its nodes: one frozen snapshot.
+"""Holds what decides whether Kafka outlives its nodes, of a live account, in one frozen snapshot.
 
 core.cluster.expected renders the one a ClusterSpec asks for, cli.doctor reads the one that is
 there, core.doctor.drift compares the two. A part that is None was not looked at: by the first

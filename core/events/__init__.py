@@ -1,4 +1,4 @@
-"""What AWS announces, read once: raw bytes from a queue -> announcements, or why there is none.
+"""Reads what AWS announces, once: raw bytes of a queue -> announcements, or why there is none.
 
 First room of an event's walk: handlers.interruption hands the body of a queue message to `parse`
 and gives what comes back to core.incidents. Nothing here raises, whatever the bytes: a message that

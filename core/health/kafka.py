@@ -1,4 +1,4 @@
-"""What Kafka itself says of its quorum, its partitions and each of its nodes: one admin reading.
+"""Judges quorum, partitions and each node from one admin reading of Kafka.
 
 The quorum comes first: without one the brokers go on describing the cluster from memory, with
 nobody fenced (research: kafka-measured 3), so nothing else in such a reading is believed.

@@ -1,4 +1,4 @@
-"""Where each broker stands: offline, fenced, online or stopping, and who says otherwise.
+"""Decides where each broker stands: offline, fenced, online or stopping, and who disagrees.
 
 Three sources tell, and none is enough. DescribeCluster with fenced brokers knows fencing, not
 stopping, and without a quorum is stale with everybody unfenced. The active controller's gauges know

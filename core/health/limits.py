@@ -1,4 +1,4 @@
-"""How long each thing may last before it says something about a node's health."""
+"""Limits how long each thing may last before it counts against a node's health."""
 
 from __future__ import annotations
 

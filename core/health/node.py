@@ -1,4 +1,4 @@
-"""What is known of one Kafka node, whoever told it: what core.health.rules decides from.
+"""Holds what is known of one Kafka node, whoever told it, for core.health.rules to decide on.
 
 The node's own process, ports and exporter say one part; the quorum, the active controller and the
 leaders of its partitions the other. The two contradict each other often enough that neither is

@@ -1,4 +1,4 @@
-"""What Kubernetes says of a pod: scheduled, started, Ready, and what its readiness gates wait for.
+"""Reads a pod's state in Kubernetes: scheduled, started, Ready, which readiness gates it waits for.
 
 Kubernetes knows processes and probes, and nothing of Kafka: a pod that is Ready here may still be
 a broker that leads nothing (core.health.kafka). A gate is the load balancer's own word.

@@ -1,4 +1,4 @@
-"""What core.incidents may have done about an incident; handlers.incidents.act carries it out.
+"""Defines the actions core.incidents may order; handlers.incidents.act carries them out.
 
 Each is frozen, says what is to be true afterwards, and may be done twice.
 """

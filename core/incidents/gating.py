@@ -1,4 +1,4 @@
-"""What the gate of a leaving instance waits for: its volumes free, its broker back for good.
+"""Decides when the gate opens: the instance's volumes free, its broker back for good.
 
 core.incidents.draining and core.incidents.lost ask it in state `gating`.
 """

@@ -1,4 +1,4 @@
-"""What EC2's lists show beside the instances themselves: volumes, status checks, planned events.
+"""Finds, in EC2's lists, trouble beside the instances: volumes, status checks, planned events.
 
 handlers.adapters.inventory reads them; core.incidents.sweep and handlers.incidents.notices decide
 by them.

@@ -1,4 +1,4 @@
-"""How announcements become an incident and join one, in whatever order AWS delivers them."""
+"""Makes announcements an incident or joins them to one, in whatever order AWS delivers them."""
 
 from __future__ import annotations
 

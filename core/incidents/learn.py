@@ -1,5 +1,5 @@
-"""What readings teach an incident: where its instance stood, how its broker does, since when it is
-back.
+"""Adds what readings show to an incident: where its instance stood, how its broker does, since when
+it is back.
 
 handlers.tick calls `learn` between observing and deciding; a blind reading teaches nothing.
 """

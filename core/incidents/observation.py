@@ -1,4 +1,4 @@
-"""What core.incidents decides on: one reading of everything, and the settings it obeys.
+"""Holds what core.incidents decides on: one reading of everything, and the settings it obeys.
 
 handlers.incidents.observe builds an Observation per tick; what comes of one is in
 core.incidents.actions. All are frozen and know no client.

@@ -1,4 +1,4 @@
-"""What is planned, by AWS, a rotation or for a sick machine: a replacement first.
+"""Decides planned departures, by AWS, a rotation or for a sick machine: a replacement first.
 
 Where AWS only reboots, others lead meanwhile, and the instance stays.
 

@@ -1,4 +1,4 @@
-"""What people want of an incident, and what its group says: facts the loop obeys at its next look.
+"""Records what people and the group want of an incident, for the loop to obey at its next look.
 
 The command line writes the first three into the ledger, λ interruption the last. Every one is kept
 with who said it and when.

@@ -1,4 +1,4 @@
-"""How a decision that was carried out is kept: the state it led to, and what was done for it."""
+"""Records a decision that was carried out: the state it led to, and what was done for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sweep finds by comparing lists: lost announcements, and incidents nobody carries.
+"""Compares lists to find what the sweep is for: lost announcements, incidents nobody carries.
 
 handlers.sweep reads groups, instances, status checks, nodes and the ledger, asks `turn` whose turn
 it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups; and frees a

@@ -1,4 +1,4 @@
-"""What an account says of itself. A part that could not be asked is an Unasked, never a guess."""
+"""Holds what an account says of itself. What could not be asked is an Unasked, never a guess."""
 
 from __future__ import annotations
 

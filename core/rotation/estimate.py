@@ -1,4 +1,4 @@
-"""How long a node's move takes, and what it copies, before it is made.
+"""Estimates how long a node's move takes, and what it copies, before it is made.
 
 How long earlier runs took for a node of the role, else what their timings allow for, and
 core.cost.resync's model over what is appended now and the rate at which earlier runs saw

@@ -1,4 +1,4 @@
-"""When a run may begin with a node: while the maintenance window stays open long enough for it.
+"""Decides when a run may begin with a node: while the maintenance window stays open long enough.
 
 A node whose move would end after the window's end waits for the next one that is long enough; one
 that has begun is never stopped. core.rotation.progress asks before each node, core.rotation.plan

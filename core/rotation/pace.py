@@ -1,4 +1,4 @@
-"""How fast replication brings a broker's log back, measured while a run waits for it.
+"""Measures how fast replication brings a broker's log back while a run waits for it.
 
 From the first reading that shows a broker unfenced and behind to the last one that does: what its
 logs grew by in that time. One that is back between two readings measures nothing, and neither does

@@ -1,4 +1,4 @@
-"""What a rotation would do, before it is started: order, time, bytes, what blocks, what is lost.
+"""Plans a rotation before it is started: order, time, bytes, what blocks, what is lost.
 
 Times and bytes are core.rotation.estimate's.
 """

@@ -1,4 +1,4 @@
-"""What must hold before a run begins with a node; every objection names its cause and the remedy.
+"""Decides whether a run may begin with a node; each objection names its cause and the remedy.
 
 Stricter than what an instance needs that AWS takes away (consent): a rotation can wait.
 """

@@ -1,4 +1,4 @@
-"""What a person may want of a run: pause, resume, abort. λ rotate writes it into the record.
+"""Applies what a person wants of a run: pause, resume, abort. λ rotate writes it into the record.
 
 core.rotation.progress heeds it at the next safe point: when nobody is away.
 """

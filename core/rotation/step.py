@@ -1,4 +1,4 @@
-"""What one turn of a run comes to: the run as it then is, what to do for it, when to look again.
+"""Defines what one turn of a run returns: the run as it then is, what to do, when to look again.
 
 core.rotation.progress and core.rotation.following make steps; handlers.rotation.turns carries them
 out and records the run. Every action may be repeated.

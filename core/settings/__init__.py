@@ -1,1 +1,1 @@
-"""What a function is told, in one form (codec) that infra renders and handlers read."""
+"""Defines what functions are told, in one form (codec) that infra renders and handlers read."""

@@ -1,4 +1,4 @@
-"""What a cluster was described as: the ClusterSpec's figures that a bill does not say.
+"""Hands the ClusterSpec's figures, which no bill says, to the report.
 
 A plain document, so that a job on EMR needs no more than the standard library: core.cluster.facts
 makes it where the ClusterSpec is, in `pulumi up` or for a report on one machine, and `parse` reads

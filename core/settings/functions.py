@@ -1,4 +1,4 @@
-"""What each function is told: a frozen type apiece, which infra renders and the handler reads.
+"""Defines what each function is told: a frozen type apiece, rendered by infra, read by handlers.
 
 A function gets only what it reads. Fields marked KEPT are too long for a function's environment and
 wait in the ledger's table (infra.functions.kept, handlers.store.settings).

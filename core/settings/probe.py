@@ -1,4 +1,4 @@
-"""What the probe is told: where Kafka is, who it is there, and what a good attempt is."""
+"""Defines what the probe is told: where Kafka is, who it is there, what a good attempt is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a Prometheus is asked: a Service of the cluster's own, or an Amazon Managed workspace.
+"""Names the Prometheus to ask: a Service of the cluster's own, or an Amazon Managed workspace.
 
 A function reaches the API server and AWS, nothing else (ADR 0012). So a Service is asked through
 the API server's proxy, for which RBAC grants its name and port, and a workspace under a signature;

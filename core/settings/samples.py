@@ -1,4 +1,4 @@
-"""What λ samples is told: which Prometheus it asks, and where it files what it was answered."""
+"""Defines what λ samples is told: which Prometheus it asks, and where it files the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What λ volumes is told: each pool's policy, the budget, and whether anything may be changed."""
+"""Defines what λ volumes is told: each pool's policy, the budget, whether it may change things."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people are told: an incident, or a rotation run, as one Slack thread."""
+"""Writes what people are told: an incident, or a rotation run, as one Slack thread."""

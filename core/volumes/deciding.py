@@ -1,4 +1,4 @@
-"""What becomes of one set of volumes: one change at most, for one of four slots, or none and why.
+"""Decides about one set of volumes: one change at most, for one of four slots, or none and why.
 
 The order is what hurts most first: something stands in the way; a volume fills; a rotation is near;
 more is asked than the volumes give; nothing has been asked of them for long.

@@ -1,4 +1,4 @@
-"""Whether faster volumes are worth their money while a broker catches up after a rotation.
+"""Decides whether faster volumes earn their money while a broker catches up after a rotation.
 
 What is bought is time with one replica less. The rate of a resync is no more than the volume's, so
 it is faster by as much as the volume is, and the modification costs its price for the hours it

@@ -1,4 +1,4 @@
-"""When a volume is full: the trend of its fill, and how far above its trend it goes at times.
+"""Forecasts when a volume is full, from the trend of its fill and how far it strays above it.
 
 Two trends. The long one says what the days ahead want; the short one sees what began this morning,
 and is believed for half a day only: a Kafka volume breathes with its retention and with the day.

@@ -1,4 +1,4 @@
-"""Whether a set of volumes must grow, and how far: by forecast, in steps worth a slot of four."""
+"""Decides whether a set of volumes must grow, and how far: by forecast, in steps worth a slot."""
 
 from __future__ import annotations
 

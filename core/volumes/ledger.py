@@ -1,4 +1,4 @@
-"""What was modified of a volume, and how many more times AWS allows it today.
+"""Counts what was modified of a volume, and how many more times AWS allows it today.
 
 Since 2026 AWS allows four modifications of a volume in any 24 hours, each only after the one before
 is completed, and tells of the latest alone. So the rest is remembered here; where it is not known,

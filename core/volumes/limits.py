@@ -1,4 +1,4 @@
-"""What a gp3 volume may be: its ranges, the ratios between them, the steps this project asks for.
+"""Limits a gp3 volume: its ranges, the ratios between them, the steps this project asks for.
 
 Everything that sizes a volume stands on this page: the ClusterSpec's own checks, the advisor and
 the storage report.

@@ -1,4 +1,4 @@
-"""What becomes of all volumes of a cluster: each set decided for itself, then the budget over all.
+"""Plans all volumes of a cluster: each set decided for itself, then the budget over all.
 
 The budget is what all volumes together may cost a month above what the ClusterSpec asks for. What
 hurts most is paid first. Where the price book knows no price, volumes are judged in GiB and IOPS;

@@ -1,4 +1,4 @@
-"""What may be done to a pool's volumes by itself; the report sizes them by the same.
+"""Defines what may be done to a pool's volumes unasked; the report sizes them by the same.
 
 The ClusterSpec's `volume_policy` is rendered to it once (core.cluster), for λ volumes and for the
 storage report alike: two readers of one rule must not read two of them.

@@ -1,4 +1,4 @@
-"""What Prometheus is asked of volumes, and what becomes of its answers.
+"""Asks Prometheus about volumes, and reads its answers.
 
 Room is the kubelet's word, by claim; load and what was asked beyond a limit are the EBS driver's,
 by volume. A series that is not there is named and stays unknown: a 0 in its place would be a volume

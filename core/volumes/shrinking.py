@@ -1,4 +1,4 @@
-"""Whether volumes that are too large are worth replacing, and after how many months that has paid.
+"""Decides whether volumes that are too large are worth replacing, and when that has paid.
 
 EBS never shrinks a volume. What does is a new node pool with smaller ones, onto which Cruise
 Control moves the replicas: every byte crosses from zone to zone, and until the last one has, both

@@ -1,4 +1,4 @@
-"""What a volume should be: size from its fill, performance from its load and from a resync.
+"""Sizes a volume: capacity from its fill, performance from its load and from a resync.
 
 One rule for two readers: the advisor asks it what a volume lacks, the storage report what it has
 too much. Nothing here knows what AWS allows when; that is the ledger's business.

@@ -1,4 +1,4 @@
-"""Whether a set of volumes must be faster, or may be slower again.
+"""Decides whether a set of volumes must be faster, or may be slower again.
 
 Faster where more was asked than the volumes give; not where the instance is what gives no more: a
 faster volume would cost money and bring nothing. Slower after a quiet period, and only with

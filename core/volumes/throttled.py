@@ -1,4 +1,4 @@
-"""Whether more is asked of a volume than it gets, whose limit that is, and which step helps.
+"""Decides whether a volume is asked for more than it gets, by whose limit, and what helps.
 
 One rule for two readers: the advisor asks it of the last hour, the storage report of the worst hour
 of its samples. It rests on time in which a limit was exceeded: what is delivered is never more than

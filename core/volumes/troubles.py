@@ -1,4 +1,4 @@
-"""What stands in a volume's way: somebody else's change, a resize that is stuck, a missing class.
+"""Finds what stands in a volume's way: somebody's change, a stuck resize, a missing class.
 
 Each is a sentence with its remedy. The single writer of a volume is its KafkaNodePool; whatever was
 changed elsewhere neither Strimzi nor the EBS driver puts right by itself.

@@ -1,4 +1,4 @@
-"""What of a set of volumes nobody measured: a verdict of its own, with the source that is missing.
+"""Names what nobody measured of a set of volumes: a verdict of its own, with the missing source.
 
 It is never taken for a zero: a volume of unknown fill is not empty, one of unknown load not idle.
 Whom it calls is another question. A cluster that is being made has brokers that do not answer yet

@@ -1,4 +1,4 @@
-"""What is seen of the volumes, and what a policy allows: all that a decision rests on.
+"""Holds what is seen of the volumes and what a policy allows: all that a decision rests on.
 
 Strimzi sizes volumes by pool: a KafkaNodePool's entry is one size and one class for the claims of
 all its nodes. So the unit of every decision is that entry, a set of volumes; the fullest, the

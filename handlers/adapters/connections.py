@@ -1,4 +1,4 @@
-"""What a function reaches, opened as its settings say: the API server and what is read of it."""
+"""Opens what a function reaches, as its settings say: the API server and what is read of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How full the brokers' volumes are, from the brokers themselves: DescribeLogDirs.
+"""Asks the brokers how full their volumes are: DescribeLogDirs.
 
 Since KIP-827 a broker tells the size of the file system below a log directory and what is free of
 it. That needs no agent and no Prometheus; controllers, which are no brokers, do not tell.

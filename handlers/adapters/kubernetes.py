@@ -1,4 +1,4 @@
-"""What the handlers ask of Kubernetes: six lists, a Secret, marks on Nodes and pods, a notice."""
+"""Asks Kubernetes for the handlers: six lists, a Secret, marks on Nodes and pods, a notice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of volumes, from CloudWatch: rates, and minutes in which that was too much.
+"""Reads the load of volumes from CloudWatch: rates, and minutes in which it was too much.
 
 EBS publishes both for every volume on a Nitro instance, and EC2 the same of the instance's own
 limit; nothing has to be installed. A metric costs a cent per thousand questions.

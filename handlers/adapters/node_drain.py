@@ -1,4 +1,4 @@
-"""What a drain of our own asks of Kubernetes: the pods on a node, a cordon, one eviction."""
+"""Drains a node through Kubernetes ourselves: its pods, a cordon, one eviction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the handlers read of Karpenter: the NodeClaims behind its nodes; a rotation deletes one.
+"""Reads Karpenter's NodeClaims, the machines behind its nodes; a rotation deletes one.
 
 Auto Mode's are of the same kind.
 """

@@ -1,4 +1,4 @@
-"""What the handlers ask of Strimzi's operator and tell it: revisions of pods, and who is out.
+"""Asks and tells Strimzi's operator: revisions of pods, and who is out.
 
 A pod set names the revision each of its pods is to have; the operator rolls those that have
 another (strimzi-kafka-operator 1.2.0, PodRevision).

@@ -1,4 +1,4 @@
-"""What Kafka's instances were launched as, and what their groups would launch now."""
+"""Reads what Kafka's instances were launched as, and what their groups would launch now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Prometheus knows of volumes: their fill now and before, and an hour of their load.
+"""Reads volumes from a Prometheus: their fill now and before, and an hour of their load.
 
 Every series that is missing is told as a sentence; the caller asks whoever else may know.
 """

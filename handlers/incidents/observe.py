@@ -1,4 +1,4 @@
-"""What is true now, for one incident: adapters -> core.incidents.observation.Observation."""
+"""Observes what is true now for one incident: adapters -> core.incidents.observation."""
 
 from __future__ import annotations
 

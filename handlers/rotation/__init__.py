@@ -1,1 +1,1 @@
-"""What a person asks of a rotation run, and one turn of it."""
+"""Carries out what a person asks of a rotation run, and one turn of it."""

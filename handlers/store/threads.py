@@ -1,4 +1,4 @@
-"""What Slack was told of each incident, in the ledger's table under `story#<incident id>`."""
+"""Stores what Slack was told of each incident, in the ledger's table: `story#<incident id>`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person has been called about already: one document, so that a daily word calls once.
+"""Stores what a person has been called about, so that a daily word calls once.
 
 A page comes before its record: who dies in between calls twice, and never not at all.
 """

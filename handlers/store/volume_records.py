@@ -1,4 +1,4 @@
-"""What is remembered of each volume, in the ledger's table: `volume#<id>`, `volume#plan`.
+"""Stores what is remembered of each volume, in the ledger's table: `volume#<id>`, `volume#plan`.
 
 A volume's record is its modifications, and by the hour its fill and its load: what a forecast and a
 quiet period are made of. Every write is over the version that was read.

@@ -1,1 +1,1 @@
-"""What λ volumes looks at, and what it remembers."""
+"""Reads what λ volumes looks at, and stores what it remembers."""

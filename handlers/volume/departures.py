@@ -1,4 +1,4 @@
-"""Who of Kafka's nodes leaves next, and how long the others were away: the ledger, read.
+"""Reads from the ledger who of Kafka's nodes leaves next, and how long others were away.
 
 `volume#away` remembers which incidents were open at the last look. One that has closed since tells
 how long its broker was away, once.

@@ -1,1 +1,1 @@
-"""What stands beside a cluster that exists: by names and ids, without a stack of ours before it."""
+"""Builds what stands beside a cluster that exists: by names and ids, without a stack before it."""

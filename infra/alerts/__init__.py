@@ -1,1 +1,1 @@
-"""Who is called for what: alarms, Prometheus rules, dashboards."""
+"""Builds what calls people: alarms, Prometheus rules, dashboards."""

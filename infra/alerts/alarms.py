@@ -1,4 +1,4 @@
-"""What CloudWatch calls somebody for: the toolkit itself, which Prometheus does not see.
+"""Lists CloudWatch's alarms: they watch the toolkit itself, which Prometheus does not see.
 
 Pure: a description in, alarms out; infra.alerts makes them. Each says what no data means, because
 AWS's counters fall silent when nothing happens, and for one alarm that silence is the fault. The

@@ -1,4 +1,4 @@
-"""What Kafka and Connect tell Prometheus: an explicit list, because no default has what counts.
+"""Lists the metrics Kafka and Connect expose to Prometheus: no default has what counts.
 
 Strimzi's own list leaves out both metadata error counters of brokers (KIP-859), replication lag and
 offline log directories (strimzi-kafka-operator 1.2.0, DEFAULT_METRICS_ALLOW_LIST). Entries are

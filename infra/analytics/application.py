@@ -1,4 +1,4 @@
-"""Where reports are computed: an EMR Serverless application, which costs nothing when idle."""
+"""Builds where reports are computed: EMR Serverless, which costs nothing when idle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What EMR Serverless is asked for: the request that starts the job that turns bills into tables.
+"""Builds the request to EMR Serverless that starts the job that turns bills into tables.
 
 In the scheduler's spelling, which writes StartJobRun's keys with capitals. `stillwater report --on
 emr` reads it back from the schedule, and changes where tables are made and of which months.

@@ -1,4 +1,4 @@
-"""Where bills are kept and Spark runs.
+"""Builds where bills are kept and Spark runs.
 
 The bucket holds exports of cost and usage and what the jobs make of them. The EMR Serverless
 application costs nothing between two reports: it starts with a job and stops when idle.

@@ -1,4 +1,4 @@
-"""What Karpenter may do in AWS: launch into this cluster, tag and end what it launched.
+"""Grants Karpenter its rights in AWS: launch into this cluster, tag and end what it launched.
 
 Its documented policy (v1.14), without what this program does itself: the instance profile is made
 here, so it needs no right to make one, and images are named by id, so it asks SSM for none.

@@ -1,4 +1,4 @@
-"""What every controller's pod gets from its node, and what it is denied there.
+"""Defines what every controller's pod gets from its node, and what it is denied there.
 
 A limit on processor time is given to none: a controller that is throttled answers a lost node late.
 """

@@ -1,4 +1,4 @@
-"""How an EC2 instance becomes a node: its image, its processor, its nodeadm user data.
+"""Turns an EC2 instance into a node: its image, its processor, its nodeadm user data.
 
 The labels and taints a node registers with, and how long its kubelet holds a shutdown back, are
 written here and nowhere else.

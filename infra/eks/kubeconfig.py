@@ -1,4 +1,4 @@
-"""How the program reaches the cluster's API server: a kubeconfig without a secret in it."""
+"""Connects the program to the cluster's API server: a kubeconfig without a secret in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every launch template of ours has: IMDSv2 only, encrypted root, tags on what it launches."""
+"""Builds launch templates, all alike: IMDSv2 only, encrypted root, tags on what they launch."""
 
 from __future__ import annotations
 

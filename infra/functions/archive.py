@@ -1,4 +1,4 @@
-"""Where closed incidents are filed: one JSON line each, by the day they ended.
+"""Builds the archive of closed incidents: one JSON line each, by the day they ended.
 
 The sweep writes, Spark reads. A key names its incident, so filing one again replaces the same line.
 """

@@ -1,4 +1,4 @@
-"""What is too long for a function's environment, as an item of the ledger's table.
+"""Keeps what is too long for a function's environment, as an item of the ledger's table.
 
 handlers.store.settings reads it. The key is the content's hash: a change makes another item before
 any function is told of it, and takes the old one away after.

@@ -1,4 +1,4 @@
-"""How a function is known to Kubernetes, and what it may do there: one way for all of them.
+"""Makes a function known to Kubernetes, with what it may do there: one way for all of them.
 
 An EKS access entry maps the function's AWS role to a group; RBAC roles of one name say what that
 group may do, cluster-wide and in a namespace. Who may do what stands with each function.

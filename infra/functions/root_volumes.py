@@ -1,4 +1,4 @@
-"""What λ tick may do to root volumes: have EC2 replace those of instances in groups it may change.
+"""Grants λ tick the replacement of root volumes, of instances in groups it may change.
 
 AWS writes the tag that names an instance's group, and lets nobody else write it. The image, its
 snapshot and the volumes are whatever EC2 makes of the request, so that no name can be given.

@@ -1,4 +1,4 @@
-"""How incidents reach Slack: a queue of their own, and λ slack, which alone knows the token.
+"""Brings incidents to Slack: a queue of their own, and λ slack, which alone knows the token.
 
 Whoever writes to the ledger sends a message and goes on; Slack being slow, strict or down is felt
 here and nowhere else.

@@ -1,4 +1,4 @@
-"""How AWS's announcements reach us: EventBridge rules -> the events queue.
+"""Brings AWS's announcements to us: EventBridge rules -> the events queue.
 
 infra.functions.announcements says which events; what nobody would act on is not delivered.
 

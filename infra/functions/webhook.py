@@ -1,4 +1,4 @@
-"""Where NTH says that a drain attempt has ended: a function URL, and the token NTH shows there.
+"""Builds where NTH reports an ended drain: a function URL, and the token NTH shows there.
 
 NTH signs nothing, it sends static headers: AWS_IAM is out of its reach. So the URL is public,
 and λ webhook lets in only who knows the token. ADR 0011 says why no gateway stands before it.

@@ -1,4 +1,4 @@
-"""When the API server asks the gate, and what it does where nobody answers (ADR 0020).
+"""Tells the API server when to ask the gate, and what to do where nobody answers (ADR 0020).
 
 An eviction shows nothing of its pod, so it is told by its name; a deletion shows all of it. What
 heals (the kubelet, the garbage collectors, the operator) is not even asked: it must work while the

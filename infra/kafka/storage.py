@@ -1,4 +1,4 @@
-"""Where Kafka's volumes come from: encrypted gp3, bound where the pod is, growable, kept.
+"""Builds the classes of Kafka's volumes: encrypted gp3, bound where the pod is, growable, kept.
 
 A volume is made in the zone its pod was scheduled to, and it outlives its claim: deleting a
 cluster by mistake loses no data. IOPS and throughput are a VolumeAttributesClass, the part of a

@@ -1,4 +1,4 @@
-"""Who reaches the load balancer, and by which name: security groups, PrivateLink, private DNS."""
+"""Decides who reaches the load balancer, how: security groups, PrivateLink, private DNS."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where a cluster stands: VPC, subnets, ways to AWS's APIs."""
+"""Builds where a cluster stands: VPC, subnets, ways to AWS's APIs."""

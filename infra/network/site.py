@@ -1,4 +1,4 @@
-"""Where a cluster stands: a VPC and one private subnet per zone, ours or somebody else's.
+"""Builds where a cluster stands: a VPC and one private subnet per zone, ours or somebody else's.
 
 Nothing of somebody else's is changed, so what would fail hours later is looked at first: a subnet
 that lies in another zone than the spec says would have its brokers wait for ever for a volume.

@@ -1,4 +1,4 @@
-"""Who a Kafka node is: its role in AWS, and its right to join the cluster."""
+"""Gives a Kafka node its role in AWS, and its right to join the cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an Auto Scaling group says about itself: scaling activities, events, hook notifications."""
+"""Tells what an Auto Scaling group says of itself: activities, events, hook notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the twin's AWS has yet to do: a booting instance runs two seconds later, and so on."""
+"""Lists what the twin's AWS has yet to do: a booting instance runs two seconds later, and so on."""
 
 from __future__ import annotations
 

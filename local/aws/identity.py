@@ -1,4 +1,4 @@
-"""Who is who in the twin: the first user, the secret behind an access key, a function's role.
+"""Tells who is who in the twin: the first user, the secret behind an access key, a function's role.
 
 moto checks no signature. The STS proxy in front of aws-iam-authenticator does, and asks here for
 the secret and the ARN that belong to an access key id.

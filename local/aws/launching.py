@@ -1,4 +1,4 @@
-"""How an Auto Scaling group launches one instance: where, and with what of its launch template."""
+"""Launches one instance of an Auto Scaling group: where, and with what of its launch template."""
 
 from __future__ import annotations
 

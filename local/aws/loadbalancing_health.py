@@ -1,4 +1,4 @@
-"""What a load balancer thinks of a target: states, thresholds and draining, as AWS has them.
+"""Judges a load balancer's target as AWS does: states, thresholds and draining.
 
 Pure: answers of checks and the time come in. local.aws.loadbalancing asks and keeps the time.
 Source: ELBv2's DescribeTargetHealth and the health check settings of its target groups.

@@ -1,4 +1,4 @@
-"""How an instance joins an Auto Scaling group and leaves it: through hooks, or to be retained."""
+"""Moves an instance into an Auto Scaling group and out: through hooks, or to be retained."""
 
 from __future__ import annotations
 

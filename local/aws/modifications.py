@@ -1,4 +1,4 @@
-"""What EC2 lets be modified of a volume and when, with its own codes and words; time is passed in.
+"""Decides which modifications of a volume EC2 allows, in its codes and words; time is passed in.
 
 Four modifications in any 24 hours, each after the one before is completed; a volume never shrinks;
 gp3's ranges and ratios. Written a second time here, beside core.volumes, because it is what that is

@@ -1,4 +1,4 @@
-"""What a Python Lambda function finds beside its own zip: boto3 and the runtime client, no more.
+"""Offers a Python Lambda function what it finds beside its zip: boto3 and the runtime client.
 
 The twin's virtual environment holds far more, this repository among it. A function that imports
 something its zip lacks must fail here as it would on Lambda.

@@ -1,4 +1,4 @@
-"""How a synthetic line is written in each format that AWS delivers bills in."""
+"""Writes a synthetic line in each format that AWS delivers bills in."""
 
 from __future__ import annotations
 

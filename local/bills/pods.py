@@ -1,4 +1,4 @@
-"""What an hour of a node is shared among: pods, as AWS's split cost allocation data shares it.
+"""Shares an hour of a node among its pods, as AWS's split cost allocation data does.
 
 A vCPU weighs nine times a GB of memory. A pod has the larger of what it asks for and what it uses;
 what no pod has is unused, and goes to the pods of each meter by what they have of it.

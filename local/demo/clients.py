@@ -1,4 +1,4 @@
-"""Who the demo's clients are to Kafka: users with the rights they need, and how each connects.
+"""Connects the demo's clients to Kafka: users with the rights they need.
 
 A client that lives through a rotation keeps one TLS context: `Entry.renew` has it trust and show
 what the Secrets hold by then, so that its next connection is of the new authority.

@@ -1,4 +1,4 @@
-"""What the demo cost: its simulated bill, what its brokers and its ledger said, and the report.
+"""Reports the demo's cost: its simulated bill, what its brokers and its ledger said.
 
 The report is the one `stillwater report` makes, of the twin's own run: the rotation is in it with
 the seconds and bytes that the brokers counted.

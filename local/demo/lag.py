@@ -1,4 +1,4 @@
-"""How long a restarted broker waits for the load balancer, step by step.
+"""Measures how long a restarted broker waits for the load balancer, step by step.
 
 Pure: the journal's records in, seconds out. A pod with readiness gates is Ready only once every
 target group says healthy, so the chain is: containers ready, registered, healthy, Ready.

@@ -1,4 +1,4 @@
-"""What was seen of one rotation, and the demo's result and verdict made of it.
+"""Makes the demo's result and verdict of what was seen of one rotation.
 
 Every figure is read from what the real parts wrote down: the ledger's transitions, the journal of
 nodes, pods and hooks, and the clients' own samples. Nothing is asserted that was not seen.

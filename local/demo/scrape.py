@@ -1,4 +1,4 @@
-"""What Prometheus would have seen of the demo: the brokers' own metrics, asked every second.
+"""Samples the demo as Prometheus would: the brokers' own metrics, asked every second.
 
 The reporters are real, and so is what they say; only the one who asks is this thread instead of
 Prometheus. What was seen is written as an answer of its range-query API, which the report reads.

@@ -1,4 +1,4 @@
-"""Whether records that were acknowledged are there, once, and in order: counted one by one.
+"""Counts, one by one, whether acknowledged records are there, once, and in order.
 
 Every record carries its number, which only grows, and the moment it was sent. Pure: partitions and
 values in, counts out; the load feeds it what a live consumer sees, and the whole topic at the end.

@@ -1,4 +1,4 @@
-"""What EC2's calls need: an action on every resource a call touches, and tags made on the way.
+"""Lists what EC2's calls need: an action on every resource a call touches, tags made on the way.
 
 Source: service authorization reference of EC2; "Grant permission to tag resources during creation"
 of its user guide (a TagSpecification is a CreateTags of its own, with ec2:CreateAction).

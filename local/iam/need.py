@@ -1,4 +1,4 @@
-"""What a call needs of IAM, and what is asked of the account to say it."""
+"""Defines what a call needs of IAM, and what is asked of the account to say it."""
 
 from __future__ import annotations
 

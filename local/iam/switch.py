@@ -1,4 +1,4 @@
-"""Whether this twin's IAM refuses anything; read by every program of the twin that takes part."""
+"""Tells whether this twin's IAM refuses anything, for every program of the twin that takes part."""
 
 from __future__ import annotations
 

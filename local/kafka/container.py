@@ -1,4 +1,4 @@
-"""How the twin runs a container of Strimzi's image: which command stands for broker and worker."""
+"""Runs a container of Strimzi's image on the twin: which command stands for broker and worker."""
 
 from __future__ import annotations
 

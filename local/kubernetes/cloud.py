@@ -1,4 +1,4 @@
-"""What EC2 says about the cluster's nodes: the instances tagged as owned by an EKS cluster.
+"""Asks EC2 about the cluster's nodes: the instances tagged as owned by an EKS cluster.
 
 EC2 (moto) is the only source of nodes in the twin: an Auto Scaling group launches an instance, and
 the kubelet finds it here, as a booting machine would find itself.

@@ -1,4 +1,4 @@
-"""Where a pod's port really is, for programs that cannot be told which address to listen on.
+"""Finds where a pod's port really is, for programs that cannot be told where to listen.
 
 Most pods listen on the loopback address that stands for theirs. A program that always listens on
 every address of the machine gets a free port instead of its own, noted here by the kubelet and

@@ -1,4 +1,4 @@
-"""What a node registers itself as: the Node and the CSINode of one EC2 instance. Pure functions."""
+"""Builds what a node registers: the Node and the CSINode of one EC2 instance. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kubelet tells about one pod: its status to the API, its story to the journal."""
+"""Reports one pod for the kubelet: its status to the API, its story to the journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the twin's operator writes: objects applied once, pods made and removed, a Ready condition.
+"""Writes for the twin's operator: objects applied once, pods made and removed, a Ready condition.
 
 Shared by the reconcilers of Kafka, Connect and topics; each holds what it wants, this what it did.
 """

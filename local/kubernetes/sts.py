@@ -1,4 +1,4 @@
-"""What STS says to a presigned GetCallerIdentity: pure, with the access keys and the time given.
+"""Answers a presigned GetCallerIdentity as STS does: pure, with access keys and time given.
 
 moto answers anybody; an authenticator that believed it would prove nothing. This checks the
 Signature Version 4 as AWS does, so a wrong secret, a changed header or an old token is refused.

@@ -1,4 +1,4 @@
-"""What every AWS adapter builds on: clients, shapes, tags, and the registry of resource types.
+"""Gives every AWS adapter its base: clients, shapes, tags, and the registry of resource types.
 
 An adapter makes one resource type exist in moto, because something else of the twin reads it
 there. Types without an adapter live in the provider's own store (aws_store).

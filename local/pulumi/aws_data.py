@@ -1,4 +1,4 @@
-"""Where things are kept: tables, keys, log groups, and the Spark application's description."""
+"""Makes what keeps things: tables, keys, log groups, and the Spark application's description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the twin's AWS refuses, as AWS would: asked before a resource is made or changed.
+"""Refuses what AWS would refuse, before a resource is made or changed.
 
 moto and the store take almost anything. The gate of local/refusals does not; what several resources
 exceed together is judged over all that the store holds.

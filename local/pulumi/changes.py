@@ -1,4 +1,4 @@
-"""What changed between two descriptions of a resource, property by property.
+"""Compares two descriptions of a resource, property by property.
 
 The engine shows each change by its path and asks which of them mean a replacement; a change it
 is not told about in detail is shown as the whole resource.

@@ -1,4 +1,4 @@
-"""What AWS writes into a resource by itself, and what the next `up` would make of it.
+"""Tells what AWS writes into a resource by itself, and what the next `up` would make of it.
 
 The real provider reads a resource back. A key that AWS has added where the program set none is a
 change, and under an input that cannot be updated it is a replacement, at every `up` from then on.

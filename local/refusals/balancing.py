@@ -1,4 +1,4 @@
-"""What load balancers take of listeners, health checks and logs beyond one input."""
+"""Refuses what load balancers do not take of listeners, health checks and logs."""
 
 from __future__ import annotations
 

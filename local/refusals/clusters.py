@@ -1,4 +1,4 @@
-"""What EKS takes of a cluster, its add-ons and who may enter it."""
+"""Refuses what EKS does not take of a cluster, its add-ons and who may enter it."""
 
 from __future__ import annotations
 

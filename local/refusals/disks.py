@@ -1,4 +1,4 @@
-"""How large and how fast volumes other than gp3's may be; gp3's are in ranges."""
+"""Limits the size and speed of volumes other than gp3's; gp3's are in ranges."""
 
 from __future__ import annotations
 

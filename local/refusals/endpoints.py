@@ -1,4 +1,4 @@
-"""What EC2 takes of endpoints inside a VPC and of services offered to other VPCs."""
+"""Refuses what EC2 does not take of endpoints inside a VPC and of services for other VPCs."""
 
 from __future__ import annotations
 

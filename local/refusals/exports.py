@@ -1,4 +1,4 @@
-"""What Data Exports takes of a query: its table, its columns, the table's settings."""
+"""Refuses what Data Exports does not take of a query: table, columns, the table's settings."""
 
 from __future__ import annotations
 

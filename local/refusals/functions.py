@@ -1,4 +1,4 @@
-"""What Lambda takes of runtimes, logs and dead letters, and of what feeds a function."""
+"""Refuses what Lambda does not take of runtimes, logs, dead letters and sources."""
 
 from __future__ import annotations
 

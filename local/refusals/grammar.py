@@ -1,4 +1,4 @@
-"""What an IAM policy must and must not say: the grammar of its statements.
+"""Checks the grammar of an IAM policy's statements.
 
 Whether a policy allows enough is asked of local.iam; here is what IAM refuses to store at all.
 """

@@ -1,4 +1,4 @@
-"""What launches and groups of instances take: disks, templates, sizes, EKS's node groups."""
+"""Refuses what launches and groups do not take: disks, templates, sizes, EKS's node groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the models leave out and AWS refuses all the same: one entry per limit, with its source.
+"""Lists what the models leave out and AWS refuses all the same, each with its source.
 
 Each entry judges one resource; what only several together exceed is in `together`. Messages are
 AWS's own where somebody has been shown them, else the sentence of the documentation.

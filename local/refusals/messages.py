@@ -1,4 +1,4 @@
-"""What queues, topics, subscriptions, functions and the targets of rules take together."""
+"""Refuses what queues, topics, functions and the targets of rules do not take together."""
 
 from __future__ import annotations
 

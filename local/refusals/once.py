@@ -1,4 +1,4 @@
-"""What there is once, by its name, and how many of a kind one parent takes: a line each."""
+"""Lists what there is once, by its name, and how many of a kind one parent takes."""
 
 from __future__ import annotations
 

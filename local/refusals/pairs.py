@@ -1,4 +1,4 @@
-"""What two or three resources must be to each other: listeners and groups, tables and items."""
+"""Checks two or three resources against each other: listeners and groups, tables and items."""
 
 from __future__ import annotations
 

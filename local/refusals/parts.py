@@ -1,4 +1,4 @@
-"""What a resource must have, and what it may not have together."""
+"""Checks what a resource must have, and what it may not have together."""
 
 from __future__ import annotations
 

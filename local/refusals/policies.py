@@ -1,4 +1,4 @@
-"""What IAM's own policies, trust policies and a key's policy must say to be stored at all."""
+"""Checks what IAM's own policies, trust policies and a key's policy must say to be stored."""
 
 from __future__ import annotations
 

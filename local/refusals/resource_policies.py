@@ -1,4 +1,4 @@
-"""What a policy on a queue, a topic, a bucket or a key must say to be stored at all."""
+"""Checks what a policy on a queue, a topic, a bucket or a key must say to be stored."""
 
 from __future__ import annotations
 

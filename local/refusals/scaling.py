@@ -1,4 +1,4 @@
-"""What Auto Scaling takes of a group's capacity and of a hook's messages."""
+"""Refuses what Auto Scaling does not take of a group's capacity and of a hook's messages."""
 
 from __future__ import annotations
 

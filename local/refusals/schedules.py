@@ -1,4 +1,4 @@
-"""What EventBridge and its Scheduler take of buses, of targets and of times."""
+"""Refuses what EventBridge and its Scheduler do not take of buses, targets and times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What buckets, tables, snapshots' schedules and the bill's export take together."""
+"""Refuses what buckets, tables, snapshots' schedules and the bill's export do not take."""
 
 from __future__ import annotations
 

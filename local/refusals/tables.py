@@ -1,4 +1,4 @@
-"""What DynamoDB takes of capacity, indexes and the values of items."""
+"""Refuses what DynamoDB does not take of capacity, indexes and the values of items."""
 
 from __future__ import annotations
 

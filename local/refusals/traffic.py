@@ -1,4 +1,4 @@
-"""What routes, gateways, rules, load balancers and DNS records must have, and have once."""
+"""Checks what routes, gateways, rules, load balancers and DNS records must have, and have once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What alarms look at, and when rules and schedules run."""
+"""Checks what alarms look at, and when rules and schedules run."""
 
 from __future__ import annotations
 

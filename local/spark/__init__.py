@@ -1,1 +1,1 @@
-"""What Spark needs on this machine beside its Python package."""
+"""Prepares what Spark needs on this machine beside its Python package."""

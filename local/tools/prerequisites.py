@@ -1,4 +1,4 @@
-"""What a machine must have before anything is built: one sentence per thing that is missing."""
+"""Checks what a machine must have before anything is built: one sentence per thing missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every reader of a bill hands to a job, and what all readers share.
+"""Defines what every reader of a bill hands to a job, and what all readers share.
 
 First stop of a dollar's walk: a bill's own columns become lines of one shape. A row that cannot be
 read keeps a reason instead of vanishing. Text is left as it is delivered: it is tidied when there

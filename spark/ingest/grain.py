@@ -1,4 +1,4 @@
-"""Where a format keeps what the two grains of a bill are told apart by (spark.ingest.sieve).
+"""Tells the two grains of a bill apart by where each format keeps them (spark.ingest.sieve).
 
 Apart from the sieve, which needs pyarrow, since a reader of any format names its columns here.
 """

@@ -1,4 +1,4 @@
-"""What a cost report says, as plain values: no Spark, no HTML, every sum exact.
+"""Holds what a cost report says, as plain values: no Spark, no HTML, every sum exact.
 
 The job fills it from the cost table; the page and the terminal show it.
 """

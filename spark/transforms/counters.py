@@ -1,4 +1,4 @@
-"""What counters counted: the increase from one sample to the next, restarts included.
+"""Turns counters into increases from one sample to the next, restarts included.
 
 A counter that is lower than before has begun again at 0, so what it shows is what it counted since:
 nothing is lost but what came between the last sample and the stop.

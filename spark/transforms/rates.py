@@ -1,4 +1,4 @@
-"""What a bill charges per unit: of plain usage by usage type, and as a cluster's own price book.
+"""Finds what a bill charges per unit: by usage type, and as a cluster's own price book.
 
 A bill's own rates come first, since they hold the discount too; a price file adds what is on no
 bill. A price is an addition, never a condition.

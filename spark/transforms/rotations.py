@@ -1,4 +1,4 @@
-"""What the samples say of each rotation: how long the broker was away, and how it came back.
+"""Reads rotations from the samples: how long the broker was away, and how it came back.
 
 The stop and the return are read from the broker's own counters, which begin again; that it is in
 every ISR again from the partitions that the other brokers lead and call under-replicated. Every

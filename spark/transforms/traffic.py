@@ -1,4 +1,4 @@
-"""What a cluster's brokers took in and gave out on each day: for the transfer and unit jobs."""
+"""Sums what a cluster's brokers took in and gave out each day: for the transfer and unit jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster costs a day, beside what it did on that day: the unit costs.
+"""Divides a cluster's daily cost by what it did on that day: the unit costs.
 
 Cost is net and amortised, so that a discount or a commitment counts and a month's worth of it is
 not paid on one day. What no provider of computing sold (taxes, credits, Marketplace, support) has

@@ -1,4 +1,4 @@
-"""What a bill and the samples know of each volume: what is paid for, what of it is used.
+"""Joins bill and samples per volume: what is paid for, and what of it is used.
 
 A bill says GB-months, which AWS counts by the second of the calendar month: a day's share times
 the month's days is the size. The largest of the last days is taken, since on its first and last

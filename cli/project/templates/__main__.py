@@ -1,4 +1,4 @@
-"""What Pulumi runs: the layers of the installed Stillwater. Your cluster is in clusters/."""
+"""Runs the layers of the installed Stillwater under Pulumi. Your cluster is in clusters/."""
 
 from stillwater import program
 

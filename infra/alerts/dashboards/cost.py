@@ -1,4 +1,4 @@
-"""What the running cluster costs at list price: what Prometheus counts, times the price book.
+"""Draws the running cluster's cost at list price: what Prometheus counts, times the price book.
 
 An estimate of now, without discounts: the bill is `stillwater report`. Every price that goes
 in is named in its panel, with the day it was read.

@@ -1,4 +1,4 @@
-"""What a dashboard is made of, and how Grafana wants it written."""
+"""Defines a dashboard's parts, and writes them as Grafana wants them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Prometheus calls somebody for, one group of alerts per module.
+"""Lists Prometheus' alerts, one group per module.
 
 No rule reads a Kafka pod's name by a pattern. Strimzi's examples do, by one that no node pool's pod
 matches, and so never fire (strimzi#13163); ours go by the labels the PodMonitors give, by the pod

@@ -1,4 +1,4 @@
-"""How several services spell what a resource is given."""
+"""Knows how several services spell what a resource is given."""
 
 from __future__ import annotations
 
