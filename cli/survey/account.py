@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.errors import StillwaterError
 from core.survey.node_facts import (
     Instance,
+    MachineStatus,
     ManagedNodeGroup,
     ScaleIn,
     ScalingGroup,
     ScheduledEvent,
     TerminationHook,
 )
-from core.survey.tool_facts import TerminationQueue
 
 # DescribeAutoScalingInstances takes no more at once.
 AT_ONCE = 50
 ON_DEMAND_ALONE = 100
 UNHEALTHY = "Unhealthy"
+# States of an instance that does not go on.
+ENDING = {"shutting-down", "stopping", "stopped", "terminated"}
+CHECKS = {
+    "SystemStatus": "its host",
+    "InstanceStatus": "the instance",
+    "AttachedEbsStatus": "its volumes",
+}
 # Of an instance refresh that ends no node any more.
 REFRESHED = {"Successful", "Failed", "Cancelled", "RollbackFailed", "RollbackSuccessful"}
 NODE_GROUP_TAG = "eks:nodegroup-name"
@@ -42,8 +48,9 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
         for reservation in answer["Reservations"]:
             for each in reservation["Instances"]:
                 found[str(each["InstanceId"])] = Instance(
-                    spot=each.get("InstanceLifecycle") == "spot",
+                    lifecycle=each.get("InstanceLifecycle"),
                     tags={tag["Key"]: tag.get("Value", "") for tag in each.get("Tags") or ()},
+                    ending=(each.get("State") or {}).get("Name") in ENDING,
                 )
     if wanted and not found:
         raise StillwaterError(
@@ -53,8 +60,8 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
     return found
 
 
-def scheduled(client: Any, wanted: Iterable[str]) -> dict[str, tuple[ScheduledEvent, ...]]:
-    """Return what AWS has scheduled for each instance; those without an event are left out."""
+def statuses(client: Any, wanted: Iterable[str]) -> dict[str, MachineStatus]:
+    """Return what AWS has scheduled for each instance and which of its checks fail."""
     found = {}
     for portion in _portions(wanted):
         answer = client.describe_instance_status(InstanceIds=portion)
@@ -70,8 +77,13 @@ def scheduled(client: Any, wanted: Iterable[str]) -> dict[str, tuple[ScheduledEv
                 # EC2 shows for a week what is over.
                 if not str(event.get("Description", "")).startswith(("[Completed]", "[Canceled]"))
             )
-            if events:
-                found[str(each["InstanceId"])] = events
+            impaired = tuple(
+                title
+                for key, title in CHECKS.items()
+                if (each.get(key) or {}).get("Status") == "impaired"
+            )
+            if events or impaired:
+                found[str(each["InstanceId"])] = MachineStatus(events=events, impaired=impaired)
     return found
 
 
@@ -120,7 +132,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
     hooks = client.describe_lifecycle_hooks(AutoScalingGroupName=name)["LifecycleHooks"]
     triggers = (item.get("InstanceLifecyclePolicy") or {}).get("RetentionTriggers") or {}
     tags = {each["Key"]: each.get("Value", "") for each in item.get("Tags") or ()}
-    members = item.get("Instances") or ()
+    members = item.get("Instances")
     return ScalingGroup(
         name=name,
         zones=frozenset(item["AvailabilityZones"]),
@@ -141,10 +153,12 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         managed_node_group=tags.get(NODE_GROUP_TAG),
         eks_cluster=tags.get(CLUSTER_TAG),
         lifetime_seconds=item.get("MaxInstanceLifetime"),
-        asks_load_balancer="ELB" in str(item.get("HealthCheckType") or "").split(","),
+        asks=frozenset(str(item.get("HealthCheckType") or "EC2").split(",")) - {"EC2"},
         tags=tags,
         may_be_spot=_may_be_spot(item.get("MixedInstancesPolicy") or {}, int(item["MaxSize"])),
-        states={
+        states=None
+        if members is None
+        else {
             str(each["InstanceId"]): (
                 UNHEALTHY
                 if each.get("HealthStatus") == UNHEALTHY
@@ -154,6 +168,8 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         },
         reuses=bool(_reuse(item).get("ReuseOnScaleIn")),
         protected=_protected(item),
+        # It has a status only then.
+        deleting=bool(item.get("Status")),
     )
 
 
@@ -246,79 +262,10 @@ def _managed(item: Mapping[str, Any]) -> ManagedNodeGroup:
         percent_at_once=update.get("maxUnavailablePercentage"),
         strategy=str(update.get("updateStrategy", "DEFAULT")),
         repaired=bool((item.get("nodeRepairConfig") or {}).get("enabled")),
-        updating=item.get("status") == "UPDATING",
-    )
-
-
-def queue(sqs: Any, events: Any, url: str) -> TerminationQueue:
-    """Return what a termination handler's queue keeps, and whether it is told of terminations."""
-    said = sqs.get_queue_attributes(
-        QueueUrl=url,
-        AttributeNames=["QueueArn", "MessageRetentionPeriod", "Policy", "KmsMasterKeyId"],
-    )["Attributes"]
-    arn = str(said["QueueArn"])
-    policy = str(said.get("Policy") or "")
-    names = list(_rules(events, arn))
-    rules = (events.describe_rule(Name=name) for name in names)
-    barred = _barred(policy, str(said.get("KmsMasterKeyId") or ""))
-    if barred and any(_by_role(events, name, arn) for name in names):
-        barred = None
-    return TerminationQueue(
-        arn=arn,
-        kept_seconds=int(said["MessageRetentionPeriod"]),
-        patterns=tuple(
-            json.loads(rule.get("EventPattern") or "{}")
-            for rule in rules
-            if rule.get("State") != "DISABLED"
+        status=str(item.get("status", "ACTIVE")),
+        issues=tuple(
+            f"{issue['code']}: {issue.get('message') or 'no more is said'}"
+            for issue in (item.get("health") or {}).get("issues") or ()
         ),
-        barred=barred,
-        by_topic="sns.amazonaws.com" in policy,
+        spot=item.get("capacityType") == "SPOT",
     )
-
-
-def _rules(events: Any, arn: str) -> Iterator[str]:
-    following: str | None = None
-    while following != "":
-        given = {"NextToken": following} if following else {}
-        answer = events.list_rule_names_by_target(TargetArn=arn, **given)
-        yield from answer["RuleNames"]
-        following = answer.get("NextToken") or ""
-
-
-def _by_role(events: Any, rule: str, arn: str) -> bool:
-    """Say whether a rule sends to a queue under a role of its own, whose rights are not read."""
-    targets = events.list_targets_by_rule(Rule=rule)["Targets"]
-    return any(each["Arn"] == arn and each.get("RoleArn") for each in targets)
-
-
-def _barred(policy: str, key: str) -> str | None:
-    """Return why EventBridge's messages do not arrive in a queue, by its policy and its key."""
-    allowed = (_allowed(each) for each in _statements(policy))
-    if not any(allowed):
-        return "its policy does not let events.amazonaws.com send"
-    # The policy of AWS's own key names SQS's callers alone.
-    if key.endswith("alias/aws/sqs"):
-        return "EventBridge may not use the key alias/aws/sqs that encrypts it"
-    return None
-
-
-def _statements(policy: str) -> list[Mapping[str, Any]]:
-    found = json.loads(policy or "{}").get("Statement") or []
-    return [found] if isinstance(found, dict) else list(found)
-
-
-def _allowed(statement: Mapping[str, Any]) -> bool:
-    """Say whether a statement lets EventBridge send; its conditions are taken for met."""
-    principal = statement.get("Principal")
-    named = principal.get("Service", principal.get("AWS")) if isinstance(principal, dict) else None
-    who = [principal] if isinstance(principal, str) else _several(named)
-    what = [each.lower() for each in _several(statement.get("Action"))]
-    return (
-        statement.get("Effect") == "Allow"
-        and any(each in {"*", "events.amazonaws.com"} for each in who)
-        and any(each in {"*", "sqs:*", "sqs:send*", "sqs:sendmessage"} for each in what)
-    )
-
-
-def _several(given: object) -> list[str]:
-    return [given] if isinstance(given, str) else list(given) if isinstance(given, list) else []

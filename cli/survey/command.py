@@ -17,15 +17,28 @@ from rich.text import Text
 
 from cli.page_files import written
 from cli.preflight.asked import sentence
-from cli.survey import account, draft, kafka, machines, page, tools, webhooks
+from cli.survey import (
+    account,
+    balancers,
+    draft,
+    kafka,
+    machines,
+    page,
+    rights,
+    tools,
+    webhooks,
+)
+from cli.survey import pods as kafka_pods
+from cli.survey import queues as handler_queues
 from core.errors import StillwaterError
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, exit_code, listed
 from core.survey.judge import findings
+from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
-from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from core.survey.tool_facts import Evictor, TerminationHandler, TerminationQueue
 from infra.eks.access import connect, files
-from infra.eks.api import Api
+from infra.eks.api import Api, Object
 
 STYLES = {
     Weight.BROKER: "red",
@@ -99,7 +112,7 @@ def _nothing(seen: Surveyed, where: str) -> str:
 
 def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | None) -> Surveyed:
     """Read every part, each of which may fail by itself."""
-    pods = known(lambda: kafka.pods(api, namespace))
+    pods = known(lambda: kafka_pods.pods(api, namespace))
     placed = on(pods, lambda found: machines.nodes(api, found))
     nodes = placed if isinstance(placed, Unread) else placed[0]
     workloads = known(lambda: tools.workloads(api))
@@ -123,13 +136,30 @@ def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | No
         eviction_webhooks=known(lambda: webhooks.eviction_webhooks(api)),
         operators=on(workloads, tools.operators),
         autoscalers=on(workloads, tools.autoscalers),
-        evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
-        node_pools=known(lambda: machines.node_pools(api)),
+        evictors=on(workloads, lambda found: _evictors(api, found, pods)),
+        node_pools=on(nodes, lambda found: machines.node_pools(api, found)),
         volumes=on(pods, lambda found: kafka.volumes(api, found)),
-        balanced=known(lambda: tools.balanced(api, namespace)),
-        gated_namespaces=known(lambda: tools.gated_namespaces(api)),
-        balancer_controllers=on(workloads, tools.balancer_controllers),
+        balanced=known(lambda: balancers.balanced(api, namespace)),
+        gated_namespaces=known(lambda: balancers.gated_namespaces(api)),
+        ending_namespaces=known(lambda: tools.ending_namespaces(api)),
+        quotas=on(pods, lambda found: tools.quotas(api, {pod.namespace for pod in found})),
+        pod_webhooks=known(lambda: webhooks.pod_webhooks(api)),
+        node_provisioners=on(workloads, tools.node_provisioners),
+        volume_controllers=on(workloads, tools.volume_controllers),
+        balancer_controllers=on(workloads, balancers.balancer_controllers),
     )
+
+
+def _evictors(
+    api: Api, workloads: list[Object], pods: tuple[Pod, ...] | Unread
+) -> tuple[Evictor, ...]:
+    """Return tools that are known by their image, then those that may evict by their rights."""
+    every = [*workloads, *tools.by_the_clock(api)]
+    named = tools.evictors(every)
+    spaces = frozenset(pod.namespace for pod in of(pods))
+    others = rights.evictors(api, every, spaces)
+    titles = {each.title for each in named}
+    return (*named, *(each for each in others if each.title not in titles))
 
 
 def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
@@ -149,8 +179,8 @@ def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> 
     )
     return {
         "instances": instances,
-        "scheduled": on(
-            instances, lambda found: account.scheduled(aws("ec2"), found) if found else {}
+        "statuses": on(
+            instances, lambda found: account.statuses(aws("ec2"), found) if found else {}
         ),
         "group_of": group_of,
         "groups": groups,
@@ -177,7 +207,7 @@ def queues(
     aws: Callable[[str], Any], handlers: tuple[TerminationHandler, ...]
 ) -> dict[str, TerminationQueue]:
     urls = {each.queue_url for each in handlers if each.queue_mode and each.queue_url}
-    return {url: account.queue(aws("sqs"), aws("events"), url) for url in sorted(urls)}
+    return {url: handler_queues.queue(aws("sqs"), aws("events"), url) for url in sorted(urls)}
 
 
 def known(ask: Callable[[], T]) -> T | Unread:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from cli.survey.listing import custom, items, labels, noted
+from cli.survey.listing import custom, going, items, labels, noted
+from cli.survey.quantities import quantity
 from core.cluster.adopted_names import INSIDE
-from core.incidents.pod_marks import ignores_disruption
 from core.survey.kafka_facts import (
     Kafka,
     KafkaListener,
@@ -23,14 +23,6 @@ from infra.eks.api import Api, Object
 GROUP = "kafka.strimzi.io"
 # How the functions can say who they are.
 SPOKEN = (None, "tls", "scram-sha-512")
-HOST = "kubernetes.io/hostname"
-ZONES = ("topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
-# Pods of Strimzi's Kafkas; of these its name label tells Kafka from ZooKeeper and the operators.
-# The component label came with node pools, and is not on older pods.
-PODS = "strimzi.io/kind=Kafka"
-NAME = re.compile(r".+-kafka")
-# What Strimzi calls the log directories of a pod, one or several of them (JBOD).
-DATA = re.compile(r"data(-\d+)?")
 # Images of Kafka itself, whoever built them, without what only speaks to it.
 IMAGE = re.compile(
     r"(^|/)(kafka(-native)?|cp-(enterprise-)?kafka|cp-server|confluent-server|redpanda|automq)"
@@ -47,8 +39,8 @@ NETWORK_DRIVERS = (
 # Labels by which drivers tell nodes apart: kubernetes.io/hostname, topology.topolvm.io/node.
 NODE = re.compile(r".*(node|host)[^/]*")
 # The kinds of EBS's own drivers, and the type each makes where the class names none.
+IN_TREE_DRIVER = "ebs.csi.aws.com"
 EBS = {"ebs.csi.aws.com": "gp3", "ebs.csi.eks.amazonaws.com": "gp3", "kubernetes.io/aws-ebs": "gp2"}
-UNITS = {"Ki": 2**-20, "Mi": 2**-10, "Gi": 1.0, "Ti": 2**10, "G": 1e9 / 2**30, "T": 1e12 / 2**30}
 
 
 def kafkas(api: Api, namespace: str | None) -> tuple[Kafka, ...]:
@@ -73,6 +65,7 @@ def _kafka(item: Object) -> Kafka:
         not_ready=next((_said(each) for each in conditions if _failing(each)), None),
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
+        leaving=going(item),
     )
 
 
@@ -120,6 +113,7 @@ def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
             kafka=labels(item).get("strimzi.io/cluster", ""),
             replicas=int(item["spec"].get("replicas", 0)),
             roles=frozenset(item["spec"].get("roles") or ()),
+            leaving=going(item),
         )
         for item in custom(api, GROUP, "kafkanodepools", namespace)
     )
@@ -142,60 +136,6 @@ def _topic(item: Object) -> Topic:
         replicas=replicas,
         min_in_sync=None if in_sync is None else int(in_sync),
         unclean=_written(config.get("unclean.leader.election.enable")).lower() == "true",
-    )
-
-
-def pods(api: Api, namespace: str | None) -> tuple[Pod, ...]:
-    return tuple(
-        _pod(item)
-        for item in items(api, "/api/v1", "pods", namespace, labelSelector=PODS)
-        if NAME.fullmatch(labels(item).get("strimzi.io/name", ""))
-    )
-
-
-def _pod(item: Object) -> Pod:
-    metadata, spec, labelled = item["metadata"], item["spec"], labels(item)
-    claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    owners = metadata.get("ownerReferences") or ()
-    return Pod(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        kafka=labelled.get("strimzi.io/cluster", ""),
-        # Without the label it is a broker, as before there were roles.
-        broker=labelled.get("strimzi.io/broker-role", "true") == "true",
-        controller=labelled.get("strimzi.io/controller-role") == "true",
-        node=spec.get("nodeName"),
-        ready=next((c["status"] == "True" for c in conditions if c["type"] == "Ready"), None),
-        leaving=bool(metadata.get("deletionTimestamp")),
-        owner=next((each["kind"] for each in owners if each.get("controller")), None),
-        grace_seconds=int(spec.get("terminationGracePeriodSeconds", 30)),
-        labels=labelled,
-        annotations=metadata.get("annotations") or {},
-        readiness_gates=frozenset(g["conditionType"] for g in spec.get("readinessGates") or ()),
-        claims=tuple(str(claim["claimName"]) for claim in claims if claim),
-        scratch=tuple(
-            str(each["name"])
-            for each in spec.get("volumes") or ()
-            if "emptyDir" in each and DATA.fullmatch(str(each["name"]))
-        ),
-        alone_on_its_node=_alone(spec),
-        ignores_disruption=ignores_disruption(item),
-        quality=(item.get("status") or {}).get("qosClass"),
-    )
-
-
-def _alone(spec: Object) -> bool:
-    affinity = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-    strict = (
-        each
-        for each in spec.get("topologySpreadConstraints") or ()
-        if each.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
-    )
-    # Two that may not share a zone share no node of it either; a spread over zones allows both.
-    return any(each.get("topologyKey") in {HOST, *ZONES} for each in required) or any(
-        each.get("topologyKey") == HOST for each in strict
     )
 
 
@@ -263,11 +203,22 @@ def _volume(
         expandable=None if kind is None else bool(kind.get("allowVolumeExpansion")),
         on_node=on_node,
         unknown_driver=None if on_node or driver in {None, *EBS, *NETWORK_DRIVERS} else driver,
-        leaving=any("deletionTimestamp" in each.get("metadata", {}) for each in (item, volume)),
+        leaving=any(going(each) for each in (item, volume)),
+        stuck=_stuck(item.get("status") or {}),
+        driver=IN_TREE_DRIVER if disk.get("awsElasticBlockStore") else driver,
         shared_by="NFS" if disk.get("nfs") else driver if driver in NETWORK_DRIVERS else None,
         ebs_type=_ebs_type(kind),
         gib=_gib(str((disk.get("capacity") or {}).get("storage") or "")),
     )
+
+
+def _stuck(status: Object) -> str | None:
+    """Return what of a claim's last change Kubernetes has given up."""
+    said = [*(status.get("allocatedResourceStatuses") or {}).values()]
+    said.append((status.get("modifyVolumeStatus") or {}).get("status") or "")
+    # Before these there were conditions alone.
+    said += [str(each.get("type")) for each in status.get("conditions") or ()]
+    return next((each for each in said if each.endswith(("Infeasible", "ResizeError"))), None)
 
 
 def _topology(disk: Object) -> set[str]:
@@ -283,7 +234,5 @@ def _ebs_type(kind: Object | None) -> str | None:
 
 
 def _gib(written: str) -> float | None:
-    parts = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", written)
-    if parts is None:
-        return None
-    return float(parts[1]) * UNITS[parts[2]] if parts[2] in UNITS else float(parts[1] or 0) / 2**30
+    size = quantity(written)
+    return None if size is None else size / 2**30

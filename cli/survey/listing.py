@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from infra.eks.api import Api, ApiError, Object
 
 PAGE = 500
+NOT_FOUND = 404
 
 
 def items(
@@ -27,14 +28,16 @@ def custom(api: Api, group: str, kind: str, namespace: str | None) -> list[Objec
     found = one(api, f"/apis/{group}")
     if found is None:
         return []
-    version = found["preferredVersion"]["groupVersion"]
-    try:
-        return list(items(api, f"/apis/{version}", kind, namespace))
-    except ApiError as error:
-        # The group may have other kinds alone.
-        if error.status == 404:
-            return []
-        raise
+    preferred = found["preferredVersion"]["groupVersion"]
+    others = (each["groupVersion"] for each in found.get("versions") or ())
+    # A kind may be served in another version than the group's preferred one, or not at all.
+    for version in dict.fromkeys((preferred, *others)):
+        try:
+            return list(items(api, f"/apis/{version}", kind, namespace))
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+    return []
 
 
 def one(api: Api, path: str) -> Object | None:
@@ -42,13 +45,18 @@ def one(api: Api, path: str) -> Object | None:
     try:
         return api.get(path)
     except ApiError as error:
-        if error.status == 404:
+        if error.status == NOT_FOUND:
             return None
         raise
 
 
 def labels(item: Object) -> dict[str, str]:
     return item["metadata"].get("labels") or {}
+
+
+def going(item: Object) -> bool:
+    """Say whether somebody has deleted an object that is not gone yet."""
+    return bool((item.get("metadata") or {}).get("deletionTimestamp"))
 
 
 def noted(item: Object) -> dict[str, str]:

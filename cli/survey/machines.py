@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from cli.survey.listing import custom, items, labels
+from cli.survey.listing import custom, going, items, labels, noted
+from cli.survey.pods import requirements
+from cli.survey.quantities import quantity
 from core.survey.kafka_facts import Pod
-from core.survey.node_facts import Node, NodePool
+from core.survey.node_facts import Node, NodeBudget, NodePool, Taint
 from infra.eks.api import Api, Object
 
 # Before NodePools there were Provisioners.
@@ -70,7 +73,21 @@ def _node(item: Object) -> Node:
         leaving=_leaving(item),
         ailments=_ailments(item),
         spot=any(marked.get(key) == value for key, value in SPOT.items()),
+        labels=marked,
+        annotations=noted(item),
+        taints=tuple(
+            Taint(key=each["key"], value=str(each.get("value") or ""), effect=each["effect"])
+            for each in item["spec"].get("taints") or ()
+            if each.get("effect")
+        ),
+        version=_version(item),
     )
+
+
+def _version(item: Object) -> str | None:
+    """Return the major and minor version of a node's kubelet: v1.34."""
+    written = ((item.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
+    return ".".join(str(written).split(".")[:2]) if written else None
 
 
 def _ready(item: Object) -> bool | None:
@@ -94,12 +111,16 @@ def _ailments(item: Object) -> tuple[str, ...]:
     return tuple(sorted(kind for kind, status in said.items() if AILING.get(kind) == status))
 
 
-def node_pools(api: Api) -> dict[str, NodePool]:
+def node_pools(api: Api, nodes: Mapping[str, Node] | None = None) -> dict[str, NodePool]:
+    """Return NodePools; of how many nodes one has, its status says most, else those with Kafka."""
     found = custom(api, "karpenter.sh", "nodepools", None)
-    return {str(item["metadata"]["name"]): _node_pool(item) for item in found}
+    seen = Counter(node.node_pool for node in (nodes or {}).values())
+    return {(name := str(i["metadata"]["name"])): _node_pool(i, seen[name]) for i in found}
 
 
-def _node_pool(item: Object) -> NodePool:
+def _node_pool(item: Object, seen: int) -> NodePool:
+    said = _held(item)
+    held = seen if said is None else said
     disruption, template = item["spec"].get("disruption") or {}, item["spec"]["template"]["spec"]
     # Where it stands depends on the version; without it the resource's own default holds.
     expires = template.get("expireAfter") or disruption.get("expireAfter") or "720h"
@@ -114,13 +135,46 @@ def _node_pool(item: Object) -> NodePool:
             if disruption.get("consolidateAfter") == "Never"
             else str(disruption.get("consolidationPolicy", "WhenEmptyOrUnderutilized"))
         ),
-        budgets=tuple(str(each.get("nodes", "10%")) for each in budgets if _holds(each)),
+        budgets=tuple(
+            NodeBudget(
+                written=str(each.get("nodes", "10%")),
+                reasons=frozenset(each.get("reasons") or ()),
+            )
+            for each in budgets
+            # One with a schedule does not hold at every hour.
+            if not each.get("schedule")
+        ),
         forceful=item.get("apiVersion", SINCE_FORCEFUL) == SINCE_FORCEFUL,
+        leaving=going(item),
+        stuck=_stuck(item),
+        replicas=item["spec"].get("replicas"),
+        nodes=held,
+        requirements=requirements({"matchExpressions": template.get("requirements") or ()}),
     )
 
 
-def _holds(budget: Mapping[str, object]) -> bool:
-    """Say whether a budget holds at every hour for nodes that look underutilized."""
-    reasons = budget.get("reasons")
-    named = not reasons or "Underutilized" in list(reasons if isinstance(reasons, list) else ())
-    return named and not budget.get("schedule")
+def _held(item: Object) -> int | None:
+    """Return how many nodes a pool has, as far as its status says."""
+    status = item.get("status") or {}
+    said = status.get("nodes", (status.get("resources") or {}).get("nodes"))
+    return None if said is None else int(said)
+
+
+def _stuck(item: Object) -> str | None:
+    """Return why a pool starts no node."""
+    status = item.get("status") or {}
+    for each in status.get("conditions") or ():
+        if each.get("type") == "Ready" and each.get("status") == "False":
+            said = each.get("message") or each.get("reason") or "no reason is given"
+            return f"it is not ready ({' '.join(str(said).split())})"
+    used, held = status.get("resources") or {}, _held(item)
+    for resource, written in (item["spec"].get("limits") or {}).items():
+        most, now = quantity(written), quantity(used.get(resource))
+        if resource == "nodes":
+            now = held
+        # A node more takes as much as one of those it has.
+        if most is not None and now is not None and now + (now / held if held else 0) > most:
+            return (
+                f"its limit of {resource} is {written}, of which {used.get(resource, held)} is used"
+            )
+    return None

@@ -10,28 +10,32 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.survey.listing import custom, items, labels, one
+from cli.survey.listing import going, items, labels
+from cli.survey.pods import requirements
+from cli.survey.quantities import quantity
 from core.cluster.adopted_names import queue_url
 from core.errors import StillwaterError
 from core.survey.tool_facts import (
     Autoscaler,
-    Balanced,
-    BalancerController,
     DisruptionBudget,
     DrainCleaner,
     Evictor,
+    NodeProvisioner,
     Operator,
-    Requirement,
+    Quota,
     TerminationHandler,
+    VolumeController,
 )
 from infra.eks.api import Api, Object
 
-GATED = "elbv2.k8s.aws/pod-readiness-gate-inject"
 # NTH's own defaults.
 DRAIN_TIMEOUT_SECONDS = 120
 MANAGED_TAG = "aws-node-termination-handler/managed"
 OPERATOR = re.compile(r"strimzi[^/]*(/|-)((cluster|kafka|rhel[0-9]+)-)?operator([:@]|$)")
 OS = "kubernetes.io/os"
+V1 = "/api/v1"
+# Karpenter's own image, and the one of its first provider for AWS.
+KARPENTER = re.compile(r"karpenter(-aws|/controller|-controller)?([:@]|$)")
 EVICTORS = {
     "descheduler": "the descheduler",
     "kured": "kured",
@@ -79,17 +83,6 @@ def _budget(item: Object) -> DisruptionBudget:
     )
 
 
-def requirements(selector: Object) -> tuple[Requirement, ...]:
-    return tuple(
-        Requirement(
-            key=each["key"],
-            operator=each["operator"],
-            values=frozenset(each.get("values") or ()),
-        )
-        for each in selector.get("matchExpressions") or ()
-    )
-
-
 def workloads(api: Api) -> list[Object]:
     """Return every Deployment and DaemonSet that is meant to run where Kafka may."""
     return [
@@ -103,12 +96,12 @@ def workloads(api: Api) -> list[Object]:
 
 def handlers(found: Iterable[Object]) -> tuple[TerminationHandler, ...]:
     return tuple(
-        _handler(_title(item), container, down=_down(item))
-        for item, container in _running(found, r"node-termination-handler")
+        _handler(title_of(item), container, down=down(item))
+        for item, container in running(found, r"node-termination-handler")
     )
 
 
-def _down(item: Object) -> bool:
+def down(item: Object) -> bool:
     """Say whether a workload has pods of which none is available, as far as its status says."""
     status = item.get("status") or {}
     wanted = status.get("replicas", status.get("desiredNumberScheduled", 0))
@@ -135,6 +128,7 @@ def _handler(title: str, container: Object, *, down: bool) -> TerminationHandler
         asks_for_tag=tag if asks else None,
         drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
         down=down,
+        sees_hooks=switch("ENABLE_ASG_LIFECYCLE_DRAINING", "false"),
         taints_out_of_service=switch("ENABLE_OUT_OF_SERVICE_TAINT", "false"),
         refuses=tuple(
             key for key in ("DELETE_LOCAL_DATA", "IGNORE_DAEMON_SETS") if not switch(key, "true")
@@ -145,13 +139,13 @@ def _handler(title: str, container: Object, *, down: bool) -> TerminationHandler
 def cleaners(found: Iterable[Object]) -> tuple[DrainCleaner, ...]:
     return tuple(
         DrainCleaner(
-            title=_title(item),
+            title=title_of(item),
             denies=setting(container, "STRIMZI_DENY_EVICTION", "true").lower() == "true",
             drains_kafka=setting(container, "STRIMZI_DRAIN_KAFKA", "true").lower() == "true",
             namespaces=_namespaces(setting(container, "STRIMZI_DRAIN_NAMESPACES", "*")),
-            down=_down(item),
+            down=down(item),
         )
-        for item, container in _running(found, r"drain-cleaner")
+        for item, container in running(found, r"drain-cleaner")
     )
 
 
@@ -163,14 +157,16 @@ def _namespaces(written: str) -> frozenset[str] | None:
 def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
     return tuple(
         Operator(
-            title=_title(item),
+            title=title_of(item),
             namespaces=_watched(item, container),
             account=_account(item),
-            down=_down(item),
+            down=down(item),
+            pod_sets_only=setting(container, "STRIMZI_POD_SET_RECONCILIATION_ONLY", "false").lower()
+            == "true",
             selective=bool(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
             plugins=setting(container, "STRIMZI_GATEKEEPER_CUSTOM_PLUGINS", ""),
         )
-        for item, container in _running(found, OPERATOR)
+        for item, container in running(found, OPERATOR)
         # Beside each Kafka its entity operator runs the same image.
         if "strimzi.io/cluster" not in labels(item)
     )
@@ -193,27 +189,83 @@ def _watched(item: Object, container: Object) -> frozenset[str] | None:
             noted = item["spec"]["template"].get("metadata", {}).get("annotations") or {}
             return _namespaces(str(noted.get("olm.targetNamespaces", "")))
         if "valueFrom" in each:
-            raise StillwaterError(f"STRIMZI_NAMESPACE of {_title(item)} is set from another object")
+            raise StillwaterError(
+                f"STRIMZI_NAMESPACE of {title_of(item)} is set from another object"
+            )
         return _namespaces(str(each.get("value") or ""))
     return None
+
+
+def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
+    return tuple(
+        NodeProvisioner(
+            title=title_of(item),
+            queue=_interruptions(item, container),
+            down=down(item),
+        )
+        for item, container in running(found, KARPENTER)
+    )
+
+
+def _interruptions(item: Object, container: Object) -> str | None:
+    """Return the queue of a Karpenter; raise where its settings are not in its environment."""
+    # It cannot run without: before 0.33 a ConfigMap had all of its settings.
+    if not setting(container, "CLUSTER_NAME", ""):
+        raise StillwaterError(f"the settings of {title_of(item)} are in another object")
+    return setting(container, "INTERRUPTION_QUEUE", "") or None
+
+
+def volume_controllers(found: Iterable[Object]) -> tuple[VolumeController, ...]:
+    """Return installations of the part of EBS's driver that attaches: its provisioner is beside."""
+    return tuple(
+        VolumeController(title=title_of(item), down=down(item))
+        for item, container in running(found, r"aws-ebs-csi-driver")
+        # The part on every node only mounts.
+        if (container.get("args") or [""])[0] != "node"
+    )
+
+
+def quotas(api: Api, spaces: Iterable[str]) -> tuple[Quota, ...]:
+    """Return the ResourceQuotas of some namespaces of which more is used than they allow."""
+    found = []
+    for item in (i for space in sorted(spaces) for i in items(api, V1, "resourcequotas", space)):
+        status = item.get("status") or {}
+        used = status.get("used") or {}
+        exceeded = tuple(
+            f"{key}: {used[key]} of {most}"
+            for key, most in (status.get("hard") or {}).items()
+            if (quantity(used.get(key, 0)) or 0) > (quantity(most) or 0)
+        )
+        if exceeded:
+            where, name = item["metadata"]["namespace"], item["metadata"]["name"]
+            found.append(Quota(namespace=where, name=name, exceeded=exceeded))
+    return tuple(found)
+
+
+def ending_namespaces(api: Api) -> frozenset[str]:
+    return frozenset(
+        str(item["metadata"]["name"])
+        for item in items(api, V1, "namespaces")
+        if going(item) or (item.get("status") or {}).get("phase") == "Terminating"
+    )
 
 
 def autoscalers(found: Iterable[Object]) -> tuple[Autoscaler, ...]:
     return tuple(
         Autoscaler(
-            title=_title(item),
+            title=title_of(item),
             scales_down=flag(container, "scale-down-enabled") != "false",
             takes_custom=flag(container, "skip-nodes-with-custom-controller-pods") == "false",
         )
-        for item, container in _running(found, r"cluster-autoscaler([:@-]|$)")
+        for item, container in running(found, r"cluster-autoscaler([:@-]|$)")
     )
 
 
 def evictors(found: list[Object]) -> tuple[Evictor, ...]:
     return tuple(
-        Evictor(title=_title(item), tool=tool, hears_hooks=image in HEARING)
+        Evictor(title=title_of(item), tool=tool, hears_hooks=image in HEARING)
         for image, tool in EVICTORS.items()
-        for item, _ in _running(found, rf"(^|/){image}([:@]|$)")
+        for item, _ in running(found, rf"(^|/){image}([:@]|$)")
     )
 
 
@@ -226,19 +278,7 @@ def by_the_clock(api: Api) -> list[Object]:
     ]
 
 
-def balancer_controllers(found: Iterable[Object]) -> tuple[BalancerController, ...]:
-    return tuple(
-        BalancerController(
-            title=_title(item),
-            version=_tag(str(container["image"])),
-            limits_backoff=flag(container, "targetgroupbinding-max-exponential-backoff-delay")
-            is not None,
-        )
-        for item, container in _running(found, r"aws-load-balancer-controller")
-    )
-
-
-def _running(
+def running(
     found: Iterable[Object], image: str | re.Pattern[str]
 ) -> Iterator[tuple[Object, Object]]:
     """Yield the containers whose image has a name, with their workload."""
@@ -248,12 +288,8 @@ def _running(
                 yield item, container
 
 
-def _title(item: Object) -> str:
+def title_of(item: Object) -> str:
     return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
-
-
-def _tag(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
 def flag(container: Mapping[str, Any], name: str) -> str | None:
@@ -283,27 +319,3 @@ def setting(container: Mapping[str, Any], key: str, default: str, older: str = "
     if container.get("envFrom"):
         raise StillwaterError(f"{key} of {container['name']} may be set from another object")
     return default
-
-
-def balanced(api: Api, namespace: str | None) -> tuple[Balanced, ...]:
-    found = []
-    for item in custom(api, "elbv2.k8s.aws", "targetgroupbindings", namespace):
-        where, name = item["metadata"]["namespace"], item["spec"]["serviceRef"]["name"]
-        service = one(api, f"/api/v1/namespaces/{where}/services/{name}") or {}
-        found.append(
-            Balanced(
-                namespace=where,
-                name=item["metadata"]["name"],
-                selector=service.get("spec", {}).get("selector") or {},
-                by_node=item["spec"].get("targetType") == "instance",
-            )
-        )
-    return tuple(found)
-
-
-def gated_namespaces(api: Api) -> frozenset[str]:
-    return frozenset(
-        str(item["metadata"]["name"])
-        for item in items(api, "/api/v1", "namespaces")
-        if labels(item).get(GATED) == "enabled"
-    )

@@ -1,17 +1,22 @@
-"""Reads the webhooks that are asked about evictions, and whether anybody answers them."""
+"""Reads the webhooks that are asked about evictions and new pods, and whether anybody answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from cli.survey.listing import items, labels, one
-from cli.survey.tools import requirements
-from core.survey.tool_facts import EvictionWebhook, selects
+from cli.survey.pods import requirements
+from core.survey.selectors import selects
+from core.survey.tool_facts import EvictionWebhook, PodWebhook
 from infra.eks.api import Api, Object
 
 # The eviction of pods as a rule of a webhook names it.
 EVICTIONS = {"pods/eviction", "pods/*"}
 EVERYTHING = "*/*"
+# A new pod.
+PODS = {"pods", "*", EVERYTHING}
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+KINDS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
 def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
@@ -24,9 +29,27 @@ def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
             general=not EVICTIONS & resources,
             leaves_out=_left_out(api, webhook),
         )
-        for item in items(api, "/apis/admissionregistration.k8s.io/v1", kind)
+        for item in items(api, ADMISSION, kind)
         for webhook in item.get("webhooks") or ()
         if (resources := _asked_about(webhook)) & {*EVICTIONS, EVERYTHING}
+    )
+
+
+def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
+    """Return webhooks without which no pod is created, and which nobody answers."""
+    return tuple(
+        PodWebhook(
+            name=f"{webhook['name']} of {item['metadata']['name']}",
+            unanswered=why,
+            leaves_out=_without(api, webhook),
+            match_labels=(webhook.get("objectSelector") or {}).get("matchLabels") or {},
+            expressions=requirements(webhook.get("objectSelector") or {}),
+        )
+        for kind in KINDS
+        for item in items(api, ADMISSION, kind)
+        for webhook in item.get("webhooks") or ()
+        if PODS & _asked_about(webhook) and webhook.get("failurePolicy", "Fail") == "Fail"
+        if (why := _unanswered(api, webhook.get("clientConfig") or {}))
     )
 
 
@@ -36,6 +59,8 @@ def _asked_about(webhook: Object) -> set[str]:
         str(resource)
         for rule in webhook.get("rules") or ()
         if {"CREATE", "*"} & set(rule.get("operations", ("*",)))
+        # Pods are of the core group.
+        if {"", "*"} & set(rule.get("apiGroups", ("*",)))
         for resource in rule.get("resources", ())
     }
 
@@ -48,6 +73,11 @@ def _left_out(api: Api, webhook: Object) -> frozenset[str] | None:
         each["operator"] in {"In", "Exists"} for each in chosen.get("matchExpressions") or ()
     ):
         return None
+    return _without(api, webhook)
+
+
+def _without(api: Api, webhook: Object) -> frozenset[str]:
+    """Return the namespaces that a webhook's selector leaves out."""
     selector = webhook.get("namespaceSelector") or {}
     if not selector:
         return frozenset()

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from core.survey.facts import Surveyed, Unread
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka_facts import Pod
+from core.survey.tool_facts import Balanced
 
 GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
+AUTO_MODE_LABEL = "eks.amazonaws.com/pod-readiness-gate-inject"
 # Major versions before these know no TargetGroupBindings; versions before this one may set a gate
 # up to 16 min 40 s late after a failure, unless told otherwise.
 FIRST_WITH_BINDINGS = (2,)
@@ -22,45 +24,33 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that count as ready before their load balancer sends anybody there."""
     if isinstance(seen.balanced, Unread) or isinstance(seen.pods, Unread):
         return
-    namespaces: set[str] = set()
+    gated: set[tuple[str, str]] = set()
+    theirs = False
     for binding in seen.balanced:
         pods = [
             pod
             for pod in seen.pods
             if pod.namespace == binding.namespace and _selects(binding.selector, pod)
         ]
-        if pods and not binding.by_node:
-            namespaces.add(binding.namespace)
         if pods and binding.by_node:
-            yield Finding(
-                "targets-by-node",
-                Weight.PRODUCER,
-                f"TargetGroupBinding {binding.namespace}/{binding.name}",
-                f"its targets are nodes: clients of {listed(pod.name for pod in pods)} are cut "
-                f"when any node on their way leaves, and no readiness gate waits for a new target",
-                "let it register pods: targetType ip",
-            )
-            continue
-        missing = sorted(pod.name for pod in pods if binding.gate not in pod.readiness_gates)
-        if missing:
-            yield Finding(
-                "gate-missing",
-                Weight.PRODUCER,
-                f"TargetGroupBinding {binding.namespace}/{binding.name}",
-                f"{listed(missing)} have no readiness gate {binding.gate}: the next broker is "
-                f"rolled while clients cannot reach this one yet",
-                f"label the namespace {GATE_LABEL}=enabled, and roll the pods once",
-            )
+            yield _by_node(binding, pods)
+        elif pods:
+            label = AUTO_MODE_LABEL if binding.of_auto_mode else GATE_LABEL
+            gated.add((binding.namespace, label))
+            theirs = theirs or not binding.of_auto_mode
+            yield from _without_gate(binding, pods, label)
     if not isinstance(seen.gated_namespaces, Unread):
-        for namespace in sorted(namespaces - seen.gated_namespaces):
+        for namespace, label in sorted(gated):
+            if label in seen.gated_namespaces.get(namespace, ()):
+                continue
             yield Finding(
                 "gate-label",
                 Weight.PRODUCER,
                 f"namespace {namespace}",
-                f"it is not labelled {GATE_LABEL}=enabled: new pods get no readiness gate",
-                f"label it {GATE_LABEL}=enabled",
+                f"it is not labelled {label}=enabled: new pods get no readiness gate",
+                f"label it {label}=enabled",
             )
-    if namespaces and seen.balancer_controllers == ():
+    if theirs and seen.balancer_controllers == ():
         yield Finding(
             "lbc-missing",
             Weight.PRODUCER,
@@ -70,11 +60,46 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
         )
 
 
+def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
+    return Finding(
+        "targets-by-node",
+        Weight.PRODUCER,
+        f"{binding.kind} {binding.namespace}/{binding.name}",
+        f"its targets are nodes: clients of {listed(pod.name for pod in pods)} are cut "
+        f"when any node on their way leaves, and no readiness gate waits for a new target",
+        "let it register pods: targetType ip"
+        if binding.kind != "Service"
+        else "let the AWS Load Balancer Controller register pods (target type ip)",
+    )
+
+
+def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Finding]:
+    missing = sorted(pod.name for pod in pods if binding.gate not in pod.readiness_gates)
+    if missing:
+        yield Finding(
+            "gate-missing",
+            Weight.PRODUCER,
+            f"{binding.kind} {binding.namespace}/{binding.name}",
+            f"{listed(missing)} have no readiness gate {binding.gate}: the next broker is "
+            f"rolled while clients cannot reach this one yet",
+            f"label the namespace {label}=enabled, and roll the pods once",
+        )
+
+
 def controller(seen: Surveyed) -> Iterator[Finding]:
     """Find controllers too old for TargetGroupBindings and readiness gates by IP."""
     if isinstance(seen.balancer_controllers, Unread):
         return
     bound = bool(_bound(seen))
+    if bound and seen.balancer_controllers and all(e.down for e in seen.balancer_controllers):
+        yield Finding(
+            "lbc-down",
+            Weight.PRODUCER,
+            listed(each.title for each in seen.balancer_controllers),
+            "none of its pods is available: a broker that comes back gets no clients, and where "
+            "its webhook refuses pods without it, none comes back",
+            "look at its pods",
+        )
     for each in seen.balancer_controllers:
         version = _version(each.version)
         if version is None and bound:
@@ -113,13 +138,14 @@ def _version(written: str) -> tuple[int, ...] | None:
 
 
 def _bound(seen: Surveyed) -> list[str]:
-    """Return the TargetGroupBindings that send anybody to a pod of Kafka."""
+    """Return the controller's TargetGroupBindings that send anybody to a pod of Kafka."""
     if isinstance(seen.balanced, Unread) or isinstance(seen.pods, Unread):
         return []
     return [
         binding.name
         for binding in seen.balanced
         for pod in seen.pods
+        if binding.kind != "Service" and not binding.of_auto_mode
         if pod.namespace == binding.namespace and _selects(binding.selector, pod)
     ]
 

@@ -1,19 +1,17 @@
 """Judges who may make a pod of Kafka leave, and who is asked: budgets, webhooks, Drain Cleaner.
 
-Sources: the eviction API and the disruption controller, Strimzi's Drain Cleaner, Cluster
-Autoscaler's rules of what blocks a scale-down.
+Sources: the eviction API and the disruption controller, Strimzi's Drain Cleaner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.facts import Surveyed, Unread, of, pods_of
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import DisruptionBudget, DrainCleaner
 
-SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 # Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
 SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")
 
@@ -204,49 +202,3 @@ def cleaners(seen: Surveyed) -> Iterator[Finding]:
                 f"to the budgets",
                 "add the namespace to STRIMZI_DRAIN_NAMESPACES",
             )
-
-
-def autoscalers(seen: Surveyed) -> Iterator[Finding]:
-    """Find brokers whose node an autoscaler may take away because it looks idle."""
-    for scaler in of(seen.autoscalers):
-        if not scaler.scales_down:
-            continue
-        for kafka in of(seen.kafkas):
-            taken = [
-                pod
-                for pod in pods_of(seen, kafka)
-                if pod.annotations.get(SAFE_TO_EVICT) == "true"
-                or (
-                    scaler.takes_custom
-                    and pod.node
-                    and not _provisioned(pod, seen)
-                    and pod.annotations.get(SAFE_TO_EVICT) != "false"
-                )
-            ]
-            if taken:
-                yield Finding(
-                    "autoscaler",
-                    Weight.PRODUCER,
-                    kafka.title,
-                    f"{scaler.title} may take the nodes of {listed(pod.name for pod in taken)} "
-                    f"away when they look idle",
-                    f"annotate the pods with {SAFE_TO_EVICT}: 'false'",
-                )
-
-
-def _provisioned(pod: Pod, seen: Surveyed) -> bool:
-    """Say whether a pod's node is Karpenter's, which Cluster Autoscaler does not touch."""
-    node = node_of(pod, seen)
-    return node is not None and node.node_pool is not None
-
-
-def evictors(seen: Surveyed) -> Iterator[Finding]:
-    """Name what else evicts pods by its own rules."""
-    for each in of(seen.evictors):
-        yield Finding(
-            "evictor",
-            Weight.ADVICE,
-            each.title,
-            f"{each.tool} evicts pods or drains nodes by its own rules, those of Kafka among them",
-            "keep it away from the nodes of Kafka, or see that its drains are asked about",
-        )

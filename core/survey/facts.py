@@ -9,12 +9,12 @@ from typing import TypeVar
 from core.survey.kafka_facts import Kafka, KafkaPool, OtherKafka, Pod, Topic, Volume
 from core.survey.node_facts import (
     Instance,
+    MachineStatus,
     ManagedNodeGroup,
     Node,
     NodePool,
     ScaleIn,
     ScalingGroup,
-    ScheduledEvent,
 )
 from core.survey.tool_facts import (
     Autoscaler,
@@ -24,9 +24,13 @@ from core.survey.tool_facts import (
     DrainCleaner,
     EvictionWebhook,
     Evictor,
+    NodeProvisioner,
     Operator,
+    PodWebhook,
+    Quota,
     TerminationHandler,
     TerminationQueue,
+    VolumeController,
 )
 
 
@@ -48,8 +52,8 @@ class Surveyed:
     pods: tuple[Pod, ...] | Unread
     nodes: Mapping[str, Node] | Unread
     instances: Mapping[str, Instance] | Unread
-    # Instance id -> what AWS has scheduled for it; an instance with nothing is not in it.
-    scheduled: Mapping[str, tuple[ScheduledEvent, ...]] | Unread
+    # Instance id -> what EC2 says beside its description; most are not in it.
+    statuses: Mapping[str, MachineStatus] | Unread
     # Instance id -> group's name; an instance of no group is not in it.
     group_of: Mapping[str, str] | Unread
     groups: Mapping[str, ScalingGroup] | Unread
@@ -71,7 +75,14 @@ class Surveyed:
     node_pools: Mapping[str, NodePool] | Unread
     volumes: tuple[Volume, ...] | Unread
     balanced: tuple[Balanced, ...] | Unread
-    gated_namespaces: frozenset[str] | Unread
+    # Namespace -> labels by which its pods get readiness gates: the controller's, or Auto Mode's.
+    gated_namespaces: Mapping[str, frozenset[str]] | Unread
+    # Deleted, and gone as soon as what is in them is.
+    ending_namespaces: frozenset[str] | Unread
+    quotas: tuple[Quota, ...] | Unread
+    pod_webhooks: tuple[PodWebhook, ...] | Unread
+    node_provisioners: tuple[NodeProvisioner, ...] | Unread
+    volume_controllers: tuple[VolumeController, ...] | Unread
     balancer_controllers: tuple[BalancerController, ...] | Unread
 
 

@@ -1,22 +1,39 @@
-"""Judges the Auto Scaling groups below Kafka: zones, room, hooks, and EKS's managed node groups.
+"""Judges the Auto Scaling groups below Kafka: zones, room, hooks, what ends their machines.
 
-Sources: EC2 Auto Scaling's lifecycle hooks and instance lifecycle policy, EKS's managed node
-groups and how they update.
+Source: EC2 Auto Scaling's lifecycle hooks, instance lifecycle policy, health checks, processes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed, Unread, grace_of, nodes_of, of, pods_on
 from core.survey.finding import Finding, Weight, listed
+from core.survey.managed import managed
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.words import span
 
-# Codes of EC2's scheduled events after which the machine does not go on.
-ENDS_MACHINE = ("instance-retirement", "instance-stop")
 # Of an instance's lifecycle state, and the group's opinion of its health.
 ENDING = ("Terminating", "Detaching", "Unhealthy")
+# Health checks beside EC2's, by which a group ends a node: how bad, what follows, what to do.
+_LATE = "a broker that starts slowly has its node taken away"
+ENDED_BY: Mapping[str, tuple[Weight, str, str]] = {
+    "ELB": (
+        Weight.BROKER,
+        f"its health check asks the load balancer: {_LATE}",
+        "use EC2's health checks alone",
+    ),
+    "VPC_LATTICE": (
+        Weight.BROKER,
+        f"its health check asks VPC Lattice: {_LATE}",
+        "use EC2's health checks alone",
+    ),
+    "EBS": (
+        Weight.PRODUCER,
+        "its health check asks EBS: a node of an impaired volume is replaced, and the volume stays",
+        "use EC2's health checks alone, and see to an impaired volume yourself",
+    ),
+}
 # Processes without which no lost node comes back.
 REPLACING = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
@@ -28,12 +45,13 @@ def groups(seen: Surveyed) -> Iterator[Finding]:
     for group in seen.groups.values():
         subject = f"Auto Scaling group {group.name}"
         yield from _room(group, subject)
+        yield from _there(group, subject)
         yield from _own_ends(group, subject)
         yield from _shrinks(group, subject, seen)
         yield from _now(group, subject, seen)
         yield from _moved(group, subject, seen)
         if group.managed_node_group:
-            yield from _managed(group, subject, seen)
+            yield from managed(group, subject, seen)
         else:
             yield from _hooks(group, subject, seen)
 
@@ -67,6 +85,31 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             subject,
             f"{', '.join(stopped)} is suspended: a node that fails is not replaced",
             f"resume {', '.join(stopped)}",
+        )
+
+
+def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    """Find a group that is about to be gone, or has fewer nodes than it wants."""
+    if group.deleting:
+        yield Finding(
+            "group-deleted",
+            Weight.BROKER,
+            subject,
+            "somebody deletes it: all of its nodes end, with what runs there",
+            "move its brokers to another group at once; a deletion cannot be taken back",
+        )
+    states = (group.states or {}).values()
+    # Of a node that ends the group says why it has one less.
+    if group.states is None or any(state.startswith(ENDING) for state in states):
+        return
+    if len(states) < group.desired:
+        yield Finding(
+            "group-short",
+            Weight.PRODUCER,
+            subject,
+            f"it wants {group.desired} nodes and has {len(states)}: a start has failed, for want "
+            f"of capacity, addresses, a quota or its template, or is about to be tried",
+            "look at its scaling activities before any node leaves",
         )
 
 
@@ -108,14 +151,17 @@ def _lowered(group: ScalingGroup, subject: str, held: int, seen: Surveyed) -> It
     if group.protected or isinstance(seen.scale_ins, Unread):
         return
     found = seen.scale_ins.get(group.name, ())
-    policies = [each.title for each in found if each.leaves is None]
-    actions = [each.title for each in found if each.leaves is not None and each.leaves < held]
-    if policies or actions:
+    lowering = [
+        each.title
+        for each in found
+        if each.process not in group.suspended and (each.leaves is None or each.leaves < held)
+    ]
+    if lowering:
         yield Finding(
             "group-scales-in",
             Weight.BROKER,
             subject,
-            f"{listed([*policies, *actions])} lowers its size, and {held} of its nodes run Kafka: "
+            f"{listed(lowering)} lowers its size, and {held} of its nodes run Kafka: "
             f"Auto Scaling chooses which node ends, whatever runs there",
             "remove it or its scale-in (DisableScaleIn), or protect the group's instances from "
             "scale-in",
@@ -178,68 +224,9 @@ def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             f"replaces a node of that age whatever Kafka does at the time",
             "remove the maximum instance lifetime and replace the nodes one by one",
         )
-    if group.asks_load_balancer:
-        yield Finding(
-            "group-health",
-            Weight.BROKER,
-            subject,
-            "its health check asks the load balancer: a broker that starts slowly has its node "
-            "taken away",
-            "use EC2's health checks alone",
-        )
-
-
-def _managed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
-    name = group.managed_node_group
-    yield Finding(
-        "managed-node-group",
-        Weight.PRODUCER if len(group.zones) > 1 else Weight.ADVICE,
-        subject,
-        f"it is managed node group {name}: when it shrinks or is rebalanced, EKS ends a node 15 "
-        f"minutes after it began to drain it, whatever PodDisruptionBudgets say",
-        "make no change of its size while a broker cannot leave, never update it with force, or "
-        "move the brokers to groups of your own with termination hooks",
-    )
-    known = {} if isinstance(seen.managed_node_groups, Unread) else seen.managed_node_groups
-    managed = known.get(group.name)
-    if managed is None:
-        return
-    at_once = managed.at_once or -(-(managed.percent_at_once or 0) * group.desired // 100)
-    if at_once > 1:
-        yield Finding(
-            "managed-update",
-            Weight.PRODUCER,
-            subject,
-            f"managed node group {name} updates {at_once} of its nodes at once",
-            "set maxUnavailable of its update configuration to 1",
-        )
-    if managed.updating:
-        yield Finding(
-            "managed-updating",
-            Weight.PRODUCER,
-            subject,
-            f"managed node group {name} is updated at this moment: EKS replaces its nodes one "
-            f"after the other",
-            "let the update end before any other node leaves",
-        )
-    if managed.repaired:
-        yield Finding(
-            "managed-repair",
-            Weight.PRODUCER,
-            subject,
-            f"EKS repairs managed node group {name}: a node of which its monitoring agent "
-            f"complains for half an hour is replaced, whatever Kafka does at the time",
-            "disable node auto repair for it, and replace sick nodes one by one",
-        )
-    if managed.strategy == "MINIMAL":
-        yield Finding(
-            "managed-minimal",
-            Weight.PRODUCER,
-            subject,
-            f"managed node group {name} updates with strategy MINIMAL: a node ends before its "
-            f"replacement starts, and its broker waits for one",
-            "set the update strategy to DEFAULT",
-        )
+    for opinion, said in ENDED_BY.items():
+        if opinion in group.asks:
+            yield Finding("group-health", *said[:1], subject, *said[1:])
 
 
 def _hooks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
@@ -306,55 +293,4 @@ def _time(
             f"hook {hook.name} waits {hook.heartbeat_seconds} s and {asked}: unless somebody "
             f"records heartbeats in time it runs out in the middle",
             f"raise its heartbeat timeout above {max(grace, drain)} s, or record heartbeats",
-        )
-
-
-def scheduled(seen: Surveyed) -> Iterator[Finding]:
-    """Find nodes of Kafka whose machine AWS itself is about to end or to stop for a while."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.scheduled, Unread):
-        return
-    told = [
-        (event.code in ENDS_MACHINE, f"{node.name} ({event.code}, {event.not_before or 'soon'})")
-        for node in seen.nodes.values()
-        for event in seen.scheduled.get(node.instance_id or "", ())
-    ]
-    if ending := [said for ends, said in told if ends]:
-        yield Finding(
-            "machine-retired",
-            Weight.BROKER,
-            "nodes of Kafka",
-            f"AWS ends or stops {listed(ending)}, whatever runs there by then",
-            "replace these nodes one by one before that",
-        )
-    if paused := [said for ends, said in told if not ends]:
-        yield Finding(
-            "machine-maintained",
-            Weight.PRODUCER,
-            "nodes of Kafka",
-            f"AWS interrupts {listed(paused)}: its broker is away for as long",
-            "move leaders away before that, or replace the node",
-        )
-
-
-def orphans(seen: Surveyed) -> Iterator[Finding]:
-    """Find nodes of Kafka that nothing would replace."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.group_of, Unread):
-        return
-    alone = [
-        f"{node.name} ({node.instance_id})"
-        for node in seen.nodes.values()
-        if node.node_pool is None
-        and node.instance_id
-        and node.instance_id not in seen.group_of
-        # A node whose instance EC2 no longer knows is about to go by itself.
-        and (isinstance(seen.instances, Unread) or node.instance_id in seen.instances)
-    ]
-    if alone:
-        yield Finding(
-            "node-alone",
-            Weight.PRODUCER,
-            "nodes of Kafka",
-            f"{listed(alone)} belong to no Auto Scaling group and to no NodePool: nothing "
-            f"replaces them",
-            "run the brokers in groups",
         )

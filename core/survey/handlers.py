@@ -85,8 +85,9 @@ def _hearing(
             "nth-mode",
             Weight.BROKER,
             handler.title,
-            "it listens to the instance metadata only: it hears spot's two minutes and no "
-            "lifecycle hook, and completes none",
+            "it listens to the instance metadata only: it hears "
+            + ("" if handler.sees_hooks else "spot's two minutes and no ")
+            + "lifecycle hooks, and completes none",
             "run it in queue mode (ENABLE_SQS_TERMINATION_DRAINING)",
         )
         return

@@ -16,7 +16,19 @@ REPLICATION = {
     "default.replication.factor": ("min.insync.replicas", 1, 1),
     "offsets.topic.replication.factor": ("min.insync.replicas", 3, 1),
     "transaction.state.log.replication.factor": ("transaction.state.log.min.isr", 3, 2),
+    "share.coordinator.state.topic.replication.factor": (
+        "share.coordinator.state.topic.min.isr",
+        3,
+        2,
+    ),
+    "rlmm.config.remote.log.metadata.topic.replication.factor": (
+        "rlmm.config.remote.log.metadata.topic.min.isr",
+        3,
+        2,
+    ),
 }
+# Kafka makes these when they are first used; of others nobody may ever ask.
+ALWAYS_MADE = ("default.replication.factor", "offsets.topic.replication.factor")
 LEAST_REPLICAS = 3
 LEAST_IN_SYNC = 2
 
@@ -39,7 +51,29 @@ def replication(seen: Surveyed) -> Iterator[Finding]:
                     f"set {setting} to {LEAST_REPLICAS} or more, above {in_sync_setting}, and "
                     f"reassign the topics that exist",
                 )
+            brokers = _brokers(kafka, seen)
+            asked = setting in kafka.config or setting in ALWAYS_MADE
+            if brokers and asked and factor > brokers:
+                yield Finding(
+                    "replication",
+                    Weight.PRODUCER,
+                    kafka.title,
+                    f"{setting} is {factor} and there are {brokers} brokers: no such topic can be "
+                    f"made",
+                    f"set {setting} to {brokers} at most, or add brokers",
+                )
         yield from _durability(kafka)
+
+
+def _brokers(kafka: Kafka, seen: Surveyed) -> int:
+    """Return how many brokers there are, or are to be; 0 where nobody can tell."""
+    wanted = sum(
+        pool.replicas
+        for pool in of(seen.pools)
+        if (pool.namespace, pool.kafka) == (kafka.namespace, kafka.name)
+        and (not pool.roles or "broker" in pool.roles)
+    )
+    return max(wanted, kafka.replicas or 0, sum(pod.broker for pod in pods_of(seen, kafka)))
 
 
 def _durability(kafka: Kafka) -> Iterator[Finding]:
@@ -203,6 +237,15 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 f"no pod of {listed(each.title for each in watching)} is available: a broker that "
                 f"is lost does not come back",
                 "look at the operator's pods",
+            )
+        if watching and all(each.pod_sets_only for each in watching):
+            yield Finding(
+                "operator-partial",
+                Weight.PRODUCER,
+                kafka.title,
+                f"STRIMZI_POD_SET_RECONCILIATION_ONLY of {listed(e.title for e in watching)} is "
+                f"true: it brings lost pods back, and rolls none that Drain Cleaner asks for",
+                "set STRIMZI_POD_SET_RECONCILIATION_ONLY to false",
             )
         if len(watching) > 1 and not any(each.selective for each in watching):
             yield Finding(

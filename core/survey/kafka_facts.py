@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from core.survey.selectors import Requirement, selects
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Kafka:
     replicas: int | None = None
     # The listener by which clients outside the cluster come in, where Strimzi's status names one.
     outside: Outside | None = None
+    # Somebody has deleted it.
+    leaving: bool = False
 
     @property
     def title(self) -> str:
@@ -61,6 +65,7 @@ class KafkaPool:
     kafka: str
     replicas: int
     roles: frozenset[str] = frozenset()
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +79,49 @@ class Topic:
     min_in_sync: int | None
     # It says so itself: a replica that lags may lead.
     unclean: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """What a pod bears of a node: a taint's key, value and effect; None: any."""
+
+    key: str | None
+    value: str | None = None
+    effect: str | None = None
+
+    def bears(self, key: str, value: str, effect: str) -> bool:
+        return (
+            self.key in {None, key}
+            and self.value in {None, value}
+            and self.effect in {None, effect}
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """On which nodes the scheduler may put a pod: by labels, and by taints that it tolerates."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    # A node fits that meets every requirement of one of these; None: any node does.
+    terms: tuple[tuple[Requirement, ...], ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+    def fits(self, labels: Mapping[str, str]) -> bool:
+        return selects(self.labels, (), labels) and (
+            self.terms is None or any(selects({}, term, labels) for term in self.terms)
+        )
+
+    def names(self, key: str) -> bool:
+        """Say whether every node that fits must have a label of certain values."""
+        return key in self.labels or (
+            bool(self.terms)
+            and all(
+                any(r.key == key and r.operator == "In" for r in term) for term in self.terms or ()
+            )
+        )
+
+    def tolerates(self, key: str, value: str, effect: str) -> bool:
+        return any(each.bears(key, value, effect) for each in self.tolerations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +151,15 @@ class Pod:
     alone_on_its_node: bool
     # Whether it tolerates the taint by which Karpenter empties a node.
     ignores_disruption: bool = False
+    wants: Placement = Placement()
     # Kubernetes' word for how much memory it is sure of: Guaranteed, Burstable, BestEffort.
     quality: str | None = None
+    # Of Kafka's own container, where they are written: the heap it may take, and its limit.
+    heap_bytes: float | None = None
+    memory_bytes: float | None = None
+    # The kernel has ended its last container for its memory.
+    out_of_memory: bool = False
+    priority: int = 0
 
     @property
     def title(self) -> str:
@@ -129,6 +184,10 @@ class Volume:
     unknown_driver: str | None = None
     # The claim or its volume is deleted, and is gone as soon as no pod holds it.
     leaving: bool = False
+    # What of its last change cannot be done.
+    stuck: str | None = None
+    # Of the driver that attaches it, EBS's own also where Kubernetes once had it built in.
+    driver: str | None = None
     # EBS's type where the class or its default names one, and the size.
     ebs_type: str | None = None
     gib: float | None = None

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from core.survey.selectors import Requirement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """What keeps pods off a node that do not tolerate it."""
+
+    key: str
+    value: str
+    effect: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,14 +35,31 @@ class Node:
     leaving: bool = False
     # Conditions by which the kubelet, or EKS's node monitoring agent, says that it is unwell.
     ailments: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    # Of its kubelet: major and minor, as in v1.34.
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
     """One instance as EC2 describes it."""
 
-    spot: bool
+    # How AWS sold it, where that is not on demand: spot, capacity-block and others that it ends.
+    lifecycle: str | None
     tags: Mapping[str, str]
+    # EC2 ends or stops it at this moment.
+    ending: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineStatus:
+    """What EC2 says of an instance beside its description."""
+
+    events: tuple[ScheduledEvent, ...] = ()
+    # Checks of EC2's that it fails: of its host, of itself, of its volumes.
+    impaired: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +97,8 @@ class ScalingGroup:
     managed_node_group: str | None
     eks_cluster: str | None = None
     lifetime_seconds: int | None = None
-    # Whether a load balancer's opinion ends an instance.
-    asks_load_balancer: bool = False
+    # Whose opinion ends an instance, beside EC2's: ELB, VPC_LATTICE, EBS.
+    asks: frozenset[str] = frozenset()
     tags: Mapping[str, str] | None = None
     # Its mixed instances policy has a share for spot, or its template asks for it.
     may_be_spot: bool = False
@@ -80,6 +108,8 @@ class ScalingGroup:
     protected: bool = False
     # Instance -> its lifecycle state, or Unhealthy where the group calls it so.
     states: Mapping[str, str] | None = None
+    # Somebody deletes the group.
+    deleting: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +119,11 @@ class ScaleIn:
     title: str
     # The size that a scheduled action leaves at most; None: as a policy's metric says.
     leaves: int | None = None
+
+    @property
+    def process(self) -> str:
+        """The process of the group's that it needs."""
+        return "AlarmNotification" if self.leaves is None else "ScheduledActions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +136,24 @@ class ManagedNodeGroup:
     strategy: str
     # EKS replaces nodes that its monitoring agent complains of.
     repaired: bool = False
-    # An update replaces its nodes at this moment.
-    updating: bool = False
+    status: str = "ACTIVE"
+    # What EKS says is wrong with it: code and message.
+    issues: tuple[str, ...] = ()
+    spot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeBudget:
+    """How many nodes of a NodePool may go at once, and for which reasons; none: for all."""
+
+    written: str
+    reasons: frozenset[str] = frozenset()
+
+    def of(self, total: int) -> int:
+        """Return the number of nodes; a share is rounded up, as Karpenter does."""
+        if self.written.endswith("%"):
+            return -(-int(self.written[:-1]) * total // 100)
+        return int(self.written)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +164,26 @@ class NodePool:
     expire_after: str | None
     grace: str | None
     consolidation: str
-    # Of budgets that hold always for nodes that are underutilized: how many nodes at once.
-    budgets: tuple[str, ...]
+    # Those that hold at every hour.
+    budgets: tuple[NodeBudget, ...]
     # Before karpenter.sh/v1 an expired node waited for budgets, annotations and PDBs.
     forceful: bool = True
+    leaving: bool = False
+    # Why it starts no node: its Ready condition, or its limits.
+    stuck: str | None = None
+    # Of a static pool: how many nodes it keeps.
+    replicas: int | None = None
+    # How many it has, as its status says.
+    nodes: int | None = None
+    requirements: tuple[Requirement, ...] = ()
+
+    def may_start(self, label: str, value: str) -> bool:
+        """Say whether its next node may carry a label's value."""
+        asked = [each for each in self.requirements if each.key == label]
+        return all(each.met_by({label: value}) for each in asked)
+
+    def at_once(self, reason: str) -> NodeBudget | None:
+        """Return the strictest budget for a reason; None: as many at once as there are."""
+        total = self.nodes or 0
+        fitting = [each for each in self.budgets if not each.reasons or reason in each.reasons]
+        return min(fitting, key=lambda each: each.of(total), default=None)

@@ -16,6 +16,7 @@ from core.survey.kafka_facts import Kafka, Pod
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
 CONTROLLED_SHUTDOWN_SECONDS = 300
 LEAST_VOTERS = 3
+SPOT = "spot"
 # Labels that tell hosts apart, or nothing.
 NO_ZONES = (
     "kubernetes.io/hostname",
@@ -240,46 +241,41 @@ def unwell(seen: Surveyed) -> Iterator[Finding]:
             )
 
 
-def memory(seen: Surveyed) -> Iterator[Finding]:
-    """Find pods that a node short of memory gives up first."""
-    for kafka in of(seen.kafkas):
-        if first := [pod.name for pod in pods_of(seen, kafka) if pod.quality == "BestEffort"]:
-            yield Finding(
-                "best-effort",
-                Weight.BROKER,
-                kafka.title,
-                f"{listed(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
-                f"them first when their node runs out of it, and no budget is asked",
-                "set resources.requests and limits of memory, equal, in their node pools",
-            )
-
-
 def _is(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
 def spot(seen: Surveyed) -> Iterator[Finding]:
-    """Find brokers and controllers whose machine AWS takes back after two minutes."""
+    """Find brokers and controllers whose machine AWS takes back by itself."""
     for kafka in of(seen.kafkas):
-        held = [pod for pod in pods_of(seen, kafka) if _on_spot(pod, seen)]
-        if held:
+        sold: dict[str, list[str]] = {}
+        for pod in pods_of(seen, kafka):
+            if how := _sold(pod, seen):
+                sold.setdefault(how, []).append(pod.name)
+        for how, names in sold.items():
             yield Finding(
                 "spot",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(pod.name for pod in held)} run on spot instances: AWS takes them back "
-                f"with two minutes' notice, several of a zone at once",
+                f"{listed(names)} run on spot instances: AWS takes them back with two minutes' "
+                f"notice, several of a zone at once"
+                if how == SPOT
+                else f"{listed(names)} run on instances sold as {how}: AWS ends them when that "
+                f"does, whatever runs there",
                 "run Kafka on on-demand or reserved instances",
             )
 
 
-def _on_spot(pod: Pod, seen: Surveyed) -> bool:
+def _sold(pod: Pod, seen: Surveyed) -> str | None:
+    """Return how AWS sold a pod's machine, where that is not on demand."""
     node = node_of(pod, seen)
     if node is None:
-        return False
+        return None
     known = {} if isinstance(seen.instances, Unread) else seen.instances
     instance = known.get(node.instance_id or "")
-    return node.spot if instance is None else instance.spot
+    if instance is None:
+        return SPOT if node.spot else None
+    return instance.lifecycle
 
 
 def _zone(pod: Pod, seen: Surveyed) -> str | None:

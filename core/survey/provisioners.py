@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from core.survey import starting
 from core.survey.facts import Surveyed, Unread, grace_of, of
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka_facts import Pod
@@ -21,7 +22,7 @@ SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def node_pools(seen: Surveyed) -> Iterator[Finding]:
-    """Find pools whose nodes are replaced by age, by price or by force."""
+    """Find pools whose nodes are replaced by age, by price, by drift or by force."""
     if isinstance(seen.nodes, Unread):
         return
     known: Mapping[str, NodePool] = {} if isinstance(seen.node_pools, Unread) else seen.node_pools
@@ -29,15 +30,19 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
         nodes = [node for node in seen.nodes.values() if node.node_pool == name]
         names = {node.name for node in nodes}
         pods = [pod for pod in of(seen.pods) if pod.node in names]
+        kept = {node.name for node in nodes if _undisturbed(node.annotations)}
         pool = known.get(name)
         if any(node.auto_mode for node in nodes):
             yield _auto(name, pool)
         elif pool is not None:
             yield from _expiry(pool, pods)
-            yield from _grace(pool, pods)
         if pool is not None:
-            yield from _consolidation(pool, pods)
+            exposed = _exposed([pod for pod in pods if pod.node not in kept])
+            yield from _grace(pool, pods)
+            yield from _consolidation(pool, exposed)
+            yield from _drift(pool, exposed)
             yield from _toleration(pool, pods)
+            yield from starting.findings(pool, nodes, pods)
 
 
 def _auto(name: str, pool: NodePool | None) -> Finding:
@@ -83,20 +88,41 @@ def _grace(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
         )
 
 
-def _consolidation(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
-    exposed = _exposed(pods)
-    limited = any(at_once in AT_MOST_ONE for at_once in pool.budgets)
-    if pool.consolidation not in HARMLESS and not limited and exposed:
-        yield Finding(
-            "karpenter-consolidation",
-            Weight.PRODUCER,
-            f"NodePool {pool.name}",
-            f"consolidationPolicy is {pool.consolidation}: brokers are moved whenever fewer or "
-            f"cheaper machines would do, no budget holds that to one node at a time, and "
-            f"{listed(exposed)} do not say {DO_NOT_DISRUPT[0]}",
-            f"set consolidationPolicy to WhenEmpty or a budget of 1 node, or annotate the pods "
-            f"with {DO_NOT_DISRUPT[0]} until their nodes are to be rotated",
-        )
+def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
+    budget = pool.at_once("Underutilized")
+    # Karpenter consolidates no static pool.
+    still = pool.consolidation in HARMLESS or pool.replicas is not None
+    if still or not exposed or (budget is not None and budget.written in AT_MOST_ONE):
+        return
+    held = "no budget holds that to one node at a time"
+    if budget is not None and budget.of(pool.nodes or 0) <= 1:
+        held = f"a budget of {budget.written} is one node at a time while the pool is small"
+    yield Finding(
+        "karpenter-consolidation",
+        Weight.PRODUCER,
+        f"NodePool {pool.name}",
+        f"consolidationPolicy is {pool.consolidation}: brokers are moved whenever fewer or "
+        f"cheaper machines would do, {held}, and {listed(exposed)} do not say {DO_NOT_DISRUPT[0]}",
+        f"set consolidationPolicy to WhenEmpty or a budget of 1 node, or annotate the pods "
+        f"with {DO_NOT_DISRUPT[0]} until their nodes are to be rotated",
+    )
+
+
+def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
+    """Find a pool of which a new image, or a change of its template, replaces nodes together."""
+    budget = pool.at_once("Drifted")
+    if not exposed or (budget is not None and budget.of(pool.nodes or 0) <= 1):
+        return
+    many = "all of its nodes" if budget is None else f"{budget.of(pool.nodes or 0)} of its nodes"
+    yield Finding(
+        "karpenter-drift",
+        Weight.PRODUCER,
+        f"NodePool {pool.name}",
+        f"after a new image, or a change of its template, Karpenter replaces {many} at once: no "
+        f"budget for Drifted holds that to one, and {listed(exposed)} do not say "
+        f"{DO_NOT_DISRUPT[0]}",
+        "add a budget of 1 node for every reason",
+    )
 
 
 def _toleration(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
@@ -113,11 +139,42 @@ def _toleration(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
 
 
 def _exposed(pods: list[Pod]) -> list[str]:
-    return [
-        pod.title
-        for pod in pods
-        if not any(pod.annotations.get(key) == "true" for key in DO_NOT_DISRUPT)
-    ]
+    return [pod.title for pod in pods if not _undisturbed(pod.annotations)]
+
+
+def _undisturbed(annotations: Mapping[str, str]) -> bool:
+    return any(annotations.get(key) == "true" for key in DO_NOT_DISRUPT)
+
+
+def controllers(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes of Karpenter's whose controller is away, or hears nothing from AWS."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.node_provisioners, Unread):
+        return
+    pools = {n.node_pool for n in seen.nodes.values() if n.node_pool and not n.auto_mode}
+    if not pools:
+        return
+    subject = f"NodePools {listed(each for each in pools if each)}"
+    running = [each for each in seen.node_provisioners if not each.down]
+    if not running:
+        down = listed(each.title for each in seen.node_provisioners)
+        yield Finding(
+            "karpenter-missing",
+            Weight.PRODUCER,
+            subject,
+            (f"no pod of {down} is available" if down else "no controller of Karpenter's was found")
+            + ": a node that is lost is not replaced",
+            "bring Karpenter's controller back before any node leaves",
+        )
+    for each in running:
+        if each.queue is None:
+            yield Finding(
+                "karpenter-deaf",
+                Weight.BROKER,
+                each.title,
+                f"it has no INTERRUPTION_QUEUE: it drains no node of {subject} that AWS takes "
+                f"back, retires or stops, and the machine ends with its broker",
+                "name a queue that receives EC2's and Health's events, as Karpenter documents",
+            )
 
 
 def seconds(written: str) -> float | None:

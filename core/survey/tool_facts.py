@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from core.survey.announcements import announced
 from core.survey.kafka_facts import Pod
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
-    """One expression of a label selector."""
-
-    key: str
-    operator: str
-    values: frozenset[str] = frozenset()
+from core.survey.selectors import Requirement, selects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +39,6 @@ class DisruptionBudget:
         )
 
 
-def selects(
-    match_labels: Mapping[str, str], expressions: Iterable[Requirement], labels: Mapping[str, str]
-) -> bool:
-    """Say whether a label selector of Kubernetes' matches some labels."""
-    return all(labels.get(key) == value for key, value in match_labels.items()) and all(
-        _meets(each, labels) for each in expressions
-    )
-
-
-def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    value = labels.get(requirement.key)
-    if requirement.operator == "In":
-        return value in requirement.values
-    if requirement.operator == "NotIn":
-        return value not in requirement.values
-    return (value is not None) == (requirement.operator == "Exists")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationHandler:
     """An installation of aws-node-termination-handler."""
@@ -86,6 +60,8 @@ class TerminationHandler:
     refuses: tuple[str, ...] = ()
     # None of its pods is available today.
     down: bool = False
+    # In metadata mode: it drains when its group takes the machine away.
+    sees_hooks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +128,8 @@ class Operator:
     selective: bool = False
     # None of its pods is available today.
     down: bool = False
+    # It brings lost pods back, and looks at no Kafka (STRIMZI_POD_SET_RECONCILIATION_ONLY).
+    pod_sets_only: bool = False
     # What STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names.
     plugins: str = ""
 
@@ -177,6 +155,8 @@ class Evictor:
     tool: str
     # It takes the part of a termination handler: it hears of hooks and drains before they end.
     hears_hooks: bool = False
+    # Of a program that nobody here knows: the role that lets it evict pods or delete nodes.
+    by_role: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +168,9 @@ class Balanced:
     selector: Mapping[str, str]
     # Its targets are nodes, each of which forwards to any pod, and not the pods themselves.
     by_node: bool = False
+    kind: str = "TargetGroupBinding"
+    # EKS Auto Mode's own controller looks after it.
+    of_auto_mode: bool = False
 
     @property
     def gate(self) -> str:
@@ -202,3 +185,51 @@ class BalancerController:
     version: str
     # Its own limit of the wait between two tries.
     limits_backoff: bool = False
+    down: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeProvisioner:
+    """An installation of Karpenter's controller."""
+
+    title: str
+    # The queue in which AWS announces interruptions and maintenance.
+    queue: str | None
+    down: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeController:
+    """An installation of the controller of EBS's CSI driver."""
+
+    title: str
+    down: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodWebhook:
+    """A webhook that is asked before a pod is created, and refuses it where it does not answer."""
+
+    name: str
+    # Why nobody answers it.
+    unanswered: str
+    leaves_out: frozenset[str] | None
+    # By labels of the pod.
+    match_labels: Mapping[str, str]
+    expressions: tuple[Requirement, ...]
+
+    def asked_of(self, pod: Pod) -> bool:
+        return (
+            self.leaves_out is not None
+            and pod.namespace not in self.leaves_out
+            and selects(self.match_labels, self.expressions, pod.labels)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """A ResourceQuota of which more is used than it allows."""
+
+    namespace: str
+    name: str
+    exceeded: tuple[str, ...]

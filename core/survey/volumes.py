@@ -13,6 +13,7 @@ from core.survey.kafka_facts import Volume
 
 # A gp2 volume of this size earns what its burst gives; a smaller one lives on credits.
 GP2_WITHOUT_BURST_GIB = 1000
+DISKS = ("st1", "sc1", "standard")
 
 
 def volumes(seen: Surveyed) -> Iterator[Finding]:
@@ -32,6 +33,7 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
     yield from _local(every)
     yield from _shared(every)
     yield from _leaving(every)
+    yield from _stuck(every)
     yield from _unknown_drivers(every)
     kept = [volume for volume in every if not volume.on_node]
     yield from _reclaimed(kept)
@@ -77,6 +79,19 @@ def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
             f"with its next restart",
             "let no node of theirs leave before their data is copied: a deletion cannot be undone",
         )
+
+
+def _stuck(every: tuple[Volume, ...]) -> Iterator[Finding]:
+    for volume in every:
+        if volume.stuck:
+            yield Finding(
+                "claim-stuck",
+                Weight.PRODUCER,
+                "volumes of Kafka",
+                f"the last change of {volume.namespace}/{volume.claim} cannot be done "
+                f"({volume.stuck}): it grows no further, and a disk that fills up stops its broker",
+                "write a size or class in the claim that EBS can give",
+            )
 
 
 def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
@@ -127,6 +142,15 @@ def _classes(kept: list[Volume]) -> Iterator[Finding]:
 
 
 def _credits(kept: list[Volume]) -> Iterator[Finding]:
+    if slow := [volume for volume in kept if volume.ebs_type in DISKS]:
+        yield Finding(
+            "slow-volume",
+            Weight.PRODUCER,
+            "volumes of Kafka",
+            f"{_claims(slow)} are magnetic disks ({listed(v.ebs_type or '' for v in slow)}): a "
+            f"broker that copies its replicas back starves its producers",
+            "change the volumes to gp3",
+        )
     found = [
         volume
         for volume in kept

@@ -12,6 +12,8 @@ from tests.unit.cli.survey.others import every, kafka_spec
 from tests.unit.cli.survey.worlds import RULE, World
 
 Change = Callable[[World], object]
+# What pods of one Kafka have in common.
+ALIKE = {"matchLabels": {"strimzi.io/cluster": "orders"}}
 # What EventBridge needs of a queue's policy.
 SENDS = {"Effect": "Allow", "Action": "sqs:SendMessage"}
 EVENTS = {**SENDS, "Principal": {"Service": "events.amazonaws.com"}, "Resource": "*"}
@@ -208,12 +210,13 @@ def racked(key: str) -> Change:
 
 def apart(key: str) -> Change:
     required = "requiredDuringSchedulingIgnoredDuringExecution"
-    affinity = {"podAntiAffinity": {required: [{"topologyKey": key}]}}
+    affinity = {"podAntiAffinity": {required: [{"topologyKey": key, "labelSelector": ALIKE}]}}
     return lambda world: every(world, "pods", affinity=affinity)
 
 
 def spread(key: str) -> Change:
-    strict = [{"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]
+    rule = {"topologyKey": key, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    strict = [{**rule, "labelSelector": ALIKE}]
     return lambda world: every(world, "pods", affinity={}, topologySpreadConstraints=strict)
 
 

@@ -60,6 +60,8 @@ def provisioned(world: World, *, auto: bool = False, **spec: Any) -> World:
         each["metadata"]["labels"]["karpenter.sh/nodepool"] = "kafka"
         if auto:
             each["metadata"]["labels"]["eks.amazonaws.com/compute-type"] = "auto"
+    if not auto:
+        world.add("deployments", karpenter())
     template = {"expireAfter": "Never", **spec.pop("template", {})}
     disruption = {"consolidationPolicy": "WhenEmpty", **spec.pop("disruption", {})}
     version = world.versions["karpenter.sh"]
@@ -68,10 +70,18 @@ def provisioned(world: World, *, auto: bool = False, **spec: Any) -> World:
         {
             "apiVersion": f"karpenter.sh/{version}",
             "metadata": meta("kafka"),
-            "spec": {"template": {"spec": template}, "disruption": disruption},
+            "spec": {"template": {"spec": template}, "disruption": disruption, **spec},
         },
     )
     return world
+
+
+def karpenter(**env: str) -> Item:
+    """Return Karpenter's controller, which hears of interruptions unless told otherwise."""
+    given = {"CLUSTER_NAME": "shop", "INTERRUPTION_QUEUE": "shop", **env}
+    return workload(
+        "karpenter", "kube-system", "public.ecr.aws/karpenter/controller:1.8.1", **given
+    )
 
 
 def managed(world: World, *, zones: tuple[str, ...] = ZONES, **group_of_eks: Any) -> World:

@@ -205,7 +205,10 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
     "a webhook for other namespaces": (webhook_for("other"), {"eviction-unasked"}),
     "a webhook for this namespace": (webhook_for("shop-kafka"), set()),
     "a policy engine beside it": (policy_engine(service=True), set()),
-    "a policy engine that is gone": (policy_engine(service=False), {"webhook-dead"}),
+    "a policy engine that is gone": (
+        policy_engine(service=False),
+        {"webhook-dead", "pods-refused"},
+    ),
     # Strimzi.
     "an operator whose namespaces are set elsewhere": (
         namespace_from({"configMapKeyRef": {"name": "x", "key": "y"}}),

@@ -93,7 +93,10 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
         {"karpenter-expiry", "karpenter-consolidation"},
     ),
     "Karpenter before v1 as it comes": (karpenter_before_v1, {"karpenter-consolidation"}),
-    "Karpenter with a budget for the night": (karpenter_weekend, {"karpenter-consolidation"}),
+    "Karpenter with a budget for the night": (
+        karpenter_weekend,
+        {"karpenter-consolidation", "karpenter-drift"},
+    ),
     "Auto Mode": (
         lambda: provisioned(
             bare(),

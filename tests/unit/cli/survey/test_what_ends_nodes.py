@@ -41,6 +41,16 @@ def condition(kind: str, status: str) -> Callable[[World], object]:
     return node(lambda item: item["status"]["conditions"].append(given))
 
 
+def tainted(key: str, *, tolerated: bool) -> Callable[[World], object]:
+    def change(world: World) -> None:
+        taint = {"key": key, "effect": "NoSchedule"}
+        world.kinds["nodes"][0]["spec"]["taints"] = [taint]
+        if tolerated:
+            every(world, "pods", tolerations=[{**taint, "operator": "Exists"}])
+
+    return change
+
+
 def evictor(image: str) -> Callable[[World], object]:
     return lambda world: world.add("deployments", workload("it", "ops", image))
 
@@ -114,9 +124,10 @@ ENDS: dict[str, tuple[Callable[[World], object], set[str]]] = {
         node(lambda item: item["spec"].update(taints=[{"key": "ToBeDeletedByClusterAutoscaler"}])),
         {"node-leaving"},
     ),
-    "a tainted node": (
-        node(lambda item: item["spec"].update(taints=[{"key": "kafka", "effect": "NoSchedule"}])),
-        set(),
+    "a tainted node": (tainted("kafka", tolerated=True), set()),
+    "a node with a taint that its pods do not tolerate": (
+        tainted("kafka", tolerated=False),
+        {"node-unfit"},
     ),
     "a full disk": (condition("DiskPressure", "True"), {"node-unwell"}),
     "a sick kernel": (condition("KernelReady", "False"), {"node-unwell"}),

@@ -63,6 +63,10 @@ class World(Api):
         # Also of the queue; a policy as what it says.
         self.queue_attributes: Item = {"Policy": QUEUE_POLICY}
         self.refused: set[str] = set()
+        # By instance, what EC2 checks of it.
+        self.impaired: dict[str, Item] = {}
+        # Kinds that are served in one version alone.
+        self.only_in: dict[str, str] = {}
 
     def add(self, kind: str, item: Item) -> Item:
         self.kinds.setdefault(kind, []).append(item)
@@ -81,7 +85,11 @@ class World(Api):
         if parts[0] == "apis" and len(parts) == 2:
             if parts[1] not in self.versions:
                 raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
-            return {"preferredVersion": {"groupVersion": f"{parts[1]}/{self.versions[parts[1]]}"}}
+            version = {"groupVersion": f"{parts[1]}/{self.versions[parts[1]]}"}
+            others = [{"groupVersion": f"{parts[1]}/{each}"} for each in self.only_in.values()]
+            return {"preferredVersion": version, "versions": [version, *others]}
+        if self.only_in.get(kind, path.split("/")[3]) != path.split("/")[3]:
+            raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
         if len(parts) >= 2 and parts[-2] == "services":
             for each in self.kinds.get("services", ()):
                 if each["metadata"]["name"] == kind:
@@ -109,9 +117,8 @@ class World(Api):
 
     def describe_instance_status(self, *, InstanceIds: list[str]) -> Item:  # noqa: N803
         found = [
-            {"InstanceId": name, "Events": self.events[name]}
+            {"InstanceId": name, "Events": self.events.get(name, []), **self.impaired.get(name, {})}
             for name in InstanceIds
-            if name in self.events
         ]
         return {"InstanceStatuses": found}
 
@@ -195,6 +202,12 @@ def bare(*, version: str = "v1") -> World:
         labels = {"strimzi.io/cluster": "orders", "strimzi.io/name": f"orders-{part}"}
         beside["metadata"]["labels"] = {"strimzi.io/kind": "Kafka", **labels}
         world.add("deployments", beside)
+    world.add(
+        "deployments",
+        workload(
+            "ebs-csi-controller", "kube-system", "public.ecr.aws/eks/aws-ebs-csi-driver:v1.50"
+        ),
+    )
     cleaner(world)
     return world
 
@@ -243,7 +256,8 @@ def kafka_pod(name: str, cluster: str, namespace: str, roles: tuple[str, ...]) -
         "uid": "0",
         "controller": True,
     }
-    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": labels}}
+    alike = {"strimzi.io/cluster": cluster, "strimzi.io/name": f"{cluster}-kafka"}
+    apart = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": alike}}
     return {
         "metadata": meta(name, namespace, labels=labels, annotations={}, ownerReferences=[owner]),
         "spec": {

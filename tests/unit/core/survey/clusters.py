@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.survey.balancing import GATE_LABEL
 from core.survey.facts import Surveyed
 from core.survey.kafka_facts import Kafka, KafkaListener, KafkaPool, Pod, Volume
 from core.survey.node_facts import Instance, Node, ScalingGroup, TerminationHook
@@ -10,9 +11,11 @@ from core.survey.tool_facts import (
     BalancerController,
     DisruptionBudget,
     EvictionWebhook,
+    NodeProvisioner,
     Operator,
     TerminationHandler,
     TerminationQueue,
+    VolumeController,
 )
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -35,7 +38,7 @@ HANDLER = TerminationHandler(
     asks_for_tag="drain-me",
 )
 QUEUE = TerminationQueue(arn="arn:theirs", kept_seconds=1800, patterns=({},))
-INSTANCE = Instance(spot=False, tags={"drain-me": ""})
+INSTANCE = Instance(lifecycle=None, tags={"drain-me": ""})
 OPERATOR = Operator(title="strimzi/operator", namespaces=None)
 
 
@@ -108,7 +111,7 @@ GOOD = Surveyed(
     instances={f"i-{index}": INSTANCE for index in range(3)},
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
     groups={f"kafka-{index}": group(index) for index in range(3)},
-    scheduled={},
+    statuses={},
     scale_ins={},
     refreshes={},
     managed_node_groups={},
@@ -123,6 +126,11 @@ GOOD = Surveyed(
     node_pools={},
     volumes=(VOLUME,),
     balanced=(Balanced(namespace="streaming", name="brokers", selector=LABELS),),
-    gated_namespaces=frozenset({"streaming"}),
+    gated_namespaces={"streaming": frozenset({GATE_LABEL})},
+    ending_namespaces=frozenset(),
+    quotas=(),
+    pod_webhooks=(),
+    node_provisioners=(NodeProvisioner(title="kube-system/karpenter", queue="theirs"),),
+    volume_controllers=(VolumeController(title="kube-system/ebs-csi-controller"),),
     balancer_controllers=(BalancerController(title="kube-system/lbc", version="v3.5.0"),),
 )

@@ -11,14 +11,14 @@ from core.survey.facts import Surveyed, Unread
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.survey.judge import findings
 from core.survey.kafka_facts import KafkaListener, OtherKafka, Topic
-from core.survey.node_facts import Instance, ManagedNodeGroup, NodePool
+from core.survey.node_facts import Instance, ManagedNodeGroup, NodeBudget, NodePool
+from core.survey.selectors import Requirement
 from core.survey.tool_facts import (
     Autoscaler,
     Balanced,
     DrainCleaner,
     EvictionWebhook,
     Evictor,
-    Requirement,
 )
 from tests.unit.core.survey.clusters import (
     BUDGET,
@@ -35,10 +35,13 @@ from tests.unit.core.survey.clusters import (
 )
 from tests.unit.core.survey.clusters import group as group_at
 
-POOL = NodePool(name="kafka", expire_after=None, grace=None, consolidation="WhenEmpty", budgets=())
+ONE = NodeBudget(written="1")
+POOL = NodePool(
+    name="kafka", expire_after=None, grace=None, consolidation="WhenEmpty", budgets=(ONE,)
+)
 MANAGED = ManagedNodeGroup(name="workers", at_once=1, percent_at_once=None, strategy="DEFAULT")
 TAGS = {"drain-me": ""}
-GOOD_INSTANCES = {f"i-{index}": Instance(spot=False, tags=TAGS) for index in range(3)}
+GOOD_INSTANCES = {f"i-{index}": Instance(lifecycle=None, tags=TAGS) for index in range(3)}
 GOOD_NODES = {f"ip-10-0-0-{index}": node(index) for index in range(3)}
 GOOD_GROUPS = {f"kafka-{index}": group_at(index) for index in range(3)}
 GOOD_PODS = tuple(map(pod, range(3)))
@@ -137,7 +140,7 @@ BROKEN = {
     "two controllers": (voters(2), "quorum"),
     "controllers on one node": (voters(3, same_node=True), "quorum-node"),
     "spot": (
-        replace(GOOD, instances={**GOOD_INSTANCES, "i-1": Instance(spot=True, tags=TAGS)}),
+        replace(GOOD, instances={**GOOD_INSTANCES, "i-1": Instance(lifecycle="spot", tags=TAGS)}),
         "spot",
     ),
     "two on a node": (
@@ -162,7 +165,7 @@ BROKEN = {
         "gp2",
     ),
     "an age limit": (group(lifetime_seconds=1_209_600), "group-lifetime"),
-    "a load balancer's opinion": (group(asks_load_balancer=True), "group-health"),
+    "a load balancer's opinion": (group(asks=frozenset({"ELB"})), "group-health"),
     "two zones in a group": (group(zones=frozenset({ZONES[0], "b"})), "group-zones"),
     "no room": (group(maximum=1), "group-maximum"),
     "nothing launches": (group(suspended=frozenset({"Launch"})), "group-suspended"),
@@ -248,7 +251,7 @@ BROKEN = {
     "Karpenter's expiry": (karpenter(expire_after="720h"), "karpenter-expiry"),
     "Karpenter's patience": (karpenter(grace="5m"), "karpenter-grace"),
     "Karpenter's consolidation": (
-        karpenter(consolidation="WhenEmptyOrUnderutilized", budgets=("10%",)),
+        karpenter(consolidation="WhenEmptyOrUnderutilized", budgets=(NodeBudget(written="10%"),)),
         "karpenter-consolidation",
     ),
     "Karpenter's taint": (
@@ -260,7 +263,7 @@ BROKEN = {
         replace(GOOD, group_of={"i-0": "kafka-0", "i-1": "kafka-1"}),
         "node-alone",
     ),
-    "no label": (replace(GOOD, gated_namespaces=frozenset()), "gate-label"),
+    "no label": (replace(GOOD, gated_namespaces={}), "gate-label"),
     "no gate": (first_pod(readiness_gates=frozenset()), "gate-missing"),
     "no controller": (replace(GOOD, balancer_controllers=()), "lbc-missing"),
 }
@@ -364,7 +367,7 @@ def test_a_group_of_several_zones_that_does_not_rebalance_weighs_less() -> None:
 
 
 def test_a_budget_of_one_node_or_an_annotation_is_enough_for_consolidation() -> None:
-    limited = karpenter(consolidation="Balanced", budgets=("1",))
+    limited = karpenter(consolidation="Balanced", budgets=(ONE,))
     assert findings(limited) == []
     kept = tuple(
         replace(pod(i), annotations={"karpenter.sh/do-not-disrupt": "true"}) for i in range(3)

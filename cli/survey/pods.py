@@ -1,0 +1,149 @@
+"""Reads the pods of Kafkas from an API server into core.survey's facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from cli.survey.listing import going, items, labels, noted
+from cli.survey.quantities import heap, quantity
+from core.incidents.pod_marks import ignores_disruption
+from core.survey.kafka_facts import Placement, Pod, Toleration
+from core.survey.selectors import Requirement, selects
+from infra.eks.api import Api, Object
+
+HOST = "kubernetes.io/hostname"
+ZONES = ("topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
+# Pods of Strimzi's Kafkas; of these its name label tells Kafka from ZooKeeper and the operators.
+# The component label came with node pools, and is not on older pods.
+PODS = "strimzi.io/kind=Kafka"
+NAME = re.compile(r".+-kafka")
+# What Strimzi calls the log directories of a pod, one or several of them (JBOD).
+DATA = re.compile(r"data(-\d+)?")
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+CONTAINER, HEAP_OPTIONS = "kafka", "KAFKA_HEAP_OPTS"
+
+
+def pods(api: Api, namespace: str | None) -> tuple[Pod, ...]:
+    return tuple(
+        _pod(item)
+        for item in items(api, "/api/v1", "pods", namespace, labelSelector=PODS)
+        if NAME.fullmatch(labels(item).get("strimzi.io/name", ""))
+    )
+
+
+def _pod(item: Object) -> Pod:
+    metadata, spec, labelled = item["metadata"], item["spec"], labels(item)
+    claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
+    status = item.get("status") or {}
+    owners = metadata.get("ownerReferences") or ()
+    main: Object = next((c for c in spec["containers"] if c.get("name") == CONTAINER), {})
+    return Pod(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        kafka=labelled.get("strimzi.io/cluster", ""),
+        # Without the label it is a broker, as before there were roles.
+        broker=labelled.get("strimzi.io/broker-role", "true") == "true",
+        controller=labelled.get("strimzi.io/controller-role") == "true",
+        node=spec.get("nodeName"),
+        ready=next(
+            (c["status"] == "True" for c in status.get("conditions") or () if c["type"] == "Ready"),
+            None,
+        ),
+        leaving=going(item),
+        owner=next((each["kind"] for each in owners if each.get("controller")), None),
+        grace_seconds=int(spec.get("terminationGracePeriodSeconds", 30)),
+        labels=labelled,
+        annotations=noted(item),
+        readiness_gates=frozenset(g["conditionType"] for g in spec.get("readinessGates") or ()),
+        claims=tuple(str(claim["claimName"]) for claim in claims if claim),
+        scratch=tuple(
+            str(each["name"])
+            for each in spec.get("volumes") or ()
+            if "emptyDir" in each and DATA.fullmatch(str(each["name"]))
+        ),
+        alone_on_its_node=_alone(spec, labelled),
+        ignores_disruption=ignores_disruption(item),
+        wants=_placement(spec),
+        quality=status.get("qosClass"),
+        heap_bytes=heap(_variable(main, HEAP_OPTIONS)),
+        memory_bytes=quantity(((main.get("resources") or {}).get("limits") or {}).get("memory")),
+        out_of_memory=any(
+            ((each.get("lastState") or {}).get("terminated") or {}).get("reason") == "OOMKilled"
+            for each in status.get("containerStatuses") or ()
+        ),
+        priority=int(spec.get("priority") or 0),
+    )
+
+
+def _variable(container: Object, name: str) -> str:
+    found = (e.get("value") for e in container.get("env") or () if e["name"] == name)
+    return str(next(found, None) or "")
+
+
+def _alone(spec: Object, labelled: Mapping[str, str]) -> bool:
+    """Say whether a rule forbids a second pod like this one on its node."""
+    affinity = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
+    strict = (
+        each
+        for each in spec.get("topologySpreadConstraints") or ()
+        if each.get("whenUnsatisfiable", "DoNotSchedule") == "DoNotSchedule"
+        and int(each.get("maxSkew", 1)) == 1
+    )
+    # Two that may not share a zone share no node of it either; a spread over zones allows both.
+    return any(
+        each.get("topologyKey") in {HOST, *ZONES} and _itself(each, labelled)
+        for each in affinity.get(REQUIRED) or ()
+    ) or any(each.get("topologyKey") == HOST and _itself(each, labelled) for each in strict)
+
+
+def _itself(rule: Object, labelled: Mapping[str, str]) -> bool:
+    """Say whether a rule is about pods like this one; without a selector it is about none."""
+    selector = rule.get("labelSelector")
+    if selector is None:
+        return False
+    return selects(selector.get("matchLabels") or {}, requirements(selector), labelled)
+
+
+def requirements(selector: Object) -> tuple[Requirement, ...]:
+    return tuple(
+        Requirement(
+            key=each["key"],
+            operator=each["operator"],
+            values=frozenset(each.get("values") or ()),
+        )
+        for each in selector.get("matchExpressions") or ()
+    )
+
+
+def _placement(spec: Object) -> Placement:
+    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
+    terms = None
+    if affinity is not None:
+        # By fields a term names a node itself.
+        terms = tuple(
+            (
+                *requirements(term),
+                *(
+                    Requirement(
+                        key=HOST, operator=e["operator"], values=frozenset(e.get("values") or ())
+                    )
+                    for e in term.get("matchFields") or ()
+                ),
+            )
+            for term in affinity.get("nodeSelectorTerms") or ()
+        )
+    return Placement(
+        labels=spec.get("nodeSelector") or {},
+        terms=terms,
+        tolerations=tuple(_toleration(each) for each in spec.get("tolerations") or ()),
+    )
+
+
+def _toleration(item: Object) -> Toleration:
+    any_value = item.get("operator") == "Exists"
+    return Toleration(
+        key=item.get("key") or None,
+        value=None if any_value else str(item.get("value") or ""),
+        effect=item.get("effect") or None,
+    )

@@ -1,0 +1,82 @@
+"""Judges what keeps a lost broker from coming back: deletions, webhooks, quotas, volume drivers.
+
+Sources: Kubernetes' finalizers, admission webhooks, resource quotas; the EBS CSI driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+
+EBS_DRIVER = "ebs.csi.aws.com"
+
+
+def deletions(seen: Surveyed) -> Iterator[Finding]:
+    """Find Kafkas that somebody has deleted, with all they consist of or in part."""
+    ending = frozenset() if isinstance(seen.ending_namespaces, Unread) else seen.ending_namespaces
+    for kafka in of(seen.kafkas):
+        gone = ["the Kafka resource"] if kafka.leaving else []
+        gone += [
+            f"node pool {pool.name}"
+            for pool in of(seen.pools)
+            if pool.leaving and (pool.namespace, pool.kafka) == (kafka.namespace, kafka.name)
+        ]
+        gone += [f"namespace {kafka.namespace}"] if kafka.namespace in ending else []
+        if gone:
+            yield Finding(
+                "deleted",
+                Weight.BROKER,
+                kafka.title,
+                f"somebody has deleted {' and '.join(gone)}: its pods end, and nothing brings them "
+                f"back",
+                "find out who meant it; a deletion cannot be taken back, so save the volumes first "
+                "(persistentVolumeReclaimPolicy Retain)",
+            )
+
+
+def refusals(seen: Surveyed) -> Iterator[Finding]:
+    """Find webhooks and quotas by which no pod of a Kafka can be created again."""
+    for kafka in of(seen.kafkas):
+        pods = pods_of(seen, kafka)
+        for hook in of(seen.pod_webhooks):
+            if asked := [pod.name for pod in pods if hook.asked_of(pod)]:
+                yield Finding(
+                    "pods-refused",
+                    Weight.BROKER,
+                    kafka.title,
+                    f"webhook {hook.name} asks {hook.unanswered} before a pod is created, and "
+                    f"refuses it without an answer (failurePolicy Fail): {listed(asked)} cannot "
+                    f"come back once they leave",
+                    "have somebody answer it again, or remove it",
+                )
+        for quota in of(seen.quotas):
+            if quota.namespace == kafka.namespace:
+                yield Finding(
+                    "quota",
+                    Weight.PRODUCER,
+                    kafka.title,
+                    f"ResourceQuota {quota.namespace}/{quota.name} allows less than is used "
+                    f"({listed(quota.exceeded)}): a pod that leaves is not created again",
+                    "raise the quota before any pod leaves",
+                )
+
+
+def drivers(seen: Surveyed) -> Iterator[Finding]:
+    """Find EBS volumes that nobody would attach to another node."""
+    if isinstance(seen.volume_controllers, Unread):
+        return
+    mine = [volume for volume in of(seen.volumes) if volume.driver == EBS_DRIVER]
+    if not mine or any(not each.down for each in seen.volume_controllers):
+        return
+    down = listed(each.title for each in seen.volume_controllers)
+    yield Finding(
+        "csi-missing",
+        Weight.PRODUCER,
+        "volumes of Kafka",
+        (f"no pod of {down} is available" if down else "no controller of the EBS CSI driver runs")
+        + f": {listed(f'{volume.namespace}/{volume.claim}' for volume in mine)} cannot follow "
+        f"their pods to another node",
+        "bring the driver back (add-on aws-ebs-csi-driver) before any node leaves",
+    )

@@ -1,0 +1,130 @@
+"""Judges the machines below Kafka one by one: what AWS does to them, who would replace them.
+
+Sources: EC2's scheduled events, status checks and instance states; tags of those who start machines
+without Auto Scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from core.survey.facts import Surveyed, Unread
+from core.survey.finding import Finding, Weight, listed
+from core.survey.node_facts import Node
+
+# Codes of EC2's scheduled events after which the machine does not go on.
+ENDS_MACHINE = ("instance-retirement", "instance-stop")
+# How the tags of an instance begin that somebody else than Auto Scaling or Karpenter has started.
+STARTED_BY: Mapping[str, str] = {
+    "spotinst:": "Spot by Flexera (Ocean or Elastigroup)",
+    "cast:": "CAST AI",
+    "aws:ec2:fleet-id": "an EC2 Fleet",
+    "aws:ec2spot:fleet-request-id": "a Spot Fleet",
+    "sigs.k8s.io/cluster-api-provider-aws": "Cluster API",
+    "kubernetes.io/machine-controller": "a machine controller",
+}
+
+
+def scheduled(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes of Kafka whose machine AWS itself is about to end or to stop for a while."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.statuses, Unread):
+        return
+    told = [
+        (event.code in ENDS_MACHINE, f"{node.name} ({event.code}, {event.not_before or 'soon'})")
+        for node in seen.nodes.values()
+        if (status := seen.statuses.get(node.instance_id or ""))
+        for event in status.events
+    ]
+    if ending := [said for ends, said in told if ends]:
+        yield Finding(
+            "machine-retired",
+            Weight.BROKER,
+            "nodes of Kafka",
+            f"AWS ends or stops {listed(ending)}, whatever runs there by then",
+            "replace these nodes one by one before that",
+        )
+    if paused := [said for ends, said in told if not ends]:
+        yield Finding(
+            "machine-maintained",
+            Weight.PRODUCER,
+            "nodes of Kafka",
+            f"AWS interrupts {listed(paused)}: its broker is away for as long",
+            "move leaders away before that, or replace the node",
+        )
+
+
+def orphans(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes of Kafka that nothing would replace."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.group_of, Unread):
+        return
+    alone = [
+        node
+        for node in seen.nodes.values()
+        if node.node_pool is None
+        and node.instance_id
+        and node.instance_id not in seen.group_of
+        # A node whose instance EC2 no longer knows is about to go by itself.
+        and (isinstance(seen.instances, Unread) or node.instance_id in seen.instances)
+    ]
+    keepers = {node.name: _keeper(node, seen) for node in alone}
+    if nobody := [f"{node.name} ({node.instance_id})" for node in alone if not keepers[node.name]]:
+        yield Finding(
+            "node-alone",
+            Weight.PRODUCER,
+            "nodes of Kafka",
+            f"{listed(nobody)} belong to no Auto Scaling group and to no NodePool: nothing "
+            f"replaces them",
+            "run the brokers in groups",
+        )
+    for keeper in sorted({each for each in keepers.values() if each}):
+        names = listed(name for name, each in keepers.items() if each == keeper)
+        yield Finding(
+            "node-elsewhere",
+            Weight.UNKNOWN,
+            "nodes of Kafka",
+            f"{names} were started by {keeper}, by their tags: when it ends or replaces them was "
+            f"not judged",
+            "read its settings yourself, or run the brokers in Auto Scaling groups",
+        )
+
+
+def _keeper(node: Node, seen: Surveyed) -> str | None:
+    """Return who has started a machine, by its tags."""
+    instance = (
+        None if isinstance(seen.instances, Unread) else seen.instances.get(node.instance_id or "")
+    )
+    tags = {} if instance is None else instance.tags
+    found = (who for begins, who in STARTED_BY.items() if any(t.startswith(begins) for t in tags))
+    return next(found, None)
+
+
+def now(seen: Surveyed) -> Iterator[Finding]:
+    """Find machines that EC2 ends at this moment, or whose checks fail."""
+    if isinstance(seen.nodes, Unread):
+        return
+    known = {} if isinstance(seen.instances, Unread) else seen.instances
+    checked = {} if isinstance(seen.statuses, Unread) else seen.statuses
+    held = [(node.name, node.instance_id or "") for node in seen.nodes.values()]
+    if ending := [name for name, machine in held if machine in known and known[machine].ending]:
+        yield Finding(
+            "machine-ending",
+            Weight.BROKER,
+            "nodes of Kafka",
+            f"EC2 ends or stops the machines of {listed(ending)} at this moment, whatever the "
+            f"nodes say of themselves",
+            "let no other node leave until their brokers are back",
+        )
+    failing = [
+        f"{name} ({', '.join(checked[machine].impaired)})"
+        for name, machine in held
+        if machine in checked and checked[machine].impaired
+    ]
+    if failing:
+        yield Finding(
+            "machine-impaired",
+            Weight.PRODUCER,
+            "nodes of Kafka",
+            f"checks of EC2's fail on {listed(failing)}: the machine may stall, and its group may "
+            f"replace it at any moment",
+            "replace these nodes one by one, or stop and start the machine",
+        )

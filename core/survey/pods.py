@@ -1,0 +1,182 @@
+"""Judges what pods of Kafka say of themselves: memory, marks, where they may run again.
+
+Sources: Kubernetes' scheduler (labels, taints, priority), eviction and memory; the JVM's heap;
+Strimzi's annotations of pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka_facts import Pod
+from core.survey.node_facts import Node
+
+HOST = "kubernetes.io/hostname"
+CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
+KEEPING_OFF = ("NoSchedule", "NoExecute")
+# Kubernetes sets these by itself; the state behind them is judged.
+KUBERNETES_OWN = "node.kubernetes.io/"
+DELETED_WITH_CLAIM = "strimzi.io/delete-pod-and-pvc"
+ROLLED = "strimzi.io/manual-rolling-update"
+
+
+def memory(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that a node short of memory gives up first, or that the kernel ends."""
+    for kafka in of(seen.kafkas):
+        pods = pods_of(seen, kafka)
+        if first := [pod.name for pod in pods if pod.quality == "BestEffort"]:
+            yield Finding(
+                "best-effort",
+                Weight.BROKER,
+                kafka.title,
+                f"{listed(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
+                f"them first when their node runs out of it, and no budget is asked",
+                "set resources.requests and limits of memory, equal, in their node pools",
+            )
+        if ended := [pod.name for pod in pods if pod.out_of_memory]:
+            yield Finding(
+                "out-of-memory",
+                Weight.BROKER,
+                kafka.title,
+                f"the kernel has ended {listed(ended)} for their memory (OOMKilled), and does it "
+                f"again whenever they take as much",
+                "raise resources.limits.memory of their node pools, or lower the heap (-Xmx)",
+            )
+        full = [
+            pod.name
+            for pod in pods
+            if pod.heap_bytes and pod.memory_bytes and pod.heap_bytes >= pod.memory_bytes
+        ]
+        if full:
+            yield Finding(
+                "heap",
+                Weight.BROKER,
+                kafka.title,
+                f"the heap of {listed(full)} (-Xmx) may take all that resources.limits.memory "
+                f"allows: the kernel ends the broker before the heap is full",
+                "leave half of the limit, or a few GiB, to the JVM itself and the page cache",
+            )
+
+
+def marked(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that Strimzi was asked to delete or to roll."""
+    for kafka in of(seen.kafkas):
+        pods = pods_of(seen, kafka)
+        if lost := [pod.name for pod in pods if _says(pod, DELETED_WITH_CLAIM)]:
+            yield Finding(
+                "pod-marked",
+                Weight.BROKER,
+                kafka.title,
+                f"{listed(lost)} are annotated {DELETED_WITH_CLAIM}: the operator deletes them "
+                f"with their volumes' claims at its next turn",
+                "remove the annotation, unless every partition of theirs is whole elsewhere",
+            )
+        if rolled := [pod.name for pod in pods if _says(pod, ROLLED)]:
+            yield Finding(
+                "pod-marked",
+                Weight.PRODUCER,
+                kafka.title,
+                f"{listed(rolled)} are annotated {ROLLED}: the operator is about to roll them",
+                "let that end before any node leaves",
+            )
+
+
+def _says(pod: Pod, annotation: str) -> bool:
+    return pod.annotations.get(annotation, "").lower() == "true"
+
+
+def returning(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that could not start again: on their node, on another, or that start too soon."""
+    if isinstance(seen.nodes, Unread):
+        return
+    for kafka in of(seen.kafkas):
+        pods = pods_of(seen, kafka)
+        # What is bound to its disk is found by its disk.
+        if pinned := [pod.name for pod in pods if pod.wants.names(HOST)]:
+            yield Finding(
+                "pinned",
+                Weight.PRODUCER,
+                kafka.title,
+                f"{listed(pinned)} may run on a host of one name alone ({HOST}): without that node "
+                f"they wait for ever",
+                "let them choose their nodes by a label of a pool, and not by a host's name",
+            )
+        barred = [
+            f"{pod.name} ({why})"
+            for pod in pods
+            if (node := node_of(pod, seen)) and (why := _barred(pod, node))
+        ]
+        if barred:
+            yield Finding(
+                "node-unfit",
+                Weight.PRODUCER,
+                kafka.title,
+                f"if they restart, the scheduler does not let them back on their nodes: "
+                f"{listed(barred)}",
+                "give the nodes the labels that the pods ask for, by whatever starts these nodes, "
+                "and let the pods tolerate the nodes' taints",
+            )
+        yield from _hasty(kafka.title, pods, seen)
+
+
+def _barred(pod: Pod, node: Node) -> str | None:
+    """Return why a pod would not be placed on its node today."""
+    if not pod.wants.fits(node.labels):
+        return f"{node.name} lacks labels that it asks for"
+    for taint in node.taints:
+        ours = taint.key.startswith(KUBERNETES_OWN) or node.leaving
+        if taint.effect not in KEEPING_OFF or ours:
+            continue
+        if not pod.wants.tolerates(taint.key, taint.value, taint.effect):
+            return f"{node.name} has taint {taint.key}, which it does not tolerate"
+    return None
+
+
+def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that a cordon does not keep off: a drain moves them back to the same node."""
+    held = [
+        pod.name
+        for pod in pods
+        if pod.wants.tolerates(*CORDON)
+        # Karpenter asks for another taint, judged with its pool.
+        and not ((node := node_of(pod, seen)) and node.node_pool)
+    ]
+    if held:
+        yield Finding(
+            "tolerates-cordon",
+            Weight.BROKER,
+            title,
+            f"{listed(held)} tolerate {CORDON[0]}: once evicted they may start again on the node "
+            f"that is drained, and end with it",
+            "name the taints that the pods tolerate, instead of all of them",
+        )
+
+
+def priority(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that any other pod may push off its node."""
+    for kafka in of(seen.kafkas):
+        if low := [pod.name for pod in pods_of(seen, kafka) if pod.priority < 0]:
+            yield Finding(
+                "priority",
+                Weight.BROKER,
+                kafka.title,
+                f"{listed(low)} have a priority below that of any usual pod: the scheduler ends "
+                f"them to make room, and a budget does not stop it",
+                "give their node pools a priorityClassName of their own, above the others",
+            )
+
+
+def versions(seen: Surveyed) -> Iterator[Finding]:
+    """Name nodes of Kafka that run different versions of Kubernetes."""
+    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
+    found = {node.version for node in nodes.values() if node.version}
+    if len(found) > 1:
+        yield Finding(
+            "version-skew",
+            Weight.ADVICE,
+            "nodes of Kafka",
+            f"they run {listed(found)}: an upgrade is under way, or was left half-way",
+            "know who upgrades them next, and when",
+        )

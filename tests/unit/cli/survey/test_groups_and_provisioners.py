@@ -1,0 +1,311 @@
+"""Machines of any kind below a Kafka: what ends them, who replaces them, and what never will."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.unit.cli.survey.changes_of_machines import (
+    CAPACITY_TYPE,
+    EVICTING,
+    UNDERUTILIZED,
+    ZONE,
+    action,
+    allowed,
+    checked,
+    controller,
+    deleted,
+    every_group,
+    instance,
+    karpenters,
+    nodes_labelled,
+    nodes_noted,
+    of_eks,
+    of_pool,
+    policy,
+    pool_status,
+    requiring,
+    started_by,
+    suspended,
+    without_controller,
+)
+from tests.unit.cli.survey.hidden_changes import Change, deployment, group_of, refreshing
+from tests.unit.cli.survey.machines import provisioned
+from tests.unit.cli.survey.manifests import workload
+from tests.unit.cli.survey.others import autoscaled, checks, every, own, surveyed, zookeeper_era
+from tests.unit.cli.survey.worlds import ZONES, World, bare
+
+NTH = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.6"
+IN_SERVICE = {"InstanceId": "i-x", "LifecycleState": "InService", "HealthStatus": "Healthy"}
+PENDING = {"InstanceId": "i-y", "LifecycleState": "Pending"}
+SPOT_TOO = {"template": requiring(CAPACITY_TYPE, "In", ["spot", "on-demand"])}
+TAKES_CUSTOM = "--skip-nodes-with-custom-controller-pods=false"
+OCEAN = "us-docker.pkg.dev/spotit-today/container-labs/ocean-kubernetes-controller:2"
+NO_ROOM = {"code": "InsufficientFreeAddresses", "message": "subnet-1 is full"}
+
+GROUPS: dict[str, tuple[Change, set[str]]] = {
+    "a group that is deleted": (group_of(Status="Delete in progress"), {"group-deleted"}),
+    "VPC Lattice's opinion": (group_of(HealthCheckType="EC2,VPC_LATTICE"), {"group-health"}),
+    "EBS's opinion": (group_of(HealthCheckType="EC2,EBS"), {"group-health"}),
+    "a policy whose process is suspended": (
+        lambda w: (suspended("AlarmNotification")(w), policy(w)),
+        set(),
+    ),
+    "a policy beside another suspended process": (
+        lambda w: (suspended("ScheduledActions")(w), policy(w)),
+        {"group-scales-in"},
+    ),
+    "an action whose process is suspended": (
+        lambda w: (suspended("ScheduledActions")(w), action(w)),
+        set(),
+    ),
+    "launch before terminate": (
+        group_of(InstanceMaintenancePolicy={"MinHealthyPercentage": 100}),
+        set(),
+    ),
+    "capacity rebalancing, on demand": (group_of(CapacityRebalance=True), set()),
+    "a warm pool of stopped machines": (
+        group_of(WarmPoolConfiguration={"MinSize": 1, "PoolState": "Stopped"}),
+        set(),
+    ),
+    "no maximum lifetime": (group_of(MaxInstanceLifetime=0), set()),
+    "a refresh that bakes": (refreshing("Baking"), {"group-refreshing"}),
+    "a refresh that is rolled back": (refreshing("RollbackInProgress"), {"group-refreshing"}),
+    "a refresh that failed": (refreshing("Failed"), set()),
+    "no starts": (suspended("Launch"), {"group-suspended"}),
+    "no rebalancing of one zone": (suspended("AZRebalance"), set()),
+    "fewer nodes than it wants": (
+        lambda w: (
+            every_group(DesiredCapacity=2, MaxSize=4)(w),
+            group_of(Instances=[IN_SERVICE])(w),
+        ),
+        {"group-short"},
+    ),
+    "as many as it wants": (group_of(Instances=[IN_SERVICE]), set()),
+    "one that starts": (
+        group_of(DesiredCapacity=2, MaxSize=4, Instances=[IN_SERVICE, PENDING]),
+        set(),
+    ),
+    # Machines.
+    "a host that fails": (
+        checked(SystemStatus="impaired", InstanceStatus="ok"),
+        {"machine-impaired"},
+    ),
+    "volumes that stall": (checked(AttachedEbsStatus="impaired"), {"machine-impaired"}),
+    "a machine that starts": (checked(SystemStatus="initializing"), set()),
+    "a machine that EC2 shuts down": (
+        instance(State={"Name": "shutting-down"}),
+        {"machine-ending"},
+    ),
+    "a machine that runs": (instance(State={"Name": "running"}), set()),
+    "a capacity block": (instance(InstanceLifecycle="capacity-block"), {"spot"}),
+    "a machine of a reservation that AWS may interrupt": (
+        instance(InstanceLifecycle="interruptible-capacity-reservation"),
+        {"spot"},
+    ),
+    "machines of nobody": (started_by(), {"node-alone"}),
+    "Spot Ocean's machines": (
+        lambda w: (started_by("spotinst:aws:ec2:group:id")(w), deployment(OCEAN)(w)),
+        {"node-elsewhere", "evictor"},
+    ),
+    "CAST AI's machines": (started_by("cast:cluster-id"), {"node-elsewhere"}),
+    "an EC2 Fleet's machines": (started_by("aws:ec2:fleet-id"), {"node-elsewhere"}),
+    "Cluster API's machines": (
+        started_by("sigs.k8s.io/cluster-api-provider-aws/cluster/shop"),
+        {"node-elsewhere"},
+    ),
+    # Who drains.
+    "a drainer that nobody knows": (allowed("example/node-cycler:3", EVICTING), {"evictor"}),
+    "a drainer by the clock": (
+        allowed("bitnami/kubectl:1.33", EVICTING, kind="cronjobs"),
+        {"evictor"},
+    ),
+    "a drainer of Kafka's namespace alone": (
+        allowed("example/cycler:3", EVICTING, within="shop-kafka"),
+        {"evictor"},
+    ),
+    "a drainer of another namespace": (
+        allowed("example/cycler:3", EVICTING, within="web"),
+        set(),
+    ),
+    "who deletes nodes": (
+        allowed("example/reaper:1", {"resources": ["nodes"], "verbs": ["get", "delete"]}),
+        {"evictor"},
+    ),
+    "who reads pods": (
+        allowed("example/viewer:1", {"resources": ["pods", "nodes"], "verbs": ["get", "list"]}),
+        set(),
+    ),
+    "who may do anything": (
+        allowed("quay.io/argoproj/argocd:v3", {"resources": ["*"], "verbs": ["*"]}),
+        set(),
+    ),
+    "two termination handlers": (
+        lambda w: w.add("daemonsets", workload("imds", "kube-system", NTH)),
+        {"nth-several", "nth-mode", "nth-timeout"},
+    ),
+}
+EKS: dict[str, tuple[Callable[[], World], set[str]]] = {
+    "degraded": (of_eks(status="DEGRADED", health={"issues": [NO_ROOM]}), {"managed-degraded"}),
+    "active": (of_eks(status="ACTIVE", health={"issues": []}), set()),
+    "deleted": (of_eks(status="DELETING"), {"managed-deleting"}),
+    "half deleted": (of_eks(status="DELETE_FAILED"), {"managed-degraded"}),
+    "spot": (of_eks(capacityType="SPOT"), {"group-spot"}),
+    "on demand, of its own template": (
+        of_eks(capacityType="ON_DEMAND", launchTemplate={"id": "lt-1", "version": "3"}),
+        set(),
+    ),
+    "half of two at once": (of_eks(updateConfig={"maxUnavailablePercentage": 50}), set()),
+    "two at once": (of_eks(updateConfig={"maxUnavailable": 2}), {"managed-update"}),
+}
+PROVISIONED: dict[str, tuple[Callable[[], World], Change | None, set[str]]] = {
+    "a static pool": (karpenters(disruption=UNDERUTILIZED, replicas=6), None, set()),
+    "a static pool that shrinks": (karpenters(replicas=4), None, {"karpenter-shrinks"}),
+    "a static pool without room": (
+        karpenters(replicas=6, limits={"nodes": "6"}),
+        pool_status(nodes=6),
+        {"karpenter-stuck"},
+    ),
+    "nodes that say do-not-disrupt": (
+        karpenters(disruption=UNDERUTILIZED),
+        nodes_noted("karpenter.sh/do-not-disrupt"),
+        set(),
+    ),
+    "a pool that is deleted": (karpenters(), of_pool(deleted), {"karpenter-deleted"}),
+    "a pool that is not ready": (
+        karpenters(),
+        pool_status(conditions=[{"type": "Ready", "status": "False", "message": "no class"}]),
+        {"karpenter-stuck"},
+    ),
+    "a pool that is ready": (
+        karpenters(),
+        pool_status(conditions=[{"type": "Ready", "status": "True"}]),
+        set(),
+    ),
+    "a pool at its limit": (
+        karpenters(limits={"cpu": "48"}),
+        pool_status(resources={"cpu": "48", "nodes": "6"}),
+        {"karpenter-stuck"},
+    ),
+    "a pool with room": (
+        karpenters(limits={"cpu": "1000", "memory": "4000Gi"}),
+        pool_status(resources={"cpu": "48000m", "memory": "192Gi", "nodes": "6"}),
+        set(),
+    ),
+    "a pool that may start spot": (karpenters(**SPOT_TOO), None, {"karpenter-spot"}),
+    "a pool that may start spot, for pods that ask for none": (
+        karpenters(**SPOT_TOO),
+        lambda w: (
+            nodes_labelled(**{CAPACITY_TYPE: "on-demand"})(w),
+            every(w, "pods", nodeSelector={CAPACITY_TYPE: "on-demand"}),
+        ),
+        set(),
+    ),
+    "a pool on demand": (
+        karpenters(template=requiring(CAPACITY_TYPE, "In", ["on-demand", "reserved"])),
+        None,
+        set(),
+    ),
+    "a pool of anything but spot": (
+        karpenters(template=requiring(CAPACITY_TYPE, "NotIn", ["spot"])),
+        None,
+        set(),
+    ),
+    "a pool that lost a zone": (
+        karpenters(template=requiring(ZONE, "In", ZONES[:2])),
+        None,
+        {"karpenter-moved"},
+    ),
+    "a pool of these zones": (karpenters(template=requiring(ZONE, "In", ZONES)), None, set()),
+    "drift without a budget": (
+        karpenters(disruption={"budgets": [{"nodes": "0", "reasons": ["Underutilized"]}]}),
+        None,
+        {"karpenter-drift"},
+    ),
+    "drift by halves": (
+        karpenters(disruption={"budgets": [{"nodes": "50%"}]}),
+        None,
+        {"karpenter-drift"},
+    ),
+    "one at a time": (karpenters(disruption={"budgets": [{"nodes": "1"}]}), None, set()),
+    "a tenth of six": (karpenters(), None, set()),
+    "a tenth of sixty": (
+        karpenters(),
+        pool_status(resources={"nodes": "60"}),
+        {"karpenter-drift"},
+    ),
+    "a controller that hears nothing": (
+        karpenters(),
+        controller(INTERRUPTION_QUEUE=""),
+        {"karpenter-deaf"},
+    ),
+    "a controller of old, told by a ConfigMap": (
+        karpenters(),
+        controller(CLUSTER_NAME="", INTERRUPTION_QUEUE=""),
+        {"unread"},
+    ),
+    "no controller": (karpenters(), without_controller, {"karpenter-missing"}),
+    "a controller that is down": (karpenters(), controller(down=True), {"karpenter-missing"}),
+    "Auto Mode with two minutes for a drain": (
+        lambda: provisioned(bare(), auto=True, template={"terminationGracePeriod": "2m"}),
+        None,
+        {"auto-mode", "karpenter-grace"},
+    ),
+    # Cluster Autoscaler.
+    "Cluster Autoscaler and pods of a StatefulSet": (
+        zookeeper_era,
+        lambda w: w.add(
+            "deployments",
+            workload("scaler", "ops", "registry.k8s.io/autoscaling/cluster-autoscaler:v1.29.0"),
+        ),
+        {"zookeeper", "autoscaler"},
+    ),
+    "Cluster Autoscaler kept off by its nodes": (
+        lambda: autoscaled(TAKES_CUSTOM),
+        nodes_noted("cluster-autoscaler.kubernetes.io/scale-down-disabled"),
+        set(),
+    ),
+    "Cluster Autoscaler that only adds": (
+        lambda: autoscaled("--scale-down-enabled=false", TAKES_CUSTOM),
+        None,
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), GROUPS.values(), ids=GROUPS.keys())
+def test_of_groups_and_their_machines_what_ends_a_broker_is_found(
+    change: Change, said: set[str]
+) -> None:
+    world = own()
+    change(world)
+    assert checks(world) == said
+
+
+@pytest.mark.parametrize(("build", "said"), EKS.values(), ids=EKS.keys())
+def test_of_managed_node_groups_their_state_is_found(
+    build: Callable[[], World], said: set[str]
+) -> None:
+    assert checks(build()) == {"managed-node-group", *said}
+
+
+@pytest.mark.parametrize(("build", "change", "said"), PROVISIONED.values(), ids=PROVISIONED.keys())
+def test_of_provisioners_what_they_do_by_themselves_is_found(
+    build: Callable[[], World], change: Change | None, said: set[str]
+) -> None:
+    world = build()
+    if change is not None:
+        change(world)
+    assert checks(world) == said
+
+
+def test_what_eks_says_of_a_group_is_in_the_finding() -> None:
+    world = of_eks(status="DEGRADED", health={"issues": [NO_ROOM]})()
+    found = surveyed(world)[0]
+    assert "InsufficientFreeAddresses: subnet-1 is full" in found.evidence
+
+
+def test_a_share_that_is_one_node_today_is_not_called_no_budget() -> None:
+    (found,) = surveyed(karpenters(disruption=UNDERUTILIZED)())
+    assert "a budget of 10% is one node at a time while the pool is small" in found.evidence
