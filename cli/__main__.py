@@ -7,6 +7,7 @@ any other: a sentence and exit code 130. A user's mistake is a sentence and exit
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -17,14 +18,8 @@ from types import FrameType
 from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-WITHOUT_TWIN = (
-    "This command runs on the twin, which is not installed: it is a distribution of its own; "
-    "`pip install 'stillwater[twin]'` installs both."
-)
-WITHOUT_REPORT = (
-    "This command reads a bill with Spark and draws it, and what it needs for that is not "
-    "installed: `pip install 'stillwater[report]'` brings it."
-)
+WITHOUT_TWIN = "This command runs on the twin, which is a distribution of its own"
+WITHOUT_REPORT = "This command reads a bill with Spark and draws it"
 IN_REACH = (
     "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
     "missing), and may you do this?"
@@ -39,6 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Ignored by whoever started us, as nohup does, a signal stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _on_signal)
+    for stream in (sys.stdout, sys.stderr):
+        # A locale without UTF-8 shows a question mark for λ, never a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         _run(arguments)
     except BaseException:
@@ -61,9 +60,9 @@ def _run(arguments: Sequence[str] | None) -> None:
         raise
     except ModuleNotFoundError as error:
         if error.name == "local":
-            sys.exit(_in_red(WITHOUT_TWIN))
+            sys.exit(_in_red(_not_installed(WITHOUT_TWIN, "twin")))
         if error.name in OF_THE_REPORT:
-            sys.exit(_in_red(WITHOUT_REPORT))
+            sys.exit(_in_red(_not_installed(WITHOUT_REPORT, "report")))
         raise
     except Exception as error:
         if _asked or not _of_aws(error):
@@ -75,6 +74,12 @@ def _of_aws(error: Exception) -> bool:
     """Say whether AWS refused or was not reached; commands that know more say it themselves."""
     refusals = sys.modules.get("botocore.exceptions")
     return refusals is not None and isinstance(error, refusals.ClientError | refusals.BotoCoreError)
+
+
+def _not_installed(what: str, extra: str) -> str:
+    from cli.project import origin  # noqa: PLC0415
+
+    return f"{what}, and that is not installed: `{origin.read().installing(extra)}` brings it."
 
 
 def _in_red(sentence: str) -> int:

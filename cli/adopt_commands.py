@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from cli.commands import Commands
 from cli.terminal import Terminal
 from core.errors import StillwaterError
 
 REFUSED = 2
-adopt = typer.Typer(help="Clusters that exist.", no_args_is_help=True)
+adopt = typer.Typer(cls=Commands, help="Clusters that exist.", no_args_is_help=True)
 
 
 def survey(

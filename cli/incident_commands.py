@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from cli.arguments import Environment
+from cli.commands import Commands
 from cli.terminal import Terminal
 
-incident = typer.Typer(help="One incident.", no_args_is_help=True)
+incident = typer.Typer(cls=Commands, help="One incident.", no_args_is_help=True)
 console = Terminal()
 
 Instance = Annotated[str, typer.Argument(help="An EC2 instance id, or an incident's id.")]

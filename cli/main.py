@@ -11,6 +11,7 @@ import typer
 from cli import incident_commands, price_commands, reporting
 from cli.adopt_commands import adopt, survey
 from cli.arguments import Environment
+from cli.commands import Commands
 from cli.project import commands as project_commands
 from cli.rotate_commands import rotate
 from cli.terminal import Terminal
@@ -22,9 +23,12 @@ from core.naming import TWIN_ENVIRONMENT
 OUTPUT = Path("out")
 
 app = typer.Typer(
+    cls=Commands,
     help="Keeps Kafka on EKS available while its nodes come and go.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Plain help: boxes cut words in a narrow window, and mean nothing to a screen reader or a log.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 project_commands.register(app)

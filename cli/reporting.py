@@ -12,12 +12,13 @@ from typing import Annotated, Literal
 
 import typer
 
+from cli.commands import Commands
 from cli.terminal import Terminal
 from core.errors import InvalidInput
 
 OUTPUT = Path("out") / "report"
 
-prices = typer.Typer(help="The price book.", no_args_is_help=True)
+prices = typer.Typer(cls=Commands, help="The price book.", no_args_is_help=True)
 console = Terminal()
 
 

@@ -8,9 +8,12 @@ from typing import Annotated
 import typer
 
 from cli.arguments import Environment
+from cli.commands import Commands
 from cli.terminal import Terminal
 
-rotate = typer.Typer(help="New instances for Kafka's nodes, one by one.", no_args_is_help=True)
+rotate = typer.Typer(
+    cls=Commands, help="New instances for Kafka's nodes, one by one.", no_args_is_help=True
+)
 console = Terminal()
 
 Everything = Annotated[bool, typer.Option("--all", help="Every Kafka node, outdated or not.")]

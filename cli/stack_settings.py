@@ -6,8 +6,10 @@ built from it stands there whatever a newer release thinks of it.
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,17 +55,26 @@ def require(environment: str, project: Project | None = None) -> Project:
     missing = [layer for layer in LAYERS if not project.file(environment, layer).is_file()]
     if not missing:
         return project
+    raise InvalidInput([_unknown(environment, missing, project)])
+
+
+def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
+    """Say that an environment, or a part of it, is described nowhere, and what describes it."""
     known = project.environments()
-    where = f"{project.settings}/Pulumi.{environment}-<layer>.yaml"
-    if known:
-        remedy = f"add {where} with stillwater:spec, as those of {', '.join(known)} have"
-    else:
-        remedy = f"`stillwater init {project.root} --environment {environment}` writes {where}"
-    problem = (
-        f"Environment {environment} has no settings for {', '.join(missing)}: {remedy}, or use "
-        f"`{TWIN_ENVIRONMENT}` for the twin."
+    if environment in known:
+        where = project.file(environment, missing[0])
+        return (
+            f"Environment {environment} has no settings for {', '.join(missing)}: copy those of "
+            f"another layer of it, such as to {where}."
+        )
+    close = difflib.get_close_matches(environment, known, n=1)
+    meant = f" Did you mean {close[0]}?" if close else ""
+    here = f"has those of {', '.join(known)}" if known else "has none"
+    new = shlex.join(["stillwater", "init", str(project.root), "--environment", environment])
+    return (
+        f"There is no environment {environment}: {project.settings} {here}.{meant} `{new}` "
+        f"describes a new one; `{TWIN_ENVIRONMENT}` is the twin."
     )
-    raise InvalidInput([problem])
 
 
 def described(environment: str, project: Project | None = None) -> Described:

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from cli.arguments import Environment
+from cli.commands import Commands
 from cli.terminal import Terminal
 
-volumes = typer.Typer(help="Kafka's volumes: what they need.", no_args_is_help=True)
+volumes = typer.Typer(cls=Commands, help="Kafka's volumes: what they need.", no_args_is_help=True)
 console = Terminal()
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from cli.arguments import Environment
+from cli.commands import Commands
 from cli.terminal import Terminal
 
 LIST = "list"
 
 
-class Listing(TyperGroup):
+class Listing(Commands):
     """Lists where no other command is named: `stillwater zones ENV`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

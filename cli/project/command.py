@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 
-from cli.project.written import Answers, Rendered, render, write
+from cli.project.origin import WHEELS, Origin
+from cli.project.written import Answers, Rendered, place_problems, render, write
 from core import regions
 from core.cluster import estimate
 from core.cluster.estimate import Usage
@@ -38,49 +41,70 @@ class Given:
 
 
 def init(
-    directory: Path, given: Given, console: Console, *, version: str, force: bool = False
+    directory: Path, given: Given, console: Console, *, came: Origin, force: bool = False
 ) -> None:
     """Write a directory for the answers given; people on a terminal are asked the others."""
     if directory.exists() and not directory.is_dir():
         raise InvalidInput([f"{directory} is a file; name a directory, new or not."])
     answers = answers_of(directory, given, _asking(console))
-    rendered = render(answers, version)
+    rendered = render(answers, came)
     kept = write(directory, rendered, force=force)
-    for sentence in told(directory, answers, rendered, kept):
+    for sentence in told(directory, answers, rendered, kept, came):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
-Ask = Callable[[str, str | None], str]
+T = TypeVar("T")
+Read = Callable[[str], T]
+
+
+class Ask(Protocol):
+    """Asks a question that has a default or none, until the answer can be read."""
+
+    def __call__(self, question: str, default: str | None, read: Read[T]) -> T: ...
 
 
 def answers_of(directory: Path, given: Given, ask: Ask) -> Answers:
     """Return every answer: what was given, else what `ask` says to the question and its default."""
 
-    def text(value: object, question: str, default: str | None) -> str:
-        return ask(question, default) if value is None else str(value)
+    def answer(value: str | None, question: str, default: str | None, read: Read[T]) -> T:
+        return ask(question, default, read) if value is None else read(value)
 
-    name = text(given.name, "Kafka's name, in every resource's", _label(directory))
-    environment = text(given.environment, "The environment, such as prod", "prod")
-    region = text(given.region, "The AWS region (--region)", None)
+    def number(value: float | None, question: str, default: str, read: Read[T]) -> T:
+        return answer(None if value is None else str(value), question, default, read)
+
+    name = answer(given.name, "Kafka's name, in every resource's", _label(directory), str)
+    environment = answer(given.environment, "The environment, such as prod", "prod", str)
+    region = answer(given.region, "The AWS region (--region)", None, _region)
     letters = regions.ZONES.get(region, "abc")[:ZONES]
-    zones = text(
-        given.zones, "Its availability zones", ",".join(region + letter for letter in letters)
-    )
-    named = tuple(zone.strip() for zone in zones.split(",") if zone.strip())
+    usual = ",".join(region + letter for letter in letters)
+    zones = answer(given.zones, "Its availability zones", usual, lambda said: _zones(region, said))
     return Answers(
         name=name,
         environment=environment,
         region=region,
-        zones=named,
-        brokers=_whole(text(given.brokers, "Brokers", str(len(named) or ZONES))),
-        produce_mib_per_s=_number(
-            text(given.produce_mib_per_s, "MiB/s produced at the peak, all topics", "5")
+        zones=zones,
+        brokers=number(given.brokers, "Brokers", str(len(zones) or ZONES), _whole),
+        produce_mib_per_s=number(
+            given.produce_mib_per_s, "MiB/s produced at the peak, all topics", "5", _number
         ),
-        readers=_number(text(given.readers, "Consumer groups that read each byte", "2")),
-        retention_hours=_whole(text(given.retention_hours, "Hours that records are kept", "168")),
+        readers=number(given.readers, "Consumer groups that read each byte", "2", _number),
+        retention_hours=number(given.retention_hours, "Hours that records are kept", "168", _whole),
         vpc_cidr=given.vpc_cidr,
         secrets_provider=given.secrets_provider,
     )
+
+
+def _region(text: str) -> str:
+    if problems := place_problems(text):
+        raise InvalidInput(problems)
+    return text
+
+
+def _zones(region: str, text: str) -> tuple[str, ...]:
+    named = tuple(zone.strip() for zone in text.split(",") if zone.strip())
+    if problems := place_problems(region, named):
+        raise InvalidInput(problems)
+    return named
 
 
 def _label(directory: Path) -> str:
@@ -104,27 +128,34 @@ def _whole(text: str) -> int:
 
 
 def _asking(console: Console) -> Ask:
-    """Return who answers: a person on a terminal, else the default."""
+    """Return who answers: a person on a terminal, as often as it takes, else the default."""
 
-    def person(question: str, default: str | None) -> str:
+    def person(question: str, default: str | None, read: Read[T]) -> T:
         shown = f"{question} [{default}]: " if default else f"{question}: "
         while True:
             try:
                 given = console.input(shown, markup=False).strip() or default
             except EOFError:
                 raise StillwaterError("Nothing was written: there was no answer.") from None
-            if given:
-                return given
+            if not given:
+                continue
+            try:
+                return read(given)
+            except InvalidInput as error:
+                # The answers before it are not lost.
+                console.print(str(error), markup=False, highlight=False, soft_wrap=True)
 
-    def nobody(question: str, default: str | None) -> str:
+    def nobody(question: str, default: str | None, read: Read[T]) -> T:
         if default is None:
             raise InvalidInput([f"{question} is needed, and nobody can be asked here; say it."])
-        return default
+        return read(default)
 
     return person if console.is_terminal and console.is_interactive else nobody
 
 
-def told(directory: Path, answers: Answers, rendered: Rendered, kept: list[str]) -> list[str]:
+def told(
+    directory: Path, answers: Answers, rendered: Rendered, kept: list[str], came: Origin
+) -> list[str]:
     """Return what was written, what that costs, and what to do next."""
     broker = next(pool for pool in rendered.spec.pools if pool.role.is_broker)
     usage = Usage(Decimal(repr(answers.produce_mib_per_s)), Decimal(repr(answers.readers)))
@@ -140,7 +171,7 @@ def told(directory: Path, answers: Answers, rendered: Rendered, kept: list[str])
     # Without what clients do the same command says another sum.
     traffic = f"--produce-mib-per-s {answers.produce_mib_per_s:g} --readers {answers.readers:g}"
     following = (
-        f"Next: cd {directory}; look through clusters/{environment}.yaml; `stillwater check "
+        f"Next: {_entering(directory)}look through clusters/{environment}.yaml; `stillwater check "
         f"{environment}` and `stillwater estimate {environment} {traffic}` need no account; "
         f"README.md says how it goes on."
     )
@@ -148,5 +179,28 @@ def told(directory: Path, answers: Answers, rendered: Rendered, kept: list[str])
         wrote,
         *(f"Kept your {path}; --force replaces it." for path in kept),
         *regions.doubts(answers.region, answers.zones),
+        *_missing(directory, answers.region, came, priced=month is not None),
         following,
     ]
+
+
+def _entering(directory: Path) -> str:
+    """Return what a shell is told, nothing where it stands there."""
+    return "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))}; "
+
+
+def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> list[str]:
+    """Return what is to be brought before everything here works."""
+    missing = []
+    if not priced:
+        missing.append(
+            f"What it costs is unknown: no list prices of {region} are here; `stillwater prices "
+            f"fetch --region {region}` brings them."
+        )
+    if came.path is not None and not (directory / WHEELS / came.wheel).is_file():
+        missing.append(
+            f"Put {came.wheel}, which `make release` leaves in out/release/, into "
+            f"{directory / WHEELS}: requirements.txt names it there, since the package that "
+            f"pypi.org has under its name is another project's."
+        )
+    return missing

@@ -41,8 +41,7 @@ def init(
 
     Sizes follow from what is produced. People on a terminal are asked what is not given.
     """
-    from cli.project import command
-    from cli.project.release import installed
+    from cli.project import command, origin
 
     given = command.Given(
         name=name,
@@ -56,7 +55,7 @@ def init(
         vpc_cidr=vpc_cidr,
         secrets_provider=secrets_provider,
     )
-    command.init(directory, given, Terminal(), version=installed(), force=force)
+    command.init(directory, given, Terminal(), came=origin.read(), force=force)
 
 
 def upgrade(

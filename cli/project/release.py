@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
+from cli.project import origin
 from cli.project.found import find
+from cli.project.origin import WHEELS, Origin
 from core.errors import InvalidInput
 from infra import spec as specs
 
-NAME = "stillwater"
 NOTES = specs.ROOT / "CHANGELOG.md"
-_PIN = re.compile(rf"^{NAME}(?:\[[\w,-]+\])?==(\S+)", re.MULTILINE)
+# `stillwater==1.2.3`, `stillwater[report]==1.2.3`, or a wheel's path or address.
+_PIN = re.compile(r"^[^#\n]*?\bstillwater(?:\[[\w,-]+\])?(?:==|-)(\d[^\s-]*)", re.MULTILINE)
 _RELEASE = re.compile(r"^## (\S+)", re.MULTILINE)
 UNRELEASED = "Unreleased"
 
 
 def installed() -> str:
     """Return the version of this release."""
-    return importlib.metadata.version(NAME)
+    return origin.read().version
 
 
-def upgrade(console: Console, *, write: bool, now: str | None = None) -> None:
+def upgrade(console: Console, *, write: bool, came: Origin | None = None) -> None:
     """Print the notes of every release after the pinned one, up to the installed one."""
-    now = now or installed()
+    came = came or origin.read()
+    now = came.version
     pins = find().root / "requirements.txt"
     before = pinned(pins)
     if before == now:
@@ -45,8 +48,8 @@ def upgrade(console: Console, *, write: bool, now: str | None = None) -> None:
     for release, notes in between(NOTES.read_text(encoding="utf-8"), before, now):
         _say(console, f"{release}\n\n{notes}\n")
     if write:
-        pins.write_text(_PIN.sub(lambda m: m[0].replace(before, now), pins.read_text("utf-8")))
-        _say(console, f"{pins} names {now} now.")
+        for sentence in _pin(pins, before, came):
+            _say(console, sentence)
     _say(
         console,
         f"From {before} to {now}: `stillwater check ENV` and `stillwater preview ENV` show what it "
@@ -62,8 +65,29 @@ def pinned(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput([f"{path} cannot be read: {error}."]) from None
     if found is None:
-        raise InvalidInput([f"{path} has no line `{NAME}==VERSION`; add the one you came from."])
+        problem = (
+            f"{path} names no release of Stillwater; add the one you came from: a line such as "
+            f"`{origin.read().requirement}`."
+        )
+        raise InvalidInput([problem])
     return found[1]
+
+
+def _pin(pins: Path, before: str, came: Origin) -> Iterator[str]:
+    """Name a release in a requirements.txt, its wheel beside it where one is named."""
+    text = pins.read_text("utf-8")
+    named = _PIN.search(text)
+    pins.write_text(_PIN.sub(lambda m: m[0].replace(before, came.version), text), "utf-8")
+    yield f"{pins} names {came.version} now."
+    if named is None or f"{WHEELS}/" not in named[0]:
+        return
+    kept = pins.parent / WHEELS / came.wheel
+    if came.kept_wheel is not None:
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copyfile(came.kept_wheel, kept)
+        yield f"{kept} is there; the wheel of {before} beside it may go."
+    elif not kept.is_file():
+        yield f"Put {came.wheel} into {kept.parent}: that is where pip looks for it."
 
 
 def between(changelog: str, before: str, now: str) -> Sequence[tuple[str, str]]:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -18,6 +18,7 @@ from string import Template
 
 import yaml
 
+from cli.project.origin import WHEELS, Origin
 from core import regions
 from core.cluster import ClusterSpec, parse
 from core.cluster.sizing import FILLED, REPLICAS, BrokerSize, Load, size
@@ -35,6 +36,10 @@ SHARED = {
     ".github/workflows/stillwater.yaml": "workflow.yaml",
 }
 NODE_IDS_PER_ZONE = 10
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
+# What `pulumi stack init --secrets-provider` takes.
+_PROVIDERS = ("default", "passphrase")
+_KEY_SERVICES = ("awskms", "azurekeyvault", "gcpkms", "hashivault")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,15 +73,20 @@ class Rendered:
     """A project's files by their paths in it, and what its description says."""
 
     spec: ClusterSpec
-    own: Mapping[str, str]  # the environment's
-    shared: Mapping[str, str]
+    own: Mapping[str, bytes]  # the environment's
+    shared: Mapping[str, bytes]
 
 
-def render(answers: Answers, version: str) -> Rendered:
+def render(answers: Answers, came: Origin) -> Rendered:
     """Return what is written for the answers; raise InvalidInput with every problem of them."""
-    if problems := _problems(answers):
+    problems = _problems(answers)
+    try:
+        broker = size(answers.load)
+    except InvalidInput as error:
+        problems += error.problems
+    if problems:
         raise InvalidInput(problems)
-    values = _values(answers, size(answers.load), version)
+    values = _values(answers, broker, came)
     description = _template("cluster.yaml").substitute(values)
     spec = parse(yaml.safe_load(description))
     if problems := specs.problems_of(spec):
@@ -86,7 +96,10 @@ def render(answers: Answers, version: str) -> Rendered:
     own |= {f"config/Pulumi.{answers.environment}-{layer}.yaml": stack for layer in LAYERS}
     shared = {path: _template(name).substitute(values) for path, name in SHARED.items()}
     shared[".github/actions/stillwater/action.yaml"] = ACTION.read_text(encoding="utf-8")
-    return Rendered(spec, own, shared)
+    files = {path: text.encode() for path, text in shared.items()}
+    if came.kept_wheel is not None:
+        files[f"{WHEELS}/{came.wheel}"] = came.kept_wheel.read_bytes()
+    return Rendered(spec, {path: text.encode() for path, text in own.items()}, files)
 
 
 def _problems(answers: Answers) -> list[str]:
@@ -100,8 +113,39 @@ def _problems(answers: Answers) -> list[str]:
             f"environment {TWIN_ENVIRONMENT!r} is what every command calls the twin on this "
             f"machine: choose another name, such as prod."
         )
-    refused = regions.refused(answers.region)
-    return problems if refused is None else [*problems, f"R{refused[1:]}"]
+    return [*problems, *place_problems(answers.region, answers.zones), *_provider(answers)]
+
+
+def place_problems(region: str, zones: Sequence[str] = ()) -> list[str]:
+    """Return what is wrong with a region, else with zones of it, in the words of the options."""
+    if (refused := regions.refused(region)) is not None:
+        return [f"R{refused[1:]}"]
+    if not _REGION.fullmatch(region):
+        return [f"region is {region!r}: name one such as eu-west-1; a zone has a letter more."]
+    named = f"{region}a"
+    strange = [zone for zone in zones if not re.fullmatch(rf"{region}[a-z]", zone)]
+    twice = sorted({zone for zone in zones if zones.count(zone) > 1})
+    return [
+        *(f"zone {zone!r} is not in {region}; one there is named as {named}." for zone in strange),
+        *(f"zone {zone} is named twice; name each once." for zone in twice if zone not in strange),
+    ]
+
+
+def _provider(answers: Answers) -> list[str]:
+    """Return what Pulumi would say of a secrets provider once the first stack is made."""
+    provider = answers.secrets_provider
+    if provider is None or provider in _PROVIDERS:
+        return []
+    scheme, _, rest = provider.partition("://")
+    if scheme in _KEY_SERVICES and rest:
+        return []
+    problem = (
+        f"secrets provider {provider!r} is none that Pulumi knows: it is "
+        f"{' or '.join(_PROVIDERS)}, or begins with one of "
+        f"{', '.join(f'{each}://' for each in _KEY_SERVICES)}, such as "
+        f"awskms://alias/NAME?region={answers.region}."
+    )
+    return [problem]
 
 
 def write(directory: Path, rendered: Rendered, *, force: bool) -> list[str]:
@@ -119,21 +163,21 @@ def write(directory: Path, rendered: Rendered, *, force: bool) -> list[str]:
     wanted = {**rendered.shared, **rendered.own}
     kept = [] if force else [path for path in rendered.shared if (directory / path).exists()]
     _write_all(directory, {path: text for path, text in wanted.items() if path not in kept})
-    return [path for path in kept if (directory / path).read_text("utf-8") != wanted[path]]
+    return [path for path in kept if (directory / path).read_bytes() != wanted[path]]
 
 
-def _write_all(directory: Path, files: Mapping[str, str]) -> None:
+def _write_all(directory: Path, files: Mapping[str, bytes]) -> None:
     """Put every file beside its place first, so that a full disk leaves nothing half-written."""
     parts: dict[Path, Path] = {}
     try:
-        for path, text in files.items():
+        for path, content in files.items():
             target = directory / path
             target.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(
-                "w", dir=target.parent, prefix=".", suffix=".part", delete=False, encoding="utf-8"
+                dir=target.parent, prefix=".", suffix=".part", delete=False
             ) as part:
                 parts[target] = Path(part.name)
-                part.write(text)
+                part.write(content)
             parts[target].chmod(0o644)
         for target, part_path in parts.items():
             part_path.replace(target)
@@ -151,11 +195,12 @@ def _template(name: str) -> Template:
     return Template((resources.files("cli.project") / "templates" / name).read_text("utf-8"))
 
 
-def _values(answers: Answers, broker: BrokerSize, version: str) -> dict[str, object]:
+def _values(answers: Answers, broker: BrokerSize, came: Origin) -> dict[str, object]:
     load, per_zone = answers.load, answers.brokers // len(answers.zones)
     provider = answers.secrets_provider
     return {
-        "version": version,
+        "requirement": came.requirement,
+        "wheels": f", `{WHEELS}/`" if came.path else "",
         "name": answers.name,
         "environment": answers.environment,
         "name_scalar": _scalar(answers.name),

@@ -8,7 +8,7 @@ one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core import instances
 from core.cluster.spec import LISTENERS_PER_LOAD_BALANCER
@@ -83,15 +83,15 @@ def size(load: Load) -> BrokerSize:
     if problems := _problems(load):
         raise InvalidInput(problems)
     volume = _volume_gib(load)
-    throughput = max(LEAST_MIB_PER_S, math.ceil(CATCHING_UP * load.written_mib_per_s))
-    fitting = [name for name in CANDIDATES if _carries(instances.table().types[name], load)]
+    throughput = _throughput(load)
+    fitting = _fitting(load)
     if not fitting or throughput > MOST_MIB_PER_S:
         raise InvalidInput([_too_much(load)])
     if volume > LARGEST_GIB:
         problem = (
             f"{load.retention_hours} h of {load.produce_mib_per_s:g} MiB/s are {volume:,} GiB on "
-            f"each of {load.brokers} brokers, and a gp3 volume ends at {LARGEST_GIB:,}: name more "
-            f"brokers, or keep records for a shorter time."
+            f"each of {load.brokers} brokers, and a gp3 volume ends at {LARGEST_GIB:,}: "
+            f"{_remedy(load)}, or keep records for a shorter time."
         )
         raise InvalidInput([problem])
     chosen = instances.table().types[fitting[0]]
@@ -105,6 +105,22 @@ def size(load: Load) -> BrokerSize:
         iops=max(LEAST_IOPS, IOPS_PER_MIB_PER_S * throughput),
         throughput_mib_per_s=throughput,
     )
+
+
+def _fits(load: Load) -> bool:
+    return (
+        bool(_fitting(load))
+        and _throughput(load) <= MOST_MIB_PER_S
+        and _volume_gib(load) <= LARGEST_GIB
+    )
+
+
+def _fitting(load: Load) -> list[str]:
+    return [name for name in CANDIDATES if _carries(instances.table().types[name], load)]
+
+
+def _throughput(load: Load) -> int:
+    return max(LEAST_MIB_PER_S, math.ceil(CATCHING_UP * load.written_mib_per_s))
 
 
 def _problems(load: Load) -> list[str]:
@@ -163,5 +179,15 @@ def _too_much(load: Load) -> str:
     return (
         f"{load.produce_mib_per_s:g} MiB/s over {load.brokers} brokers are "
         f"{load.written_mib_per_s:,.0f} MiB/s written and {load.sent_mib_per_s:,.0f} sent by each, "
-        f"beyond what an {CANDIDATES[-1]} sustains: name more brokers."
+        f"beyond what an {CANDIDATES[-1]} sustains: {_remedy(load)}."
     )
+
+
+def _remedy(load: Load) -> str:
+    """Say how many brokers carry a load, or that no cluster behind one load balancer does."""
+    most = _most_brokers(load.zones)
+    for brokers in range(load.brokers + load.zones, most + 1, load.zones):
+        more = replace(load, brokers=brokers)
+        if _fits(more):
+            return f"name {brokers} brokers or more"
+    return f"{most} brokers, the most behind one load balancer, are too few; make it several Kafkas"

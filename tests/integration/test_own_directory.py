@@ -10,6 +10,7 @@ from rich.console import Console
 
 from cli import provision
 from cli.project.command import Given, init
+from cli.project.origin import Origin
 from core.naming import FOUNDATION
 from infra.spec import ROOT
 from local.demo import spec as demo_spec
@@ -26,7 +27,7 @@ def test_a_written_directory_is_previewed_by_the_installed_package(
     (installed / "stillwater").symlink_to(ROOT / "stillwater")
     zones = ",".join(demo_spec.ZONES)
     given = Given(name="own", environment="own", region="us-east-1", zones=zones)
-    init(tmp_path / "project", given, Console(quiet=True), version="0.1.0")
+    init(tmp_path / "project", given, Console(quiet=True), came=Origin("0.1.0"))
     for name, value in {**twin.environment(), "PYTHONPATH": str(installed)}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path / "project" / "clusters")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -159,7 +161,9 @@ def test_where_the_twin_is_not_installed_its_commands_say_what_installs_it() -> 
     )
     done = entry("real(['setup'])", before=absent)
     assert done.returncode == 1
-    assert done.stderr.endswith("`pip install 'stillwater[twin]'` installs both.\n")
+    assert re.fullmatch(
+        r".*: `\S*python\S* -m pip install .*\[twin\].*` brings it\.\n", done.stderr
+    )
     assert "Traceback" not in done.stderr
 
 
@@ -220,3 +224,16 @@ def test_ctrl_c_ends_a_watch_with_130_and_gives_the_terminal_back(command: str) 
     done = entry(body, before=before)
     assert (done.returncode, done.stderr) == (130, STOPPED), done.stderr
     assert done.stdout.rindex("\x1b[?25h") > done.stdout.rindex("\x1b[?25l")
+
+
+def test_a_locale_without_the_letter_shows_another_and_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", "check", "λ-é.yaml"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"},
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"The ClusterSpec ?-\xe9.yaml cannot be read")

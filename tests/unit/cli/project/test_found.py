@@ -11,6 +11,7 @@ from rich.console import Console
 from cli import stack_settings
 from cli.project import release
 from cli.project.found import find
+from cli.project.origin import Origin
 from core.errors import InvalidInput
 from infra.spec import ROOT
 
@@ -55,7 +56,7 @@ def test_check_takes_the_name_of_an_environment_for_its_description(
     example = Path("stacks/config/clusters/example.yaml")
     assert stack_settings.spec_file(Path("example")) == example
     assert stack_settings.spec_file(Path("missing.yaml")) == Path("missing.yaml")
-    with pytest.raises(InvalidInput, match="Environment missing has no settings"):
+    with pytest.raises(InvalidInput, match="There is no environment missing"):
         stack_settings.spec_file(Path("missing"))
 
 
@@ -86,7 +87,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def said(now: str, *, write: bool = False) -> str:
     console = Console(file=io.StringIO(), width=40)
-    release.upgrade(console, write=write, now=now)
+    release.upgrade(console, write=write, came=Origin(now))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -108,5 +109,5 @@ def test_an_older_release_than_the_directorys_is_refused(own: Path) -> None:
 
 def test_a_directory_that_names_no_release_is_told_what_to_add(own: Path) -> None:
     (own / "requirements.txt").write_text("boto3\n")
-    with pytest.raises(InvalidInput, match="has no line `stillwater==VERSION`"):
+    with pytest.raises(InvalidInput, match="names no release of Stillwater"):
         said("0.2.0")

@@ -16,11 +16,13 @@ from cli import stack_settings
 from cli.project import command, written
 from cli.project.command import Given
 from cli.project.found import at
+from cli.project.origin import Origin
 from cli.project.written import Answers, render, write
 from core.errors import InvalidInput, StillwaterError
 from core.naming import LAYERS
 from infra import spec as specs
 
+RELEASE = Origin("1")
 ANSWERS = Answers(
     name="orders",
     environment="prod",
@@ -47,7 +49,7 @@ def files(directory: Path) -> dict[str, str]:
 
 
 def test_what_is_written_is_an_environment_that_check_accepts(tmp_path: Path) -> None:
-    write(tmp_path, render(answers(), "1.2.3"), force=False)
+    write(tmp_path, render(answers(), Origin("1.2.3")), force=False)
     found = stack_settings.described("prod", at(tmp_path))
     (pool,) = [pool for pool in found.spec.pools if pool.role.is_broker]
     assert (pool.instance_type, pool.volumes[0].size_gib) == ("r7g.xlarge", 8450)
@@ -60,28 +62,28 @@ def test_what_is_written_is_an_environment_that_check_accepts(tmp_path: Path) ->
 @pytest.mark.parametrize("zones", ["abcd", "abcdef"])
 def test_a_cluster_may_stand_in_more_zones_than_its_quorum(zones: str) -> None:
     named = tuple(f"us-east-1{letter}" for letter in zones)
-    spec = render(answers(zones=named, brokers=2 * len(named)), "1").spec
+    spec = render(answers(zones=named, brokers=2 * len(named)), RELEASE).spec
     assert (spec.controllers, spec.brokers) == (3, 2 * len(named))
 
 
 def test_a_second_environment_shares_the_directory_and_leaves_it_as_it_is(tmp_path: Path) -> None:
-    write(tmp_path, render(answers(), "1"), force=False)
+    write(tmp_path, render(answers(), RELEASE), force=False)
     (tmp_path / "README.md").write_text("ours")
-    kept = write(tmp_path, render(answers(environment="staging"), "1"), force=False)
+    kept = write(tmp_path, render(answers(environment="staging"), RELEASE), force=False)
     assert kept == ["README.md"]
     assert (tmp_path / "README.md").read_text() == "ours"
     assert at(tmp_path).environments() == ["prod", "staging"]
 
 
 def test_an_environment_that_is_there_is_written_over_only_when_told(tmp_path: Path) -> None:
-    write(tmp_path, render(answers(), "1"), force=False)
+    write(tmp_path, render(answers(), RELEASE), force=False)
     before = files(tmp_path)
     with pytest.raises(
         InvalidInput, match=r"clusters/prod.yaml.* already, and nothing was written"
     ):
-        write(tmp_path, render(answers(brokers=6), "1"), force=False)
+        write(tmp_path, render(answers(brokers=6), RELEASE), force=False)
     assert files(tmp_path) == before
-    write(tmp_path, render(answers(brokers=6), "1"), force=True)
+    write(tmp_path, render(answers(brokers=6), RELEASE), force=True)
     assert stack_settings.described("prod", at(tmp_path)).spec.brokers == 6
 
 
@@ -98,7 +100,7 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
 
     monkeypatch.setattr(written.tempfile, "NamedTemporaryFile", full)
     with pytest.raises(InvalidInput, match="No space left on device"):
-        write(tmp_path, render(answers(), "1"), force=False)
+        write(tmp_path, render(answers(), RELEASE), force=False)
     assert files(tmp_path) == {}
 
 
@@ -111,32 +113,94 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
         ({"environment": "x\nname: y"}, "environment"),
         ({"region": "cn-north-1"}, "Region cn-north-1 is of the China partition"),
         ({"region": "mars"}, "region"),
-        ({"region": "us-east-1a"}, "a zone has a letter more"),
+        (
+            {"region": "us-east-1a"},
+            "region is 'us-east-1a': name one such as eu-west-1; a zone has a letter more",
+        ),
         ({"environment": "local"}, "environment 'local' is what every command calls the twin"),
-        ({"zones": ("a]", "b", "c")}, "availability_zones"),
+        ({"region": ""}, "region is '': name one"),
+        ({"zones": ("a]", "us-east-1b", "us-east-1c")}, "zone 'a]' is not in us-east-1"),
+        ({"zones": ("us-east-1a", "us-east-1a", "us-east-1c")}, "us-east-1a is named twice"),
+        ({"zones": ("eu-west-1a", "us-east-1b", "us-east-1c")}, "zone 'eu-west-1a' is not in"),
+        ({"secrets_provider": "banana"}, "none that Pulumi knows"),
+        ({"secrets_provider": "awskms://"}, "none that Pulumi knows"),
+        ({"secrets_provider": "kms://alias/x"}, "none that Pulumi knows"),
         ({"zones": ("us-east-1a",)}, "name 3 or more"),
         ({"brokers": 4}, "4 brokers cannot stand evenly in 3 availability zones"),
         ({"brokers": 51}, "listeners"),
-        ({"produce_mib_per_s": 5000}, "name more brokers"),
+        ({"produce_mib_per_s": 5000}, "name 33 brokers or more"),
         ({"vpc_cidr": "10.0.0.0/33"}, "vpc_cidr"),
     ],
     ids=lambda value: str(value)[:30],
 )
 def test_bad_answers_are_sentences(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        render(answers(**changed), "1")
+        render(answers(**changed), RELEASE)
     assert sentence in str(caught.value)
     assert all(problem.endswith(".") for problem in caught.value.problems)
+    # A mistake is said once, in the words of what was typed.
+    assert len(caught.value.problems) == 1
+
+
+def test_every_problem_of_the_answers_is_said_at_once() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        render(answers(name="a b", brokers=4, secrets_provider="x"), RELEASE)
+    assert len(caught.value.problems) == 3
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        "passphrase",
+        "default",
+        "awskms://alias/state?region=us-east-1",
+        "awskms:///arn:aws:kms:us-east-1:111122223333:key/abc?awssdk=v2",
+        "azurekeyvault://vault.vault.azure.net/keys/name",
+        "gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k",
+        "hashivault://key",
+    ],
+)
+def test_a_secrets_provider_that_pulumi_knows_is_taken(provider: str) -> None:
+    assert render(answers(secrets_provider=provider), RELEASE).own
+
+
+def test_a_person_who_mistypes_is_asked_again_and_loses_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
+    replies = iter(["", "", "us-east", "us-east-2", "a,b,c", "", "three", "3", "", "", ""])
+    monkeypatch.setattr(person, "input", lambda *_, **__: next(replies))
+    found = command.answers_of(tmp_path / "own", Given(), command._asking(person))
+    assert (found.region, found.brokers) == ("us-east-2", 3)
+    assert isinstance(person.file, io.StringIO)
+    said = person.file.getvalue()
+    assert "region is 'us-east'" in said
+    assert "zone 'a' is not in us-east-2; one there is named as us-east-2a." in said
+    assert "'three' is not a number" in said
+
+
+def test_init_says_what_is_missing_and_how_a_shell_gets_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = Console(file=io.StringIO(), width=40)
+    monkeypatch.chdir(tmp_path)
+    command.init(Path("an own"), Given(region="eu-west-1", name="orders"), console, came=RELEASE)
+    command.init(Path(), Given(region="us-east-1", name="orders"), console, came=RELEASE)
+    assert isinstance(console.file, io.StringIO)
+    said = console.file.getvalue()
+    assert "`stillwater prices fetch --region eu-west-1` brings them." in said
+    assert "Next: cd 'an own'; look" in said
+    assert "Next: look" in said
 
 
 @pytest.mark.parametrize("name", ["no", "on", "null"])
 def test_a_name_that_yaml_reads_as_something_else_is_still_a_name(name: str) -> None:
-    assert render(answers(name=name, environment=name), "1").spec.prefix == f"{name}-{name}"
+    assert render(answers(name=name, environment=name), RELEASE).spec.prefix == f"{name}-{name}"
 
 
 def test_a_secrets_provider_stands_in_every_stacks_settings(tmp_path: Path) -> None:
     key = "awskms://alias/state?region=us-east-1"
-    write(tmp_path, render(answers(secrets_provider=key), "1"), force=False)
+    write(tmp_path, render(answers(secrets_provider=key), RELEASE), force=False)
     assert stack_settings.secrets_provider("prod", at(tmp_path)) == key
     for layer in LAYERS:
         stored = yaml.safe_load(at(tmp_path).file("prod", layer).read_text())
@@ -172,7 +236,7 @@ def test_what_is_not_given_is_asked_of_a_person_and_has_a_default_for_a_machine(
 def test_init_says_what_it_wrote_what_that_costs_and_what_is_next(tmp_path: Path) -> None:
     console = Console(file=io.StringIO(), width=40)
     given = Given(region="us-east-1", name="orders", produce_mib_per_s=1)
-    command.init(tmp_path / "new", given, console, version="1")
+    command.init(tmp_path / "new", given, console, came=RELEASE)
     assert isinstance(console.file, io.StringIO)
     first, *_, last = console.file.getvalue().splitlines()
     assert "3 brokers on r7g.large with 1,000 GiB each, about" in first
@@ -183,4 +247,4 @@ def test_init_says_what_it_wrote_what_that_costs_and_what_is_next(tmp_path: Path
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="is a file"):
-        command.init(tmp_path / "file", Given(region="us-east-1"), Console(), version="1")
+        command.init(tmp_path / "file", Given(region="us-east-1"), Console(), came=RELEASE)

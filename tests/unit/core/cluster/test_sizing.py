@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -76,3 +77,22 @@ def test_as_many_brokers_as_have_listeners_beside_the_spare_ones(zones: int, mos
     assert size(replace(LOAD, zones=zones, brokers=most)).size_gib > 0
     with pytest.raises(InvalidInput, match=f"ask for {most} at most"):
         size(replace(LOAD, zones=zones, brokers=most + zones))
+
+
+@pytest.mark.parametrize("zones", [3, 4])
+@pytest.mark.parametrize(("produced", "hours"), [(5000, 1), (900, 24), (300, 720), (20, 9000)])
+def test_the_number_of_brokers_that_a_refusal_names_carries_the_load(
+    zones: int, produced: float, hours: int
+) -> None:
+    load = Load(zones=zones, brokers=zones, produce_mib_per_s=produced, retention_hours=hours)
+    with pytest.raises(InvalidInput) as caught:
+        size(load)
+    named = re.search(r"name (\d+) brokers or more", str(caught.value))
+    if named is None:
+        assert "too few; make it several Kafkas" in str(caught.value)
+        with pytest.raises(InvalidInput):
+            size(replace(load, brokers=45 if zones == 3 else 44))
+        return
+    size(replace(load, brokers=int(named[1])))
+    with pytest.raises(InvalidInput):
+        size(replace(load, brokers=int(named[1]) - zones))
