@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
+# The clocks of AWS's services and of Lambda's machines, which keep time by NTP.
+CLOCKS_APART_SECONDS = 300.0
+
+
 class Kind(StrEnum):
     """What was announced about an instance; one decision per kind (docs/reference/announcements).
 
@@ -118,15 +122,21 @@ class Interruption(_Announced):
     # Epoch seconds: Health's last word, so that an older update which comes late moves nothing.
     updated_at: float | None = None
     closed: bool = False  # Health: called off or done
-    health_event: str | None = None  # Health: the ARN that all words about one event share
+    # What all words about one event share: Health's ARN, or EC2's id where its list says so.
+    health_event: str | None = None
 
     def announced_at(self, now: float) -> float:
         """Return when AWS said it; a clock ahead of ours must not postpone a heartbeat."""
         return now if self.occurred_at is None else min(self.occurred_at, now)
 
     def said_at(self, now: float) -> float:
-        """Return when AWS last said something about what it schedules."""
-        return self.updated_at or self.announced_at(now)
+        """Return when AWS last said something about what it schedules.
+
+        A clock ahead of ours orders its own words; one that is wrong must not outlive the mistake.
+        """
+        if self.updated_at is None:
+            return self.announced_at(now)
+        return min(self.updated_at, now + CLOCKS_APART_SECONDS)
 
     def outdated(self, known_at: float | None, now: float) -> bool:
         """Say whether a word about a schedule is older than the one known."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from core.events.announcements import CLOCKS_APART_SECONDS
 from core.events.envelope import Envelope, Identity
 from core.fields import LONGEST_FIELD, epoch, readable, text
 
 LANGUAGE = "en"
-# Health's fields are filled by different services.
-CLOCKS_APART_SECONDS = 300.0
 
 
 class Entity(NamedTuple):

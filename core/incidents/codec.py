@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from core.events import Kind
 from core.incidents.nodeclaims import Reason
 from core.incidents.record import Incident, State, Transition
+from core.incidents.schedules import ScheduledChange
 from core.incidents.sections import (
     SOMEBODY,
     Drainer,
@@ -149,6 +150,7 @@ def from_json(document: str) -> Incident:
         if any(each["state"] not in set(State) for each in stored[name]):
             unread[name] = stored[name]
     known["in_place"] = _in_place(known.get("in_place"))
+    known["scheduled"] = tuple(_change(each) for each in known.get("scheduled", ()))
     sections = {name: section.read(stored) for name, section in SECTIONS.items()}
     return Incident(**known, **sections, unread=unread)
 
@@ -157,6 +159,11 @@ def _in_place(stored: Mapping[str, Any] | None) -> InPlace | None:
     if stored is None:
         return None
     return InPlace(**{k: v for k, v in stored.items() if k in InPlace.__dataclass_fields__})
+
+
+def _change(stored: Mapping[str, Any]) -> ScheduledChange:
+    known = {k: v for k, v in stored.items() if k in ScheduledChange.__dataclass_fields__}
+    return ScheduledChange(**{**known, "names": tuple(known["names"])})
 
 
 def _member(

@@ -64,7 +64,7 @@ def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:
     rotated = any(key.startswith(f"{Kind.ROTATION}:") for key in incident.announcements)
     if rotated or incident.called_off:
         return False
-    due = incident.due_at
+    due = incident.taken_at
     if due is not None and seen.now >= due - policy.hold_limit_seconds:
         return True
     return hooked(incident) and seen.now - incident.held_since > policy.hold_limit_seconds

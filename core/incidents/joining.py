@@ -7,6 +7,7 @@ from dataclasses import replace
 from core.events import Interruption, Kind
 from core.incidents.nodeclaims import disrupted_for
 from core.incidents.record import URGENT, Incident, State, Transition, incident_id
+from core.incidents.schedules import ScheduledChange, governing, heard
 from core.incidents.sections import InPlace
 from core.naming import DRAIN_HOOK
 
@@ -141,21 +142,63 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
         said = interruption.event_type or incident.event_type
         return replace(incident, called_off=interruption.closed, event_type=said)
     if interruption.kind is not Kind.SCHEDULED_CHANGE:
+        # Of what is no schedule, only a two-minute warning says when the machine goes.
+        due_at = interruption.due_at if interruption.kind in URGENT else None
         return replace(
             incident,
             event_type=incident.event_type or interruption.event_type,
-            due_at=incident.due_at or interruption.due_at,
+            due_at=incident.due_at or due_at,
         )
-    if interruption.outdated(incident.scheduled_said_at, now):
-        return incident
-    return replace(
-        incident,
-        event_type=interruption.event_type or incident.event_type,
-        due_at=interruption.due_at or incident.due_at,
-        # What AWS no longer wants, a run of ours may still do.
-        called_off=incident.called_off if incident.kind is Kind.ROTATION else interruption.closed,
-        scheduled_said_at=interruption.said_at(now),
+    known = scheduled(incident)
+    changes = heard(known, interruption, now)
+    return incident if changes == known else _governed(incident, changes)
+
+
+def _governed(incident: Incident, changes: tuple[ScheduledChange, ...]) -> Incident:
+    """Keep what is scheduled, and of it what the incident is about now."""
+    begun = incident.state is not State.OPENED
+    ruling = governing(changes, retiring=begun)
+    told = replace(
+        incident, scheduled=changes, scheduled_said_at=max(each.said_at for each in changes)
     )
+    # What AWS no longer wants, a run of ours may still do.
+    ours = incident.kind is Kind.ROTATION
+    if ruling is None:
+        last = max(changes, key=lambda each: each.said_at)
+        date = incident.due_at if incident.scheduled_said_at is not None else last.due_at
+        return replace(
+            told,
+            event_type=incident.event_type or last.code,
+            due_at=date,
+            called_off=incident.called_off if ours else True,
+        )
+    return replace(
+        told,
+        event_type=ruling.code or incident.event_type,
+        due_at=ruling.due_at,
+        called_off=incident.called_off if ours else False,
+    )
+
+
+def scheduled(incident: Incident) -> tuple[ScheduledChange, ...]:
+    """Return what is scheduled for an incident's instance, as any release has kept it.
+
+    A release before this one keeps the last word alone, and moves it beside what it cannot read.
+    """
+    said_at = incident.scheduled_said_at
+    said = any(each.said_at == said_at for each in incident.scheduled)
+    dated = any(each.due_at == incident.due_at for each in incident.scheduled)
+    if said_at is None or (said and dated):
+        return incident.scheduled
+    word = ScheduledChange(
+        names=(),
+        code=incident.event_type,
+        due_at=incident.due_at,
+        said_at=said_at,
+        closed=incident.called_off,
+    )
+    others = (each for each in incident.scheduled if each.answer is not word.answer)
+    return (*others, word)
 
 
 def _in_place(incident: Incident, interruption: Interruption) -> Incident:

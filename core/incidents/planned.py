@@ -37,7 +37,8 @@ from core.incidents.idle import looked_at_again
 from core.incidents.observation import GroupView, Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import ours, replacement_for, spoken_for
-from core.incidents.terminating import EXPEDITED, awaited, into_hooks, out_of_time, overtaken
+from core.incidents.schedules import EXPEDITED
+from core.incidents.terminating import awaited, into_hooks, out_of_time, overtaken
 from core.window import Start, clock, start_of
 
 # SQS delays a message by 15 minutes at most.
@@ -55,15 +56,29 @@ _CALLED_OFF: Mapping[Kind, str] = {
 
 def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about a change AWS has scheduled, before anything is done about it."""
+    decided = _governing(incident, seen, policy)
+    unknown = [e for e in incident.scheduled if e.answer is Answer.TELL and not e.closed]
+    if not unknown or answer_to(incident.event_type) is Answer.TELL:
+        return decided
+    told = Page("unknown_change", _unanswered(unknown[0].code, incident))
+    return replace(decided, actions=(told, *decided.actions))
+
+
+def _unanswered(code: str | None, incident: Incident) -> str:
+    return (
+        f"AWS schedules {code or 'a change'} for instance {incident.instance_id}, which no rule "
+        f"answers: it is not replaced for that, and a person decides."
+    )
+
+
+def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+    """Decide about the one that governs, of all that is scheduled."""
     code = incident.event_type or "a scheduled change"
     if incident.called_off:
         return _called_off(incident, seen)
     answer = answer_to(incident.event_type)
     if answer is Answer.TELL:
-        reason = (
-            f"AWS schedules {code} for instance {incident.instance_id}, which no rule answers: it "
-            f"is not replaced, and a person decides."
-        )
+        reason = _unanswered(incident.event_type, incident)
         return go(State.RIDDEN_THROUGH, reason, Page("unknown_change", reason))
     if answer is Answer.RIDE_THROUGH:
         return _ride_through(incident, seen, policy, code)

@@ -13,7 +13,9 @@ from enum import StrEnum
 from typing import Any
 
 from core.events import Kind
+from core.events.scheduled import Answer, answer_to
 from core.incidents.actions import Action
+from core.incidents.schedules import ScheduledChange
 from core.incidents.sections import (
     Drainer,
     Forwarding,
@@ -91,6 +93,7 @@ class Incident:
     due_at: float | None = None
     called_off: bool = False
     scheduled_said_at: float | None = None  # when AWS last said something about the schedule
+    scheduled: tuple[ScheduledChange, ...] = ()  # all of it; the fields above are what governs
     party: str | None = None  # of a rotation run: whose nodes may be out together
     in_place: InPlace | None = None  # of a rotation run: no other instance takes over
     drainer: Drainer | None = None
@@ -150,6 +153,12 @@ class Incident:
     @property
     def urgent(self) -> bool:
         return self.kind in URGENT
+
+    @property
+    def taken_at(self) -> float | None:
+        """Return when AWS ends the machine; a date at which it gives it back is none."""
+        stays = self.scheduled_said_at is not None and answer_to(self.event_type) is not Answer.RETIRE
+        return None if stays else self.due_at
 
     @property
     def let_go_by(self) -> str | None:

@@ -49,12 +49,12 @@ def below_minimum(incident: Incident) -> bool:
 
 def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
-    refusal = incident.refusal
-    if refusal is None or incident.due_at is None or hooked(incident):
+    refusal, taken_at = incident.refusal, incident.taken_at
+    if refusal is None or taken_at is None or hooked(incident):
         return None
     if seen.now - refusal.since <= PATIENCE_SECONDS:
         return None
-    left = incident.due_at - seen.now
+    left = taken_at - seen.now
     if left > policy.planned_margin_seconds / 2:
         return None
     return (

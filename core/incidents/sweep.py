@@ -15,10 +15,12 @@ from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
 from core.incidents.disrupted import KARPENTER
 from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.joining import scheduled
 from core.incidents.left_out import left_out
 from core.incidents.nodeclaims import NodeClaim, disruption_of
 from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import Incident, State, unattended
+from core.incidents.schedules import is_known
 from core.incidents.set_aside import set_aside
 from core.incidents.sickness import Concern, Departure, Recovery, Ward
 from core.incidents.sickness import findings as findings_of_sickness
@@ -195,9 +197,7 @@ def _answers(incident: Incident, found: Interruption) -> bool:
     if found.kind is Kind.STATE_CHANGE:
         return True  # Its ticks ask EC2 themselves.
     if found.kind is Kind.SCHEDULED_CHANGE:
-        same = incident.kind is found.kind and incident.due_at == found.due_at
-        # What was completed last week says nothing about what is planned now.
-        return incident.called_off or not same if found.closed else same
+        return is_known(scheduled(incident), found)
     return False
 
 
@@ -337,6 +337,7 @@ def _planned(seen: Snapshot, instance_id: str) -> Iterator[Announce]:
             replace(
                 _announcement(Kind.SCHEDULED_CHANGE, instance_id, _name(event, over=over)),
                 event_type=HEALTH_CODES.get(event.code, event.code),
+                health_event=event.event_id or None,
                 due_at=event.not_before,
                 closed=over,
             ),

@@ -34,6 +34,7 @@ from core.incidents.replacement import (
     replacement_for,
     what_is_coming,
 )
+from core.incidents.schedules import EXPEDITED
 from core.incidents.standing_drains import standing
 from core.window import clock
 
@@ -43,8 +44,6 @@ LATE_REPLACEMENT_SECONDS = 900.0
 LONGEST_BACKOFF_SECONDS = 900.0
 # Auto Scaling announces a termination within seconds; the announcement names NTH's hook by token.
 ANNOUNCEMENT_SECONDS = 30.0
-# Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
-EXPEDITED = "EXPEDITED"
 
 
 def forward_now(policy: Policy) -> Decision:
@@ -209,7 +208,7 @@ def out_of_time(incident: Incident, seen: Observation, policy: Policy) -> bool:
     if incident.scheduled_said_at is None or incident.called_off:
         return False
     hurried = EXPEDITED in (incident.event_type or "").upper()
-    due = incident.due_at
+    due = incident.taken_at
     return hurried or (due is not None and seen.now >= due - policy.planned_margin_seconds)
 
 

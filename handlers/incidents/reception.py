@@ -140,9 +140,10 @@ class Reception:
             known = any(found.dedupe_key in past.announcements for past in history)
             if known or not (current.open or again or reopens(current, found)):
                 return Answer(current)
-            if current.open:
-                return Answer(self.ledger.put(merge(current, found, now)), changed=True)
-        refusal = unanswered(found) or self._overruled(found, now)
+        late = self._overruled(found, now)
+        if current is not None and current.open and late is None:
+            return Answer(self.ledger.put(merge(current, found, now)), changed=True)
+        refusal = unanswered(found) or late
         if refusal is None and not ours:
             refusal = self._foreign(found.instance_id)
         if refusal:

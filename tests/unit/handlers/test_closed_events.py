@@ -9,7 +9,7 @@ import pytest
 from core.incidents.record import State
 from handlers.store.ledger import DynamoLedger, Ledger
 from tests.unit.handlers.fakes import OLD
-from tests.unit.handlers.health_events import DAY, REBOOT, health_event
+from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import START, Station
 from tests.unit.handlers.tables import REGION, TABLE, stored
@@ -76,6 +76,33 @@ def test_an_update_of_a_cancelled_event_that_was_underway_opens_no_second_round(
     station.announce(health_event(said_at=START + 30))
     assert station.ledger.get(f"{OLD}.2") is None
     assert reasons(station) == [LATE]
+
+
+def test_an_older_word_of_a_closed_event_joins_no_incident_of_another(station: Station) -> None:
+    station.announce(health_event(REBOOT, status="closed", said_at=CLOSED))
+    station.announce(health_event(said_at=CLOSED + 60))
+    station.announce(health_event(REBOOT, due=START + DAY, said_at=START))
+    assert station.incident().event_type == RETIREMENT
+    assert len(station.incident().scheduled) == 1
+
+
+def test_the_end_of_a_reboot_calls_no_retirement_off(station: Station) -> None:
+    station.announce(health_event(said_at=START))
+    station.announce(health_event(REBOOT, due=START + DAY, said_at=START + 10))
+    station.announce(health_event(REBOOT, due=START + DAY, status="closed", said_at=CLOSED))
+    found = station.incident()
+    assert (found.event_type, found.called_off) == (RETIREMENT, False)
+    assert found.due_at == START + 14 * DAY
+
+
+def test_a_date_of_a_clock_that_is_wrong_hides_no_later_word(station: Station) -> None:
+    station.announce(health_event(said_at=START + 3650 * DAY))
+    station.now += 3600
+    station.announce(health_event(status="closed", said_at=START + 3600))
+    assert station.incident().called_off
+    station.now += 3600
+    station.announce(health_event(due=START + 20 * DAY, said_at=START + 7200))
+    assert not station.incident().called_off
 
 
 @pytest.fixture(params=["memory", "dynamodb"])

@@ -1,0 +1,107 @@
+"""Keeps what AWS has scheduled for one instance, event by event, and says which of it governs.
+
+A machine may have a reboot and a retirement ahead of it at once. Health moves and closes each by
+words of its own, and EC2's list shows the same two under other names. A word is about the event it
+names; where one of the two sides gives no common name, about the one of the same meaning and date.
+core.incidents.joining asks, and keeps the answer in the incident's own fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from core.events import Interruption
+from core.events.scheduled import Answer, answer_to
+
+# Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
+EXPEDITED = "EXPEDITED"
+_GRAVEST_FIRST = (Answer.RETIRE, Answer.RIDE_THROUGH, Answer.TELL)
+# Health never says so many things about one machine; the item must stay small.
+MOST_KEPT = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduledChange:
+    """One event, as last heard of."""
+
+    names: tuple[str, ...]  # Health's ARN and EC2's id of it, as far as they are known
+    code: str | None
+    due_at: float | None  # epoch seconds
+    said_at: float
+    closed: bool = False
+
+    @property
+    def answer(self) -> Answer:
+        return answer_to(self.code)
+
+
+def heard(
+    known: tuple[ScheduledChange, ...], told: Interruption, now: float
+) -> tuple[ScheduledChange, ...]:
+    """Return what is scheduled after a word; one older than what is known of its event is none."""
+    about = tuple(each for each in known if _is_about(told, each))
+    last = max(about, key=lambda each: (told.health_event in each.names, each.said_at), default=None)
+    if last is not None and told.outdated(last.said_at, now):
+        return known
+    names = (*(name for each in about for name in each.names), told.health_event)
+    word = ScheduledChange(
+        names=tuple(dict.fromkeys(name for name in names if name is not None)),
+        code=told.event_type or (None if last is None else last.code),
+        due_at=told.due_at or (None if last is None else last.due_at),
+        said_at=told.said_at(now),
+        closed=told.closed,
+    )
+    kept = tuple(each for each in known if each not in about)
+    return (*kept, word)[-MOST_KEPT:]
+
+
+def _is_about(told: Interruption, known: ScheduledChange) -> bool:
+    """Say whether a word is about an event that is known."""
+    name = told.health_event
+    if name in known.names:
+        return True
+    if not _alike(told.event_type, known.code):
+        return False
+    if name is None or not known.names:
+        return True
+    # Health's name and EC2's for one event share nothing but what it is and when.
+    named_alike = any(_is_health(each) == _is_health(name) for each in known.names)
+    return not named_alike and told.due_at == known.due_at
+
+
+def _alike(one: str | None, other: str | None) -> bool:
+    """Say whether two codes may be one event's: EC2's and Health's differ, and mean the same."""
+    return one is None or other is None or answer_to(one) is answer_to(other)
+
+
+def _is_health(name: str) -> bool:
+    return name.startswith("arn:")
+
+
+def governing(
+    known: Iterable[ScheduledChange], *, retiring: bool = False
+) -> ScheduledChange | None:
+    """Return the open event that decides: what ends the machine first, and the earliest of those.
+
+    `retiring`: only what ends the machine, since its replacement has begun.
+    """
+    ahead = [each for each in known if not each.closed]
+    if retiring:
+        ahead = [each for each in ahead if each.answer is Answer.RETIRE]
+    return min(ahead, key=_rank, default=None)
+
+
+def _rank(each: ScheduledChange) -> tuple[int, bool, float]:
+    unhurried = EXPEDITED not in (each.code or "").upper()
+    due = float("inf") if each.due_at is None else each.due_at
+    return _GRAVEST_FIRST.index(each.answer), unhurried, due
+
+
+def is_known(known: Iterable[ScheduledChange], told: Interruption) -> bool:
+    """Say whether a finding of EC2's list tells nothing new: the same event, date and end."""
+    same = [e for e in known if _alike(e.code, told.event_type) and e.due_at == told.due_at]
+    if told.closed:
+        # What was completed last week says nothing about what is planned now.
+        return all(each.closed for each in same)
+    return bool(same)
