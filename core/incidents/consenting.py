@@ -67,7 +67,7 @@ def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:
     due = incident.taken_at
     if due is not None and seen.now >= due - policy.hold_limit_seconds:
         return True
-    return hooked(incident) and seen.now - incident.held_since > policy.hold_limit_seconds
+    return hooked(incident) and seen.now - incident.waits_since > policy.hold_limit_seconds
 
 
 def overruled(incident: Incident, seen: Observation, policy: Policy) -> bool:

@@ -37,6 +37,8 @@ _BEFORE = frozenset(
 
 def learn(incident: Incident, seen: Observation) -> Incident:
     """Add what a reading shows; who stood on the node is settled once the drain is forwarded."""
+    if wanted_kept(incident, seen):
+        incident = replace(incident, kept_at=seen.now)
     if seen.blind:
         # Whatever was seen to last before is not known to have lasted.
         since = incident.blind_since or seen.now
@@ -59,6 +61,12 @@ def learn(incident: Incident, seen: Observation) -> Incident:
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
     return _lifecycle_noted(incident, seen)
+
+
+def wanted_kept(incident: Incident, seen: Observation) -> bool:
+    """Say whether a pause, a person or a frozen zone wants the instance kept for now."""
+    held = incident.held_until is not None and seen.now < incident.held_until
+    return held or bool(seen.paused) or seen.freeze(incident.zone) is not None
 
 
 def _doubted_since(incident: Incident, seen: Observation) -> float | None:

@@ -128,6 +128,7 @@ class Incident:
     pages: tuple[str, ...] = ()
     # Said by a person, or by AWS about the group (core.incidents.requests).
     held_until: float | None = None
+    kept_at: float | None = None  # when somebody was last seen to want the instance kept
     ignored_by: str | None = None
     release: Release | None = None
     launch_failure: LaunchFailure | None = None
@@ -184,6 +185,11 @@ class Incident:
         announcement may also reach us long after it was made.
         """
         return max(self.opened_at, self.announced_at)
+
+    @property
+    def waits_since(self) -> float:
+        """Return from when the hold limit counts: not while a person or a frozen zone keeps it."""
+        return max(self.held_since, self.kept_at or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

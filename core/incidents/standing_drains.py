@@ -8,8 +8,9 @@ ruled out by what is seen, nobody else goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from core.availability.lease import Lease, hinders
 from core.availability.presence import returned
 from core.incidents.observation import (
     NOT_ASKED,
@@ -29,6 +30,22 @@ def seen_to_end(incident: Incident) -> bool:
     One that a person let go as it was has seen nothing.
     """
     return incident.state is State.RELEASED and incident.release is None
+
+
+def without_lease(
+    others: Iterable[Incident], leases: Iterable[Lease], incident: Incident
+) -> Iterator[Incident]:
+    """Yield the open incidents whose drain was sent, and of which the lease's item knows nothing.
+
+    Somebody deleted that item, or the table was restored: the incidents' own records still count.
+    """
+    used = {lease.holder for lease in leases if lease.out_at is not None}
+    for other in others:
+        if other.forwarded is None or other.node_id is None or other.id in used:
+            continue
+        asked = Lease(other.id, 0.0, other.node_id, other.party)
+        if hinders(asked, incident.id, incident.party):
+            yield other
 
 
 def standing(seen: Observation, policy: Policy) -> Iterator[tuple[StandingDrain, str]]:

@@ -25,6 +25,7 @@ from core.incidents.consenting import consent, overruled
 from core.incidents.decisions import go, hooked, renewed, retained, stay
 from core.incidents.disrupted import forced_soon
 from core.incidents.leading import party_waits
+from core.incidents.learn import wanted_kept
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.refusal import below_minimum, kept_by_group, last_way
@@ -63,20 +64,20 @@ def forward_now(policy: Policy) -> Decision:
 def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Keep an instance that has been held for too long: never silently, never for ever.
 
-    A person's hold and a frozen zone outlast our limit, but not the one that AWS sets a hook.
+    A pause, a person's hold and a frozen zone outlast our limit, which counts anew after them; they
+    do not outlast the one that AWS sets a hook.
     """
     if not hooked(incident) or policy.drain_route == "asked":
         return None  # Nothing of ours runs out: whoever waits for a window may wait for days.
-    asked_for = incident.held_until is not None and seen.now < incident.held_until
-    patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None
-    last = policy.hook_limit_seconds - policy.heartbeat_timeout_seconds
-    limit = max(last, 0.0) if patient else policy.hold_limit_seconds
-    if seen.now - incident.held_since <= limit:
+    last = max(policy.hook_limit_seconds - policy.heartbeat_timeout_seconds, 0.0)
+    held, waited = seen.now - incident.held_since, seen.now - incident.waits_since
+    patient = wanted_kept(incident, seen) or waited <= policy.hold_limit_seconds
+    if patient and held <= last:
         return None
     return retained(
         incident,
         "hold_limit",
-        f"Instance {incident.instance_id} was held for {limit:.0f} s without "
+        f"Instance {incident.instance_id} was held for {held:.0f} s without "
         f"being allowed to go ({incident.reason.rstrip('.')}); it is kept until a person decides.",
     )
 

@@ -56,7 +56,7 @@ def outlook(incident: Incident, hold_limit: float) -> str:
     if incident.urgent and incident.open and incident.forwarded is None:
         return "AWS takes the instance within two minutes, so it is drained at once."
     if incident.state is State.HOLDING:
-        latest = time_said(incident.held_since + hold_limit)
+        latest = time_said(incident.waits_since + hold_limit)
         return f"The drain starts when Kafka can spare the node; a decision is due by {latest}."
     sentence = _OUTLOOK.get(incident.state, "").format(instance=incident.instance_id)
     if incident.due_at is not None and incident.state not in TERMINAL:

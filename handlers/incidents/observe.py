@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from core.incidents.leading import asks_of_all
 from core.incidents.observation import NOT_ASKED, Observation, RootTask, StandingDrain
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
+from core.incidents.standing_drains import without_lease
 from core.rotation import hinders, lease_of
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
@@ -103,7 +104,7 @@ def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafk
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
         beside=beside,
-        drains=_drains(incident, leases, sources),
+        drains=_drains(incident, leases, others, sources),
         own_drain_at=None if own is None else own.forwarded_at,
         on_node=_on_node(incident, sources),
         root_task=_root_task(incident, sources),
@@ -116,16 +117,22 @@ def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafk
 
 
 def _drains(
-    incident: Incident, leases: tuple[Lease, ...], sources: Sources
+    incident: Incident, leases: tuple[Lease, ...], others: Iterable[Incident], sources: Sources
 ) -> tuple[StandingDrain, ...]:
     """Return what is known of the drains that others have begun, where they decide."""
     if not at_its_turn(incident):
         return ()
-    return tuple(
-        _drain(lease, sources)
+    noted = (
+        lease
         for lease in leases
         if lease.out_at is not None and hinders(lease, incident.id, incident.party)
     )
+    lost = (
+        Lease(other.id, 0.0, other.node_id, forwarded_at=other.forwarded.last_at)
+        for other in without_lease(others, leases, incident)
+        if other.forwarded is not None
+    )
+    return tuple(_drain(lease, sources) for lease in (*noted, *lost))
 
 
 def _drain(lease: Lease, sources: Sources) -> StandingDrain:

@@ -6,6 +6,7 @@ are until it has ended safely, whatever the lease's clock says.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -76,6 +77,21 @@ def test_a_forwarded_drain_keeps_others_waiting_though_the_lease_lapsed_blind(
     turns(station, SECOND)
     assert forwarded_to(station) == [OLD]
     assert OLD in station.incident(SECOND).reason
+
+
+@pytest.mark.parametrize("until", [replaced, drained])
+def test_a_drain_under_way_keeps_others_waiting_though_somebody_deleted_the_lease(
+    station: Station, until: Callable[[Station], Station]
+) -> None:
+    """The pod has not stopped yet, or is back and not for long: Kafka alone would let the next."""
+    second_waits(until(station))
+    station.cluster.kafka = healthy_kafka()
+    station.ledger.forget_leases()
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD]
+    assert OLD in station.incident(SECOND).reason
+    turns(station, OLD, most=1)
+    assert [lease.holder for lease in station.ledger.leases()] == [OLD]
 
 
 def test_a_lease_that_lapsed_unused_goes_to_whoever_asks(station: Station) -> None:
