@@ -213,9 +213,10 @@ def _in_place(incident: Incident, interruption: Interruption) -> Incident:
 def reopens(finished: Incident, interruption: Interruption) -> bool:
     """Say whether an announcement asks for another incident after one that is over.
 
-    A released or lost instance is gone: what is still said about it is an echo.
+    A released or lost instance is gone: what is still said about it is an echo, unless it is said
+    of a lost one later, which somebody has started again.
     """
-    gone = finished.state in {State.RELEASED, State.LOST}
+    gone = finished.state in {State.RELEASED, State.LOST} and not _runs_again(finished, interruption)
     known = interruption.dedupe_key in finished.announcements
     graver = _GRAVITY.index(interruption.kind) > _GRAVITY.index(finished.kind)
     asked_for = interruption.kind is Kind.ROTATION  # a person's later word
@@ -223,3 +224,10 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     held = interruption.kind is Kind.ASG_TERMINATE and not finished.hooks
     unwanted = finished.ignored_by is not None and not (graver or asked_for or held)
     return not (gone or known or unwanted)
+
+
+def _runs_again(finished: Incident, interruption: Interruption) -> bool:
+    """Say whether AWS has something ahead for a machine that was lost, as only a live one has."""
+    said_at = interruption.occurred_at
+    later = said_at is not None and said_at > finished.entered_at
+    return finished.state is State.LOST and later and interruption.kind is not Kind.STATE_CHANGE

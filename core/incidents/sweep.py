@@ -79,6 +79,7 @@ class Announce:
     recurring: bool = False
     retained: bool = False  # the group keeps the instance already
     hooked: bool = False  # the group has it in its hooks, or keeps it
+    housed: bool = False  # a Kafka pod is on its node
 
     def in_round(self, number: int) -> Interruption:
         """Return the announcement as one of an instance's incident number so-and-so."""
@@ -180,6 +181,16 @@ def stands(history: Sequence[Incident], found: Announce, now: float) -> bool:
     return let_go and now - last.entered_at > STANDING_SECONDS
 
 
+def died_again(history: Sequence[Incident], found: Announce) -> bool:
+    """Say whether a machine was started again after it was lost, took a broker, and is gone again.
+
+    One whose broker never came back is known to a person already.
+    """
+    last = history[-1] if history else None
+    moved = last is not None and last.state is State.LOST and last.broker_back_at is not None
+    return moved and found.housed
+
+
 def _announced(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield what should have been announced of an instance and has not joined its incident."""
     for found in (*_leaving(seen, instance_id, incident), *_planned(seen, instance_id)):
@@ -226,6 +237,7 @@ def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
             replace(_announcement(Kind.STATE_CHANGE, instance_id, "gone"), instance_state=state),
             f"{instance_id} is {said}, and {node.name} is still a Node.",
             recurring=True,
+            housed=any(pod.node_name == node.name for pod in seen.pods),
         )
         return
     claim = next((c for c in seen.standing if c.instance_id == instance_id), None)

@@ -24,6 +24,7 @@ from core.incidents.sweep import (
     Snapshot,
     Wake,
     answered,
+    died_again,
     findings,
     is_cordoned,
     kept_for_incidents,
@@ -209,10 +210,11 @@ class Broom:
             return False
         # An open incident is the last round; what joins it belongs to that one.
         number = len(history) if history and history[-1].open else len(history) + 1
-        again = stands(history, found, now)
+        let_go = stands(history, found, now)
+        again = let_go or died_again(history, found)
         if not self.reception.discover(found.in_round(number), now, again=again):
             return False
-        if again:
+        if let_go:
             last = history[-1]
             call(
                 self.reception.ticks,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,6 +12,7 @@ from core.incidents.record import State
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, node_named
+from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 
@@ -325,3 +327,78 @@ def test_a_warm_machine_that_its_group_retains_calls_a_person(
     station.tick()
     assert station.incident(NEW).state is State.RETAINED
     assert any(r.levelname == "CRITICAL" for r in caplog.records)
+
+
+def started_again(station: Station) -> Station:
+    """The broker has moved on; a person starts the machine again, and the broker returns to it."""
+    lost(station)
+    moved(station)
+    del station.cluster.node_views[OLD]
+    for _ in range(8):
+        if not station.incident().open:
+            break
+        station.tick()
+    assert station.incident().state is State.LOST
+    station.now += 3600
+    station.cluster.set_state(OLD, "running")
+    station.cluster.add_node(OLD)
+    station.cluster.place_pod(10, OLD)
+    return station
+
+
+def at(station: Station, body: str) -> str:
+    return body.replace("2026-11-20T10:00:00Z", datetime.fromtimestamp(station.now, UTC).isoformat())
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        hook_event("drain", token="token-of-a-fresh-cycle"),
+        ec2_event("EC2 Spot Instance Interruption Warning", OLD),
+        ec2_event("EC2 Capacity Reservation Instance Interruption Warning", OLD),
+    ],
+    ids=["terminated", "spot", "reservation"],
+)
+def test_a_lost_machine_that_was_started_again_is_heard_of(station: Station, word: str) -> None:
+    started_again(station)
+    station.announce(at(station, word))
+    assert station.incident(f"{OLD}.2").open
+
+
+def test_a_retirement_of_a_lost_machine_that_was_started_again_is_heard_of(
+    station: Station,
+) -> None:
+    started_again(station)
+    station.announce(health_event(said_at=station.now, due=station.now + 86_400))
+    assert station.incident(f"{OLD}.2").open
+
+
+def test_an_older_word_about_a_lost_machine_is_an_echo(station: Station) -> None:
+    started_again(station)
+    station.announce(hook_event("drain", token="token-of-a-fresh-cycle"))
+    station.announce(at(station, ec2_event(STATE_CHANGE, OLD, state="terminated")))
+    assert station.ledger.get(f"{OLD}.2") is None
+
+
+def test_a_machine_that_was_started_again_and_dies_again_frees_its_broker_again(
+    station: Station,
+) -> None:
+    started_again(station)
+    ended(station.cluster, OLD)
+    station.broom.sweep(station.now)
+    assert station.incident(f"{OLD}.2").open
+    body = next(b for b, _ in station.ticks.sent if f"{OLD}.2" in b)
+    station.loop.turn(body, station.now)
+    station.tick()
+    assert tainted(station)
+
+
+def test_a_machine_that_stays_dead_is_no_news_at_every_sweep(station: Station) -> None:
+    lost(station)
+    station.now += POLICY.post_condition_wait_seconds + 60
+    station.tick()
+    assert station.incident().state is State.LOST
+    for _ in range(3):
+        station.now += 60
+        station.broom.sweep(station.now)
+    assert station.ledger.get(f"{OLD}.2") is None
