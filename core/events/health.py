@@ -31,6 +31,7 @@ from core.events.health_detail import (
     identity_of,
     is_closed,
     is_public,
+    unknown_status,
     updated_at,
 )
 from core.events.prose import LONGEST_PROSE, ZoneWords, resolved, zone_words
@@ -90,6 +91,10 @@ def _scheduled(envelope: Envelope) -> Iterator[_Found]:
     problem = unreadable_time(envelope.detail, "startTime")
     if problem is not None and not is_closed(envelope):
         yield _advisory(envelope, f"gives no date to act by: {problem}", entities)
+        return
+    status = unknown_status(envelope)
+    if status is not None:
+        yield _advisory(envelope, f"has status {shown(status)}, which Health does not have", entities)
         return
     if answer is Answer.TELL:
         if is_closed(envelope):
@@ -194,7 +199,8 @@ def _instance(envelope: Envelope, instance_id: str, kind: Kind, *, closed: bool)
         kind=kind,
         instance_id=instance_id,
         event_type=text(detail, "eventTypeCode"),
-        due_at=epoch(detail.get("startTime")),
+        # An issue has begun: that is no date to act by.
+        due_at=epoch(detail.get("startTime")) if kind is Kind.SCHEDULED_CHANGE else None,
         updated_at=updated_at(envelope),
         closed=closed,
         health_event=text(detail, "eventArn"),

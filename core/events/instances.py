@@ -10,6 +10,7 @@ from core.events.envelope import Envelope
 from core.fields import epoch, instance_in, shown, text
 
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
+STAYING_STATES = frozenset({"pending", "running"})
 NOTICES = {
     "EC2 Spot Instance Interruption Warning": Kind.SPOT_INTERRUPTION,
     "EC2 Capacity Reservation Instance Interruption Warning": Kind.CAPACITY_RESERVATION,
@@ -59,9 +60,14 @@ def _notice(envelope: Envelope, kind: Kind) -> Interruption | Ignored:
     instance_id = next((found for value in named if (found := instance_in(value))), None)
     if instance_id is None:
         return envelope.says("names no instance in instance-id.")
-    state = text(detail, "state") if kind is Kind.STATE_CHANGE else None
-    if kind is Kind.STATE_CHANGE and state not in LEAVING_STATES:
+    state = (text(detail, "state") or "").strip().lower() if kind is Kind.STATE_CHANGE else None
+    if state in STAYING_STATES:
         return envelope.ignored(f"Instance {instance_id} is {shown(state)}: it is not leaving.")
+    if state is not None and state not in LEAVING_STATES:
+        return envelope.ignored(
+            f"Instance {instance_id} is {shown(state)}, a state that nobody knows; the sweep asks "
+            f"EC2 for its own."
+        )
     return Interruption(
         kind=kind,
         instance_id=instance_id,

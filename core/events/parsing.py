@@ -15,6 +15,7 @@ DEEPEST_WRAPPING = 3
 # SQS and EventBridge carry no longer message; the ledger's items may have 400 KB.
 LONGEST_BODY_BYTES = 1_048_576
 LONGEST_KEPT = 16_384
+BYTE_ORDER_MARK = "\ufeff"
 
 _Reader = Callable[[Envelope], Iterable[Announcement | Ignored]]
 _READERS: Mapping[str, _Reader] = {
@@ -32,7 +33,7 @@ def parse(raw: str | bytes) -> tuple[Announcement | Ignored, ...]:
     >>> [type(found).__name__ for found in parse(b"not json")]
     ['Ignored']
     """
-    body = readable(raw)
+    body = readable(raw).removeprefix(BYTE_ORDER_MARK)
     size = len(body.encode())
     if size > LONGEST_BODY_BYTES:
         return (_too_long(body, size),)
