@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-
 # The clocks of AWS's services and of Lambda's machines, which keep time by NTP.
 CLOCKS_APART_SECONDS = 300.0
 

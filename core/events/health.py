@@ -94,7 +94,9 @@ def _scheduled(envelope: Envelope) -> Iterator[_Found]:
         return
     status = unknown_status(envelope)
     if status is not None:
-        yield _advisory(envelope, f"has status {shown(status)}, which Health does not have", entities)
+        yield _advisory(
+            envelope, f"has status {shown(status)}, which Health does not have", entities
+        )
         return
     if answer is Answer.TELL:
         if is_closed(envelope):

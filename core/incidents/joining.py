@@ -216,7 +216,9 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     A released or lost instance is gone: what is still said about it is an echo, unless it is said
     of a lost one later, which somebody has started again.
     """
-    gone = finished.state in {State.RELEASED, State.LOST} and not _runs_again(finished, interruption)
+    gone = finished.state in {State.RELEASED, State.LOST} and not _runs_again(
+        finished, interruption
+    )
     known = interruption.dedupe_key in finished.announcements
     graver = _GRAVITY.index(interruption.kind) > _GRAVITY.index(finished.kind)
     asked_for = interruption.kind is Kind.ROTATION  # a person's later word

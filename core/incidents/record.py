@@ -158,7 +158,9 @@ class Incident:
     @property
     def taken_at(self) -> float | None:
         """Return when AWS ends the machine; a date at which it gives it back is none."""
-        stays = self.scheduled_said_at is not None and answer_to(self.event_type) is not Answer.RETIRE
+        stays = (
+            self.scheduled_said_at is not None and answer_to(self.event_type) is not Answer.RETIRE
+        )
         return None if stays else self.due_at
 
     @property

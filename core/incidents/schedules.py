@@ -41,7 +41,9 @@ def heard(
 ) -> tuple[ScheduledChange, ...]:
     """Return what is scheduled after a word; one older than what is known of its event is none."""
     about = tuple(each for each in known if _is_about(told, each))
-    last = max(about, key=lambda each: (told.health_event in each.names, each.said_at), default=None)
+    last = max(
+        about, key=lambda each: (told.health_event in each.names, each.said_at), default=None
+    )
     if last is not None and told.outdated(last.said_at, now):
         return known
     names = (*(name for each in about for name in each.names), told.health_event)

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from core.availability.zones import HEALTH_ISSUE, LOST_ZONE, Freeze
+from core.events.announcements import CLOCKS_APART_SECONDS
 from core.window import clock
 
 PERSON = "person"
@@ -34,6 +35,8 @@ LONGEST_SILENCE_SECONDS: Mapping[str, float] = {
     PERSON: 7 * _DAY,
 }
 LONGEST_OTHER_SECONDS = 1 * _DAY
+# Several of one zone may be under way at once, and are told apart by their names.
+_NAMED = frozenset({HEALTH_ISSUE, MANUAL_SHIFT})
 # Remembered after their end, so that a word which comes late finds its event over.
 MOST_KEPT = 60
 MOST_HISTORY = 60
@@ -142,9 +145,12 @@ def silence_limit(source: str) -> float:
 
 
 def said_at(word: ZoneWord, now: float) -> float:
-    """Return when a word was said; a clock ahead of ours makes no freeze longer."""
+    """Return when a word was said, by the clock of whoever said it: that orders its words.
+
+    A clock that is wrong by more than clocks are must not outlive the mistake.
+    """
     at = word.updated_at if word.updated_at is not None else word.occurred_at
-    return now if at is None else min(at, now)
+    return now if at is None else min(at, now + CLOCKS_APART_SECONDS)
 
 
 def too_old(word: ZoneWord, now: float) -> bool:
@@ -203,7 +209,8 @@ def _carried_on(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncid
 def _taken_over(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident:
     """Add what a word says to an incident that it belongs to."""
     at = said_at(word, now)
-    limit = at + silence_limit(incident.source)
+    # A clock ahead of ours makes no freeze longer.
+    limit = min(at, now) + silence_limit(incident.source)
     until = None if incident.source == LOST_ZONE else min(word.until or limit, limit)
     named = replace(
         incident,
@@ -273,8 +280,8 @@ def _means(word: ZoneWord, incident: ZoneIncident, *, known: bool) -> bool:
         not known
         and incident.source == word.source
         and incident.zone_id in {*word.zone_ids, *word.healthy_ids}
-        # Health's events are told apart by their ARN; only what older versions kept has none.
-        and (word.source != HEALTH_ISSUE or unnamed)
+        # Events and people's shifts have names; only what older versions kept has none.
+        and (word.source not in _NAMED or unnamed)
     )
 
 

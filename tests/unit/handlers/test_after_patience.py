@@ -79,9 +79,7 @@ def test_afterwards_the_whole_limit_counts_and_then_a_person_is_called(station: 
 def test_aws_does_not_insist_because_of_our_own_pause(station: Station) -> None:
     """The last in-sync replica of a partition goes only once AWS has waited for the limit."""
     view = healthy_kafka()
-    alone = tuple(
-        replace(p, replicas=(10, 20), isr=(10,), leader=10) for p in view.partitions[:1]
-    )
+    alone = tuple(replace(p, replicas=(10, 20), isr=(10,), leader=10) for p in view.partitions[:1])
     station.cluster.kafka = replace(view, partitions=(*alone, *view.partitions[1:]))
     pause(station, LONG)
     turns(station, LONG + 60)

@@ -347,7 +347,9 @@ def started_again(station: Station) -> Station:
 
 
 def at(station: Station, body: str) -> str:
-    return body.replace("2026-11-20T10:00:00Z", datetime.fromtimestamp(station.now, UTC).isoformat())
+    return body.replace(
+        "2026-11-20T10:00:00Z", datetime.fromtimestamp(station.now, UTC).isoformat()
+    )
 
 
 @pytest.mark.parametrize(

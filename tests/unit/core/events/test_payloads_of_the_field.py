@@ -14,7 +14,6 @@ import pytest
 from core.events import (
     Advisory,
     Announcement,
-    GroupNotice,
     Ignored,
     Interruption,
     VolumeNotice,
@@ -207,7 +206,10 @@ SHAPES: dict[str, tuple[object, list[str]]] = {
     "an entity that is not in a list": (health(affectedEntities=entity(ID)), [PLANNED]),
     "two instances in one entity": (entities(entity(f"{ID}, {OTHER}")), ["told"]),
     "an entity under another name": (entities({"value": ID}), ["told"]),
-    "an entity beside an account": (entities(entity(ID), entity("123456789012")), [PLANNED, "told"]),
+    "an entity beside an account": (
+        entities(entity(ID), entity("123456789012")),
+        [PLANNED, "told"],
+    ),
     "an instance and its ARN": (entities(entity(ID), entity(ARN)), [PLANNED]),
     "pending as an id and resolved as an ARN": (
         entities(entity(ID, "PENDING"), entity(ARN, "RESOLVED")),
@@ -250,9 +252,7 @@ SHAPES: dict[str, tuple[object, list[str]]] = {
         ["zones use1-az4"],
     ),
     "an end that lies ahead": (
-        issue(
-            text=[spoken("Power is lost in use1-az4.")], endTime="Fri, 27 Nov 2026 10:00:00 GMT"
-        ),
+        issue(text=[spoken("Power is lost in use1-az4.")], endTime="Fri, 27 Nov 2026 10:00:00 GMT"),
         ["zones use1-az4"],
     ),
     "an end that nobody can date": (
@@ -296,22 +296,20 @@ SHAPES: dict[str, tuple[object, list[str]]] = {
 
 def summary(found: Announcement | Ignored) -> str:
     over = " closed" if getattr(found, "closed", False) or getattr(found, "over", False) else ""
+    said = "told"
     match found:
-        case Interruption(hook=str()):
-            return "hook"
         case Interruption():
-            return f"{found.kind.value} {found.instance_id}{over}"
+            said = "hook" if found.hook else f"{found.kind.value} {found.instance_id}"
         case VolumeNotice():
-            return f"volume {found.volume_id} {found.change.value}{over}"
+            said = f"volume {found.volume_id} {found.change.value}"
         case ZoneNotice():
             well = f" well {'+'.join(found.healthy_ids)}" if found.healthy_ids else ""
-            return f"zones {'+'.join(found.zone_ids)}{well}{over}"
-        case GroupNotice():
-            return f"group {found.what.value}"
-        case Advisory():
-            return "told"
+            said = f"zones {'+'.join(found.zone_ids)}{well}"
         case Ignored():
-            return f"ignored: {found.reason}"
+            said = f"ignored: {found.reason}"
+        case _:
+            assert isinstance(found, Advisory)
+    return said + over
 
 
 @pytest.mark.parametrize(("message", "wanted"), SHAPES.values(), ids=SHAPES)
