@@ -321,9 +321,14 @@ def _replacing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 
 def _holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
-    kept = planned.waits(incident, seen, policy) if planned.is_planned(incident) else None
+    kept = _kept_planned(incident, seen, policy) if planned.is_planned(incident) else None
     step = evicted.holding if asked_for(incident, policy) else holding
     return kept or step(incident, seen, policy)
+
+
+def _kept_planned(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    kept = planned.waits(incident, seen, policy)
+    return kept or planned.before_its_turn(incident, seen, policy)
 
 
 def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:

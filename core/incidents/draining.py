@@ -154,12 +154,8 @@ def _idle_node_drains(incident: Incident, seen: Observation, policy: Policy) -> 
         return retained(incident, "drain_limit", f"{doubtful}; the node is kept.")
     if own_drain.ours(incident, policy):
         return own_drain.idle(incident, seen, policy)
-    opening: tuple[Action, ...] = ()
-    if incident.drain_event is None:
-        # Nobody was sent to drain it, so nobody completes the drain hook. Only daemons run there.
-        opening = complete(incident, HookResult.CONTINUE)
-    else:
-        opening = _gate_open(incident)
+    nobody = _nobody_drains(incident, policy)
+    opening = complete(incident, HookResult.CONTINUE) if nobody else _gate_open(incident)
     return go(State.GATING, f"The {GATE_HOOK} is open: only hook {DRAIN_HOOK} holds it.", *opening)
 
 
@@ -241,8 +237,7 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
         return retained(incident, "drain_limit", reason)
     again: tuple[Action, ...] = ()
     if seen.lifecycle_state == WAITING:
-        nobody = incident.drain_event is None and incident.forwarded is None
-        nobody_else = nobody or own_drain.ours(incident, policy)
+        nobody_else = _nobody_drains(incident, policy) or own_drain.ours(incident, policy)
         again = complete(incident, HookResult.CONTINUE) if nobody_else else _gate_open(incident)
     reason = (
         f"Instance {incident.instance_id} is empty, and its hooks are completed again."
@@ -250,6 +245,16 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
         else f"The termination handler drains {incident.instance_id}."
     )
     return stay(incident, policy, reason, *again)
+
+
+def _nobody_drains(incident: Incident, policy: Policy) -> bool:
+    """Say that nobody was sent to an empty node, so nobody completes its drain hook but us.
+
+    Only daemons run there. The sweep may have found it before AWS's word came, which then is not
+    forwarded any more; where others hear AWS themselves, that word says that they are at it.
+    """
+    heard = policy.drain_route != "held" and incident.drain_event is not None
+    return incident.forwarded is None and not heard
 
 
 def _gate_open(incident: Incident) -> tuple[Action, ...]:

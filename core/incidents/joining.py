@@ -135,8 +135,13 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
     """Take over what is scheduled, unless it is older than what is known."""
     if interruption.kind is Kind.ROTATION:
         party = interruption.party or incident.party
+        # Its turn comes once; what somebody else had begun already waits for no run.
+        opened = len(incident.announcements) == 1
         return replace(
-            _in_place(incident, interruption), called_off=interruption.closed, party=party
+            _in_place(incident, interruption),
+            called_off=interruption.closed,
+            party=party,
+            ahead=interruption.ahead and (opened or incident.ahead),
         )
     if interruption.kind is Kind.SICK_NODE is incident.kind:
         said = interruption.event_type or incident.event_type

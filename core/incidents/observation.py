@@ -165,8 +165,9 @@ class Observation:
     on_node: tuple[PodOnNode, ...] = ()  # all that runs on its node, where we drain it ourselves
     root_task: RootTask | None = None  # of this incident's, where its root is replaced in place
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
-    others: frozenset[str] = frozenset()  # ids of the other open incidents
-    # Of those, who asked this instance's group for room and has not let its instance go.
+    # Ids of those whose pod has not moved yet: the nodes they keep are for nobody else.
+    to_be_placed: frozenset[str] = frozenset()
+    # Of the others, who asked this instance's group for room and has not let its instance go.
     asking: frozenset[str] = frozenset()
     lost: Mapping[str, str] = field(default_factory=dict)  # of those, lost instances -> zone
     freezes: tuple[Freeze, ...] = ()

@@ -34,9 +34,9 @@ from core.incidents.actions import (
 from core.incidents.decisions import asked_for, evicting, go, hooked, stay
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.idle import looked_at_again
-from core.incidents.observation import GroupView, Observation, Policy
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
-from core.incidents.replacement import ours, replacement_for, spoken_for
+from core.incidents.replacement import nowhere_to_go, ours, replacement_for, spoken_for
 from core.incidents.schedules import EXPEDITED
 from core.incidents.terminating import awaited, into_hooks, out_of_time, overtaken
 from core.window import Start, clock, start_of
@@ -46,6 +46,8 @@ LONGEST_DELAY_SECONDS = 900.0
 # Leaders move in seconds. AWS begins its maintenance at the time it gives, or later.
 LEADERS_LEAD_SECONDS = 600.0
 MAINTENANCE_SECONDS = 7200.0
+# How long a machine stands ready for a run that does not come: its nodes have an hour each.
+AHEAD_SECONDS = 3600.0
 # Whom we ask to leave ourselves -> how that ends when it is no longer wanted.
 _CALLED_OFF: Mapping[Kind, str] = {
     Kind.ROTATION: "The rotation was called off.",
@@ -143,6 +145,9 @@ def _against_a_freeze(
 
 def _nothing_to_move(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Let a node without Kafka go at once: its group launches another, nobody waits for it."""
+    if incident.node_id is None and _awaits_its_turn(incident, seen, policy):
+        reason = f"No Kafka pod runs on {incident.node_name}, whose turn has not come."
+        return stay(incident, policy, reason)
     if incident.node_id is not None or evicting(incident):
         return nothing_to_evict(incident)
     again = looked_at_again(incident, seen, policy)
@@ -184,6 +189,8 @@ def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | N
     """Say what keeps planned work from going on in `replacing` or `holding`; None: nothing."""
     if incident.called_off or given_up(incident, seen):
         return _called_off(incident, seen)
+    if incident.ahead and seen.now - incident.opened_at > AHEAD_SECONDS:
+        return _called_off(incident, seen, "Its run has not come to it within an hour.")
     mine: tuple[Action, ...] = (DropLease(),) if seen.lease_holder == incident.id else ()
     kept = _kept_back(incident, seen, policy)
     if kept:
@@ -227,7 +234,9 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return stay(incident, policy, reason, Page("no_group", reason), delay=LONGEST_DELAY_SECONDS)
     if incident.surge_to is not None:
         # Absolute and never lowered: a group with one instance too many picks which one goes.
-        raising = (SetDesired(incident.surge_to),) if _too_low(incident, seen, group) else ()
+        # Another that has let its own instance go meanwhile has lowered the group, and rightly so.
+        wanted = min(incident.surge_to, spoken_for(seen) + 1)
+        raising = (SetDesired(wanted),) if group.desired < wanted else ()
         return awaited(incident, seen, policy, *raising)
     if group.desired >= group.maximum:
         reason = (
@@ -244,20 +253,34 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
     return replace(stay(incident, policy, reason, delay=0.0), surge_to=surge)
 
 
-def _too_low(incident: Incident, seen: Observation, group: GroupView) -> bool:
-    """Say whether a group is still to get the room that was written down for an incident.
+def before_its_turn(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    """Wait, with a replacement at hand, until the run has come to the node; None: it has.
 
-    Another that has let its own instance go has lowered the group by that one, and rightly so.
+    Nobody waits for a run whom AWS takes meanwhile, or a person lets go.
     """
-    wanted = incident.surge_to or 0
-    if incident.raised_at is not None:
-        wanted = min(wanted, spoken_for(seen) + 1)
-    return group.desired < wanted
+    if not _awaits_its_turn(incident, seen, policy):
+        return None
+    passed = overtaken(incident, seen, policy)
+    if passed:
+        return passed
+    found = replacement_for(incident, seen)
+    if found is None:
+        return go(State.REPLACING, nowhere_to_go(incident))
+    reason = (
+        f"{found.name} can take Kafka node {incident.node_id} over, whose turn in the rotation has "
+        f"not come."
+    )
+    return stay(incident, policy, reason)
 
 
-def _called_off(incident: Incident, seen: Observation) -> Decision:
+def _awaits_its_turn(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    hurried = incident.release is not None or out_of_time(incident, seen, policy)
+    return incident.ahead and not hurried
+
+
+def _called_off(incident: Incident, seen: Observation, why: str | None = None) -> Decision:
     code = incident.event_type or "the scheduled change"
-    reason = _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
+    reason = why or _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
     spare = replacement_for(incident, seen)
     group = seen.group
     actions: tuple[Action, ...] = ()

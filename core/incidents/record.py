@@ -96,6 +96,7 @@ class Incident:
     scheduled: tuple[ScheduledChange, ...] = ()  # all of it; the fields above are what governs
     party: str | None = None  # of a rotation run: whose nodes may be out together
     in_place: InPlace | None = None  # of a rotation run: no other instance takes over
+    ahead: bool = False  # of a rotation run: its replacement is made ready, its turn comes later
     drainer: Drainer | None = None
     disruption: NodeDisruption | None = None
     # Learned from readings.
@@ -112,7 +113,6 @@ class Incident:
     # Done by the loop.
     expects_return: bool = True
     surge_to: int | None = None  # the desired capacity that makes room for the replacement
-    raised_at: float | None = None  # when the group was asked for that
     spare: str | None = None  # the node kept from Cluster Autoscaler
     terminate_asked_at: float | None = None
     refusal: GroupRefusal | None = None  # what its group says when it is to terminate it

@@ -46,7 +46,7 @@ def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
         if (node.zone, node.pool) == (incident.zone, incident.pool)
         and node.name not in busy
         and node.instance_id not in {None, incident.instance_id, *seen.leaving, *passing}
-        and node.spare_for not in seen.others
+        and node.spare_for not in seen.to_be_placed
         and (staying is None or node.instance_id in staying)
     ]
 
@@ -63,7 +63,8 @@ def spoken_for(seen: Observation) -> int:
     held = {
         node.instance_id
         for node in seen.nodes
-        if node.instance_id in staying and (node.name in busy or node.spare_for in seen.others)
+        if node.instance_id in staying
+        and (node.name in busy or node.spare_for in seen.to_be_placed)
     }
     return len(held) + len(seen.asking - {node.spare_for for node in seen.nodes})
 

@@ -17,7 +17,6 @@ from core.incidents.actions import (
     Page,
     ReplaceRoot,
     RestoreLeaders,
-    SetDesired,
     TaintOutOfService,
     TerminateInGroup,
     Uncordon,
@@ -33,7 +32,6 @@ _TIMES: Mapping[type[object], str] = {
     Heartbeat: "heartbeat_at",
     TaintOutOfService: "tainted_at",
     MoveLeaders: "leaders_moved_at",
-    SetDesired: "raised_at",
 }
 _UNDONE: Mapping[type[object], str] = {Untaint: "tainted_at", RestoreLeaders: "leaders_moved_at"}
 

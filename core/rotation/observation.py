@@ -26,6 +26,8 @@ class RunObservation:
     kafka: ClusterView | None = None
     kafka_silence: str = ""  # why `kafka` is None, as a sentence
     incidents: Mapping[int, Incident] = field(default_factory=dict)  # the run's own, by node id
+    # Of nodes whose turn is to come: the incidents by which their replacements are made ready.
+    ahead: Mapping[int, Incident] = field(default_factory=dict)
     others: tuple[Incident, ...] = ()  # open incidents that are not the run's
     freezes: tuple[Freeze, ...] = ()
     errors: ErrorSnapshot | None = None  # None: nobody was asked
@@ -43,6 +45,13 @@ class RunObservation:
         if pod is None or pod.node_name is None:
             return None
         return next((n for n in self.nodes if n.name == pod.node_name), None)
+
+    def has_room(self, node_id: int) -> bool:
+        """Say whether a node's replacement was made ready, or its group was asked for it."""
+        incident = self.ahead.get(node_id)
+        return incident is not None and (
+            incident.surge_to is not None or incident.replacement is not None
+        )
 
     def claim_of(self, instance_id: str) -> NodeClaim | None:
         return next((c for c in self.claims if c.instance_id == instance_id), None)

@@ -62,7 +62,7 @@ def company(
     for turn in waiting:
         if options.at_once is not None and len(chosen) + 1 >= options.at_once:
             break
-        if not _go_alike(first, turn):
+        if not go_alike(first, turn):
             continue
         objection = next(_against(turn, seen, options, policy, [first, *chosen]), None)
         if objection is None:
@@ -179,7 +179,7 @@ def partings(
             )
 
 
-def _go_alike(one: NodeTurn, other: NodeTurn) -> bool:
+def go_alike(one: NodeTurn, other: NodeTurn) -> bool:
     """Say whether two turns may be of one party, as far as their places go.
 
     Whoever waits for its own machine to boot would start on the spare of one that gets another.

@@ -44,7 +44,7 @@ def but_consent(
     policy: Policy,
 ) -> Iterator[str]:
     """Yield the same but Kafka's consent, which a party gives as a whole."""
-    yield from _of_machines(turn, seen, beside, policy)
+    yield from of_machines(turn, seen, beside, policy)
     yield from _of_others(turn, seen, beside)
     if seen.kafka is None:
         yield seen.kafka_silence or NOT_ASKED
@@ -60,9 +60,10 @@ def _acknowledged(options: Options) -> ErrorSnapshot | None:
     return None if options.acknowledged is None else from_dict(options.acknowledged)
 
 
-def _of_machines(
+def of_machines(
     turn: NodeTurn, seen: RunObservation, beside: AbstractSet[int], policy: Policy
 ) -> Iterator[str]:
+    """Yield what keeps a node's machine from being replaced now, its broker apart."""
     freeze = freeze_of(turn.zone, seen.freezes, seen.now)
     if freeze is not None:
         yield f"{freeze.sentence} Nothing planned happens there."
@@ -83,9 +84,10 @@ def _of_machines(
             f"{group.name} has instance {turn.instance_id} of node {turn.node_id} in {lifecycle}; "
             f"`stillwater incidents` says what about it."
         )
-    if turn.image_id is not None:
-        return  # No second machine is needed.
-    homes = {node.instance_id for n in beside if (node := seen.node_of(n)) is not None}
+    if turn.image_id is not None or seen.has_room(turn.node_id):
+        return  # No second machine is needed, or it was asked for.
+    new = (n for n in beside if not seen.has_room(n))
+    homes = {node.instance_id for n in new if (node := seen.node_of(n)) is not None}
     wanted = group.desired + len(homes & set(group.instances))
     if wanted >= group.maximum:
         yield (

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from core.incidents.observation import Policy
+from core.rotation.ahead import with_machines_ahead
 from core.rotation.clients import for_clients
 from core.rotation.estimate import expecting
 from core.rotation.following import HOPELESS, carry
@@ -47,8 +48,10 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return again(noted(run, ACTOR, seen.blind, seen.now, quiet=True), policy)
     run = watched(run, seen.kafka)
     if run.in_hand:
-        return throttled(carry(run, seen, policy), seen)
-    return _standing(run, seen) or _pick(run, seen, policy)
+        step = throttled(carry(run, seen, policy), seen)
+    else:
+        step = _standing(run, seen) or _pick(run, seen, policy)
+    return with_machines_ahead(step, seen, policy)
 
 
 def _standing(run: Run, seen: RunObservation) -> RunStep | None:

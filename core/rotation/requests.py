@@ -16,9 +16,12 @@ def pause(run: Run, actor: str, now: float) -> Run:
     """Begin with no further node: the run stands still once nobody is away."""
     _still_open(run, "paused")
     asked = replace(run, pause_asked_by=actor)
-    if run.state is not RunState.RUNNING or not run.in_hand:
+    ready = any(turn.ahead for turn in run.waiting)  # Its next turn calls that off.
+    if run.state is not RunState.RUNNING or not (run.in_hand or ready):
         asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
         return noted(asked, actor, f"{actor} paused the run.", now)
+    if not run.in_hand:
+        return noted(asked, actor, f"{actor} pauses the run at its next turn.", now)
     away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
     verb = "is" if len(run.in_hand) == 1 else "are"
     return noted(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)

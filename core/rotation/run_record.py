@@ -93,6 +93,7 @@ class NodeTurn:
     image_id: str | None = None
     by_replacement: str = ""  # why not in place, where that was asked for
     party: tuple[int, ...] = ()  # the set it left with, itself included; (): alone
+    ahead: bool = False  # its replacement was asked for before its turn (core.rotation.ahead)
 
     @property
     def is_broker(self) -> bool:
@@ -174,6 +175,10 @@ class Run:
     def key_of(self, turn: NodeTurn) -> str:
         """Return the dedupe key under which a node's incident knows this run."""
         return f"rotation:{self.id}:{turn.instance_id}:{turn.attempt}"
+
+    def ahead_key_of(self, turn: NodeTurn) -> str:
+        """Return the same key for the word that only its replacement is to be made ready."""
+        return f"{self.key_of(turn)}:ahead"
 
     def with_turn(self, changed: NodeTurn) -> Run:
         turns = tuple(changed if t.node_id == changed.node_id else t for t in self.turns)

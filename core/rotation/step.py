@@ -22,6 +22,13 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeReady:
+    """Open that incident for the node's replacement alone: its own turn comes later."""
+
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallOff:
     """Tell a node's incident that its instance stays, while nothing of it has left."""
 
@@ -60,7 +67,7 @@ class ThrottleRefill:
     throttle: Throttle | None
 
 
-RunAction = Begin | CallOff | Elect | Call | ThrottleRefill
+RunAction = Begin | MakeReady | CallOff | Elect | Call | ThrottleRefill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,13 @@ from core.availability.lease import Lease, companions, in_the_way
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
 from core.incidents.leading import asks_of_all
-from core.incidents.observation import NOT_ASKED, Observation, RootTask, StandingDrain
+from core.incidents.observation import (
+    NOT_ASKED,
+    Observation,
+    PodView,
+    RootTask,
+    StandingDrain,
+)
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.standing_drains import without_lease
@@ -87,6 +93,7 @@ def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafk
     whole = own is not None and asks_of_all(incident)
     kafka, silence = _ask_kafka(incident, beside, asked, whole=whole)
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
+    pods = sources.nodes.kafka_pods()
     revisions, unread = _revisions(incident, sources.nodes)
     return Observation(
         now=now,
@@ -94,7 +101,7 @@ def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafk
         group=None if group_name is None else sources.cloud.group(group_name),
         nodes=sources.nodes.nodes(),
         claims=sources.claims.claims(),
-        pods=sources.nodes.kafka_pods(),
+        pods=pods,
         attachments=sources.nodes.attachments(),
         volumes=_volumes(incident, sources.cloud),
         budgets=sources.nodes.budgets() if _asks_budgets(incident) else (),
@@ -109,7 +116,7 @@ def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafk
         on_node=_on_node(incident, sources),
         root_task=_root_task(incident, sources),
         leaving=frozenset(other.instance_id for other in others),
-        others=frozenset(other.id for other in others),
+        to_be_placed=frozenset(other.id for other in others if not _has_moved(other, pods)),
         asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
         lost={o.instance_id: o.zone for o in others if o.lost_at is not None and o.zone},
         freezes=sources.freezes.current(now),
@@ -186,6 +193,12 @@ def _revisions(incident: Incident, nodes: Nodes) -> tuple[Mapping[str, str], str
         return nodes.wanted_revisions(), ""
     except StillwaterError as error:
         return {}, str(error)
+
+
+def _has_moved(other: Incident, pods: Iterable[PodView]) -> bool:
+    """Say whether an incident's pod runs elsewhere: the scheduler may pick a node of another's."""
+    pod = next((pod for pod in pods if pod.name == other.pod_name), None)
+    return pod is not None and pod.node_name not in {None, other.node_name}
 
 
 def _asks_the_same_group(other: Incident, incident: Incident) -> bool:

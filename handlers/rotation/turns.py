@@ -7,7 +7,7 @@ it does may be repeated: an incident is opened under a key of the run's, an elec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
@@ -17,6 +17,7 @@ from core.errors import Conflict, StillwaterError
 from core.events import Interruption, Kind
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
+from core.incidents.planned import is_planned
 from core.incidents.record import Incident
 from core.rotation.clients import counting_since
 from core.rotation.observation import RunObservation
@@ -29,6 +30,7 @@ from core.rotation.step import (
     Call,
     CallOff,
     Elect,
+    MakeReady,
     RunAction,
     RunStep,
     ThrottleRefill,
@@ -153,6 +155,11 @@ class Rotations:
         match action:
             case Begin(node_id=node_id):
                 self.reception.rotate(asking(run, run.turn_of(node_id), now), now)
+            case MakeReady(node_id=node_id):
+                turn = run.turn_of(node_id)
+                key = run.ahead_key_of(turn)
+                said = replace(asking(run, turn, now), ahead=True, dedupe_key=key, event_id=key)
+                self.reception.rotate(said, now)
             case CallOff(node_id=node_id):
                 said = asking(run, run.turn_of(node_id), now)
                 key = f"{said.dedupe_key}:called-off"
@@ -190,9 +197,24 @@ def observe_run(run: Run, sources: Sources, whose: Ownership, now: float) -> Run
         own = {t.node_id: found for t in run.in_hand if (found := _incident_of(run, t, sources))}
     except (StillwaterError, BotoCoreError, ClientError) as error:
         return _blind(error, now)
-    ids = {incident.id for incident in own.values()}
+    ahead = _made_ready(run, seen.others)
+    ids = {incident.id for incident in (*own.values(), *ahead.values())}
     others = tuple(i for i in seen.others if i.id not in ids)
-    return replace(seen, incidents=own, others=others)
+    return replace(seen, incidents=own, ahead=ahead, others=others)
+
+
+def _made_ready(run: Run, opened: Iterable[Incident]) -> dict[int, Incident]:
+    """Return, by node id, the incidents by which a run has only replacements made ready.
+
+    One that AWS or somebody else has taken further is anybody's.
+    """
+    keys = {run.ahead_key_of(turn): turn.node_id for turn in run.waiting}
+    return {
+        keys[key]: incident
+        for incident in opened
+        for key in incident.announcements
+        if key in keys and incident.ahead and is_planned(incident)
+    }
 
 
 def observe_cluster(sources: Sources, whose: Ownership, now: float) -> RunObservation:

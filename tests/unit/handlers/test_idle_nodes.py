@@ -131,3 +131,25 @@ def test_back_is_not_believed_across_a_silence_of_kafka(station: Station) -> Non
     station.tick()
     assert station.incident().state is State.GATING
     assert station.incident().completed_at is None
+
+
+@pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
+def test_a_word_that_comes_after_the_sweep_found_the_node_keeps_nobody_waiting(
+    station: Station, state: State
+) -> None:
+    """The sweep knows no announcement to forward; the one that comes later is sent to nobody."""
+    station.cluster.pods.pop(10)
+    station.cluster.attached.clear()
+    station.now += 120
+    station.broom.sweep(station.now)
+    while station.incident().state is not state:
+        station.cluster.waiting_hooks |= {(OLD, "drain"), (OLD, "gate")}
+        station.tick()
+    station.announce(hook_event("drain"))
+    station.announce(hook_event("gate"))
+    station.cluster.waiting_hooks |= {(OLD, "drain"), (OLD, "gate")}
+    station.cluster.set_lifecycle(OLD, "Terminating:Wait")
+    ticks(station, 8)
+    assert station.forwarded == []
+    assert (OLD, "drain", "CONTINUE") in station.cluster.completed
+    assert station.incident().state is State.RELEASED
