@@ -28,7 +28,7 @@ from rich.table import Table
 from bench import record
 from bench.fleet import seen, ways
 from bench.fleet.ground import Ground, probes, provisioned
-from core.rotation.estimate import kind_of, medians, together
+from core.rotation.estimate import kind_of, seconds_by_kind
 from core.rotation.run_record import Run
 from local.demo import load
 from local.demo import spec as demo_spec
@@ -135,8 +135,9 @@ def foretold(run: Run) -> float:
     turns = sorted(run.turns, key=lambda turn: turn.began_at or 0.0)
     parties = list(dict.fromkeys(turn.party or (turn.node_id,) for turn in turns))
     first = tuple(turn for turn in turns if turn.node_id in parties[0])
-    takes = medians(replace(run, turns=first), stop_together=True)[kind_of(turns[0])]
-    return sum(together([takes] * len(party), at_once=True) for party in parties)
+    takes = seconds_by_kind(replace(run, turns=first), stop_together=True)
+    behind = kind_of(replace(turns[0], ahead=turns[0].image_id is None))
+    return takes[kind_of(turns[0])] + takes[behind] * (len(parties) - 1)
 
 
 def most_missing(samples: Sequence[Mapping[str, Any]], stretch: seen.Stretch) -> int:

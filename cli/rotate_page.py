@@ -21,7 +21,7 @@ ol { list-style: none; padding: 0 }
 li { display: grid; grid-template-columns: 14rem 1fr 6rem; gap: 1rem; align-items: center }
 .track { position: relative; height: 1.1rem; background: #8882; border-radius: 3px }
 .track i { position: absolute; height: 100%; min-width: 2px; border-radius: 3px }
-.takes, .leaving { background: #2f6db5 } .returning { background: #c77d11 }
+.takes, .leaving { background: #2f6db5 } .machine { background: #8a6fb0 } .returning { background: #c77d11 }
 .holding { background: #3a8f5c }
 .key i { display: inline-block; width: 1rem; height: .8rem; margin: 0 .3rem 0 1rem }
 small { text-align: right } .note { color: #777 }
@@ -29,7 +29,8 @@ small { text-align: right } .note { color: #777 }
 """
 WORDS = {
     "takes": "expected",
-    "leaving": "machine, drain and stop",
+    "machine": "waits for its machine",
+    "leaving": "consent, drain and stop",
     "returning": "start, register and catch up",
     "holding": "in every ISR, watched",
 }
@@ -97,9 +98,11 @@ def _went(turn: NodeTurn, started_at: float, now: float) -> Iterator[Part]:
     back = min(turn.back_since or done, done) if turn.released_at else done
     # In an ISR again before its old instance was seen to be let go.
     back = max(back, released)
-    moments = (turn.began_at, released, back, done)
+    # Made ready ahead of its turn, it keeps nobody waiting.
+    machine = min(max(turn.machine_at or turn.began_at, turn.began_at), released)
+    moments = (turn.began_at, machine, released, back, done)
     for kind, begins, ends in zip(
-        ("leaving", "returning", "holding"), moments, moments[1:], strict=False
+        ("machine", "leaving", "returning", "holding"), moments, moments[1:], strict=False
     ):
         if ends > begins:
             yield Part(kind, begins - started_at, ends - started_at)

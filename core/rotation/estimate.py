@@ -41,8 +41,10 @@ LEFT_OUT = 0.1
 
 
 def kind_of(turn: NodeTurn) -> str:
-    """Return what turns are measured together: a role, and apart those in place."""
-    return turn.role if turn.image_id is None else f"{turn.role} in place"
+    """Return what turns are measured together: a role, apart those in place or made ready for."""
+    if turn.image_id is not None:
+        return f"{turn.role} in place"
+    return f"{turn.role} with its machine ready" if turn.ahead else turn.role
 
 
 def away_seconds(image_id: str | None) -> float:
@@ -69,6 +71,24 @@ def moves(run: Run | None, *, stop_together: bool) -> dict[str, list[float]]:
     return {kind: [counts(each) for each in parties.values()] for kind, parties in took.items()}
 
 
+def as_if_ahead(run: Run) -> Run:
+    """Return a run as it had gone with every machine made ready while the node before came back.
+
+    From one node's turn to the next it takes as long as a machine or as a broker's return,
+    whichever is longer (core.rotation.ahead).
+    """
+
+    def ahead(turn: NodeTurn) -> NodeTurn:
+        began, done = turn.began_at, turn.done_at
+        if turn.ahead or turn.image_id or began is None or done is None:
+            return turn
+        # Without its moment, as an earlier release recorded it, nothing is known to be saved.
+        machine = done if turn.machine_at is None else turn.machine_at
+        return replace(turn, ahead=True, began_at=done - max(machine - began, done - machine))
+
+    return replace(run, turns=tuple(map(ahead, run.turns)))
+
+
 def medians(run: Run | None, *, stop_together: bool) -> dict[str, float]:
     """Return how long a run's moves took in the middle, by kind."""
     found = moves(run, stop_together=stop_together)
@@ -79,6 +99,12 @@ def spreads(run: Run | None, *, stop_together: bool) -> dict[str, tuple[float, f
     """Return between which times a run's moves took, by kind, where it made three or more."""
     found = moves(run, stop_together=stop_together)
     return {kind: _interval(sorted(each)) for kind, each in found.items() if len(each) > 2}
+
+
+def seconds_by_kind(run: Run | None, *, stop_together: bool) -> dict[str, float]:
+    """Return the medians; of a kind that was not made, as the others say it would be."""
+    inferred = medians(as_if_ahead(run) if run else None, stop_together=stop_together)
+    return {**inferred, **medians(run, stop_together=stop_together)}
 
 
 def _interval(took: Sequence[float]) -> tuple[float, float]:
@@ -104,7 +130,7 @@ def expecting(run: Run, policy: Policy) -> Run:
 
     Before it has moved one of the role, it is what the plan said when the run was started.
     """
-    seen = medians(run, stop_together=policy.stops_together)
+    seen = seconds_by_kind(run, stop_together=policy.stops_together)
     unseen = Estimate(policy, None, {})
     for turn in run.waiting:
         known = turn.expected_seconds
@@ -125,8 +151,11 @@ class Estimate:
 
     def __post_init__(self) -> None:
         at_once = self.policy.stops_together
-        self._measured.update(medians(self.earlier, stop_together=at_once))
-        self._spread.update(spreads(self.earlier, stop_together=at_once))
+        self._measured.update(seconds_by_kind(self.earlier, stop_together=at_once))
+        inferred = spreads(
+            as_if_ahead(self.earlier) if self.earlier else None, stop_together=at_once
+        )
+        self._spread.update({**inferred, **spreads(self.earlier, stop_together=at_once)})
 
     @property
     def pace(self) -> Replication | None:
@@ -148,7 +177,8 @@ class Estimate:
         catching_up = resync.seconds if isinstance(resync, CatchUp) else 0.0
         hold = self.policy.post_condition_hold_seconds
         before = REPLACEMENT_SECONDS if turn.image_id is None else BEFORE_STOP_SECONDS
-        return before + away_seconds(turn.image_id) + catching_up + hold
+        return_seconds = away_seconds(turn.image_id) + catching_up + hold
+        return max(before, return_seconds) if turn.ahead else before + return_seconds
 
     def interval(self, turn: NodeTurn) -> tuple[float, float] | None:
         """Return between which times a move takes by earlier moves of the role; None: too few."""

@@ -93,7 +93,10 @@ def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> R
         # Dying between this record and the incident leaves a node that nobody has begun with.
         step = _within_deadline(run, turn, turn.reason, seen.now)
         return replace(step, actions=(*step.actions, Begin(turn.node_id)))
-    turn = replace(turn, incident_id=incident.id)
+    found = incident.replacement
+    turn = replace(
+        turn, incident_id=incident.id, machine_at=None if found is None else found.ready_at
+    )
     if turn.phase is Phase.LEAVING:
         return _leaving(run, turn, incident, seen)
     return _returning(run, turn, seen, policy)

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.incidents.observation import Policy
+from core.rotation.ahead import machines_come_ahead
 from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,
     BOOT_SECONDS,
@@ -39,6 +40,7 @@ class PlannedNode:
     instance_id: str
     why: str
     seconds: float
+    alone_seconds: float  # the same where its machine is not made ready before its turn
     resync_bytes: float | None  # None: not known, or nothing to copy
     batch: int  # those of one batch go together
     # Between which times it takes, by what the last run's nodes of the role took; None: too few.
@@ -115,6 +117,7 @@ def plan(
     batches = in_batches(ordered, seen.kafka, options, policy)
     estimate = Estimate(policy, earlier, appended or {})
     ordered = tuple(replace(turn, expected_seconds=estimate.seconds(turn)) for turn in ordered)
+    in_turn = _with_machines_ready(ordered, batches, options, policy)
     waits = (wait_of(turn, seen.now, options, policy) for turn in ordered)
     nodes = tuple(
         PlannedNode(
@@ -123,14 +126,15 @@ def plan(
             zone=turn.zone,
             instance_id=turn.instance_id,
             why=turn.why,
-            seconds=turn.expected_seconds or 0.0,
+            seconds=estimate.seconds(ready),
+            alone_seconds=turn.expected_seconds or 0.0,
             resync_bytes=estimate.resync_bytes(turn),
             batch=batch,
-            interval_seconds=estimate.interval(turn),
+            interval_seconds=estimate.interval(ready),
             objections=tuple(objections(turn, seen, options, policy)),
             image_id=turn.image_id,
         )
-        for turn, batch in zip(ordered, batches, strict=True)
+        for turn, ready, batch in zip(ordered, in_turn, batches, strict=True)
     )
     return Plan(
         nodes=nodes,
@@ -143,7 +147,8 @@ def plan(
             *_ways(ordered, options, estimate),
             *(partings(ordered, batches, seen.kafka, policy) if options.at_once != 1 else ()),
             *heavy_parties(ordered, batches, seen),
-            *_faster(ordered, seen, options, policy),
+            *_ahead(nodes, policy),
+            *_faster(ordered, seen, options, policy, estimate),
             *estimate.notes(),
             *_hours(seen, options, policy),
             *_left_over(seen.kafka),
@@ -153,30 +158,63 @@ def plan(
     )
 
 
+def _with_machines_ready(
+    ordered: Sequence[NodeTurn], batches: Sequence[int], options: Options, policy: Policy
+) -> list[NodeTurn]:
+    """Return turns as they would come up: whoever is behind the first finds its machine ready."""
+    ready = machines_come_ahead(options, policy)
+    return [
+        replace(turn, ahead=ready and batch != batches[0] and turn.image_id is None)
+        for turn, batch in zip(ordered, batches, strict=True)
+    ]
+
+
+def _ahead(nodes: Sequence[PlannedNode], policy: Policy) -> Iterator[str]:
+    """Say what it saves that machines are made ready ahead of their nodes' turns."""
+    batches = [(node.batch, node.image_id) for node in nodes]
+    now, alone = (
+        _in_turn(batches, takes, at_once=policy.stops_together)
+        for takes in ([n.seconds for n in nodes], [n.alone_seconds for n in nodes])
+    )
+    if now < alone:
+        yield (
+            f"Each next machine boots while the node before comes back; one after the other it "
+            f"would take about {span(alone)} instead of {span(now)}."
+        )
+
+
 def _faster(
-    ordered: Sequence[NodeTurn], seen: RunObservation, options: Options, policy: Policy
+    ordered: Sequence[NodeTurn],
+    seen: RunObservation,
+    options: Options,
+    policy: Policy,
+    estimate: Estimate,
 ) -> Iterator[str]:
     """Say how long it would take with whole zones at once, where that is quicker."""
     if options.at_once is None or policy.drain_route in {"direct", "asked"} or seen.kafka is None:
         return
-    asked, whole = (
-        [
-            (batch, turn.image_id)
-            for batch, turn in zip(
-                in_batches(ordered, seen.kafka, each, policy), ordered, strict=True
-            )
-        ]
+    (now, parties), (then, fewer) = (
+        _of_batches(ordered, in_batches(ordered, seen.kafka, each, policy), each, policy, estimate)
         for each in (options, replace(options, at_once=None))
-    )
-    takes = [turn.expected_seconds or 0.0 for turn in ordered]
-    now, then = (
-        _in_turn(batches, takes, at_once=policy.stops_together) for batches in (asked, whole)
     )
     if then < now:
         yield (
             f"With --at-once zone it would take about {span(then)} instead of {span(now)}: "
-            f"{len(set(whole))} parties instead of {len(set(asked))}."
+            f"{fewer} parties instead of {parties}."
         )
+
+
+def _of_batches(
+    ordered: Sequence[NodeTurn],
+    batches: Sequence[int],
+    options: Options,
+    policy: Policy,
+    estimate: Estimate,
+) -> tuple[float, int]:
+    """Return how long turns take in these batches, and how many parties there are."""
+    takes = map(estimate.seconds, _with_machines_ready(ordered, batches, options, policy))
+    placed = [(batch, turn.image_id) for batch, turn in zip(batches, ordered, strict=True)]
+    return _in_turn(placed, takes, at_once=policy.stops_together), len(set(placed))
 
 
 def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: Estimate) -> Iterator[str]:

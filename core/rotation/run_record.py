@@ -77,6 +77,7 @@ class NodeTurn:
     refused_since: float | None = None
     stuck_since: float | None = None
     began_at: float | None = None
+    machine_at: float | None = None  # when the node that takes it over was found Ready
     released_at: float | None = None
     back_since: float | None = None
     done_at: float | None = None

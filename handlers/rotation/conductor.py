@@ -104,7 +104,7 @@ class Conductor:
         problems = (*planned.apart, *planned.plan.too_long)
         if problems:
             raise InvalidInput(problems)
-        takes = {node.node_id: node.seconds for node in planned.plan.nodes}
+        takes = {node.node_id: node.alone_seconds for node in planned.plan.nodes}
         run = open_run(
             (replace(turn, expected_seconds=takes[turn.node_id]) for turn in planned.turns),
             planned.options,

@@ -52,14 +52,17 @@ def test_a_run_shows_where_the_time_of_each_node_went() -> None:
         run.turn_of(10),
         phase=Phase.DONE,
         began_at=1000.0,
+        machine_at=1020.0,
         released_at=1060.0,
         back_since=1080.0,
         done_at=1100.0,
     )
-    second = replace(run.turn_of(20), phase=Phase.LEAVING, began_at=1100.0)
+    # Its machine was ready before its turn.
+    second = replace(run.turn_of(20), phase=Phase.LEAVING, began_at=1100.0, machine_at=1090.0)
     page = run_page(run.with_turn(first).with_turn(second), 1200.0)
     assert bars(page) == [
-        ("leaving", 0.0, 30.0),
+        ("machine", 0.0, 10.0),
+        ("leaving", 10.0, 20.0),
         ("returning", 30.0, 10.0),
         ("holding", 40.0, 10.0),
         ("leaving", 50.0, 50.0),
