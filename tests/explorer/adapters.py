@@ -26,6 +26,7 @@ from core.incidents.ownership import Ownership
 from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
 from tests.explorer import agenda, nature, rules
+from tests.explorer.answers import refusal
 from tests.explorer.world import WHOSE, World
 
 _NOTHING = Scrapes()
@@ -108,6 +109,8 @@ class ExploredCloud:
 
     def set_desired(self, group: str, desired: int) -> None:
         world = self._stage.world
+        if desired > world.groups[group].maximum:
+            raise refusal("New SetDesiredCapacity value is above max value.", "SetDesiredCapacity")
         world.groups[group] = replace(world.groups[group], desired=desired)
         nature.reconcile(world)
 

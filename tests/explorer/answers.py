@@ -44,3 +44,9 @@ def failure(service: str, name: str) -> Exception:
         return StillwaterError(f"{name} was not answered.")
     error = {"Error": {"Code": "InternalError", "Message": f"{name} failed."}}
     return ClientError(error, name)  # type: ignore[arg-type]
+
+
+def refusal(message: str, operation: str) -> ClientError:
+    """Return what AWS says to a request that it does not accept as it is."""
+    error = {"Error": {"Code": "ValidationError", "Message": message}}
+    return ClientError(error, operation)  # type: ignore[arg-type]

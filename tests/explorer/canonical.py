@@ -50,7 +50,7 @@ def state_of(world: World) -> int:
             incidents,
             tuple((i.holder, i.party, bisect(_EDGES, i.expires_at - now)) for i in world.leases),
             tuple(
-                (g.desired, tuple(sorted(g.instances.items())), g.protected)
+                (g.desired, g.maximum, tuple(sorted(g.instances.items())), g.protected)
                 for g in world.groups.values()
             ),
             frozenset((i, v.state) for i, v in world.instances.items()),
@@ -71,6 +71,7 @@ def state_of(world: World) -> int:
             world.refusing,
             frozenset((id_, task.state) for id_, task in world.roots.items()),
             world.unreplaced,
+            (world.elsewhere, world.claimless, world.scheduled),
             tuple(agenda),
         )
     )

@@ -14,7 +14,7 @@ from core.incidents.pause import Pause, to_document
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
 from handlers.store.pauses import pause_key
-from tests.explorer import agenda, drainers, nature
+from tests.explorer import agenda, drainers, hands, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
 from tests.explorer.stage import LATE_READS, RACED, Faults, Stage, remember
@@ -77,6 +77,7 @@ def world_choices(world: World, key: Key) -> Iterator[Choice]:
             yield ("away", service, f"{PAST_HOLD:.0f}")
     yield ("away", "nth", f"{PAST_RETENTION:.0f}")
     yield from _actors(world)
+    yield from hands.choices(world)
 
 
 def _actors(world: World) -> Iterator[Choice]:
@@ -243,6 +244,7 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     "hold": lambda world, id_: _wish(world, id_, "hold"),
     "ignore": lambda world, id_: _wish(world, id_, "ignore"),
     "release": lambda world, id_: _wish(world, id_, "release"),
+    **hands.DONE,
 }
 
 

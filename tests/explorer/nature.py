@@ -171,10 +171,12 @@ def _launch(world: World, name: str) -> None:
     group = world.groups[name]
     if group.desired <= len(group.staying()):
         return
-    zone = group.zones[0]
-    number = sum(i.zone == zone for i in world.instances.values())
-    instance_id = f"i-{number}{zone[-1]}"
-    add_instance(world, instance_id, zone)
+    own = group.zones[0]
+    zone = next(z for z in ZONES.values() if z != own) if name in world.elsewhere else own
+    world.elsewhere -= {name}
+    number = sum(i.group == name for i in world.instances.values())
+    instance_id = f"i-{number}{own[-1]}"
+    add_instance(world, instance_id, zone, name)
     world.groups[name] = replace(group, instances={**group.instances, instance_id: "InService"})
     plan(world, ("join", instance_id), JOIN)
     reconcile(world)
@@ -252,7 +254,7 @@ def _schedule(world: World, node_id: int) -> None:
     """Place a pod on an idle node of its zone, once its volume can follow."""
     pod, volume = world.pods[node_id], f"pvc-{node_id}"
     holder = next((n for n, held in world.attached.items() if volume in held), None)
-    if pod.node_name is not None:
+    if pod.node_name is not None or node_id in world.claimless:
         return
     for instance_id, node in world.nodes.items():
         busy = world.pod_on(instance_id) is not None

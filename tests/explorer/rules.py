@@ -18,7 +18,7 @@ from core.incidents.observation import PodView
 from core.incidents.record import TERMINAL, URGENT, Incident, State
 from core.views import ClusterView
 from tests.explorer.limits import RETENTION
-from tests.explorer.world import CLUSTER, TAG, Drain, World, node_named
+from tests.explorer.world import CLUSTER, FIRST, TAG, Drain, World, node_named
 
 # A page is sent once for each reason; a crash may send it again, a storm is a fault.
 MOST_PAGES = 6
@@ -220,7 +220,7 @@ def _pending(world: World, instance_id: str) -> Iterator[str]:
 
 
 def _consents(kafka: ClusterView | None, node_id: int) -> bool:
-    if kafka is None or kafka.stale or kafka.quorum_leader is None:
+    if kafka is None or kafka.stale or kafka.doubts or kafka.quorum_leader is None:
         return False
     others = kafka.brokers - {node_id}
     if kafka.fenced - {node_id}:
@@ -319,9 +319,26 @@ def at_rest(world: World) -> None:
         _ended_or_paged(world, incident)
     _nothing_left(world)
     _leases_given_back(world)
+    _retired(world)
     # Brokers that are out for good without anybody having been called.
     for node_id in () if world.paged else world.out():
         break_rule(world, "lost_broker", f"Broker {node_id} stays out, and nobody was called.")
+
+
+def _retired(world: World) -> None:
+    """A machine that AWS still retires does not keep its broker without anybody knowing."""
+    retired = FIRST[10]
+    ahead = any("RETIREMENT" in code for code in world.scheduled)
+    if not ahead or world.lifecycle(retired) != "InService" or world.pod_on(retired) is None:
+        return
+    own = [i for i in world.incidents.values() if i.instance_id == retired]
+    wished = any(i.ignored_by or i.release for i in own)
+    if not wished and not any(i.open for i in own) and not {i.id for i in own} & _heard(world):
+        break_rule(world, "forgotten", f"{retired} is retired under its broker, and forgotten.")
+
+
+def _heard(world: World) -> set[str]:
+    return {id_ for id_, _ in world.paged}
 
 
 def _ended_or_paged(world: World, incident: Incident) -> None:

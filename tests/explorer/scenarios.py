@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from core.rotation.run_record import NodeTurn, Options, open_run, to_document
 from handlers.store.messages import rotation_message
-from tests.explorer import agenda, drainers
+from tests.explorer import agenda, drainers, hands
 from tests.explorer.limits import HOLD_LIMIT
 from tests.explorer.roots import IMAGE
 from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
 from tests.unit.handlers.announced import ec2_event
-from tests.unit.handlers.health_events import health_event
+from tests.unit.handlers.health_events import REBOOT, RETIREMENT, health_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,23 @@ def _retired(world: World) -> None:
     body = health_event(said_at=START, due=START + 7 * 86_400)
     agenda.send(world, "events", body, 10.0)
     world.agenda["leave", "i-0b"] = START + 60
+
+
+def _retired_and_rebooted(world: World) -> None:
+    """AWS announces a reboot of the machine that it retires; the reboot comes first."""
+    hands.scheduled(world, RETIREMENT, "7")
+    hands.scheduled(world, REBOOT, "3")
+    world.agenda["leave", "i-0b"] = START + 60
+
+
+def _combined(begin: Callable[[World], None]) -> Callable[[World], None]:
+    """Every broker is a controller as well: two of three are the quorum."""
+
+    def begins(world: World) -> None:
+        begin(world)
+        world.combined = True
+
+    return begins
 
 
 def _spot(world: World) -> None:
@@ -153,6 +170,8 @@ SCENARIOS = (
     Scenario("two leavers without capacity", _without_capacity),
     Scenario("a loss and a leaver", _lost),
     Scenario("a retirement and a leaver", _retired),
+    Scenario("a retirement, a reboot and a leaver", _retired_and_rebooted),
+    Scenario("two leavers of combined roles", _combined(_leaving("i-0a", "i-0b"))),
     Scenario("a spot warning and a leaver", _spot),
     Scenario("a rotation and a leaver", _rotated),
     *BEHIND_THE_GATE,

@@ -17,7 +17,7 @@ from core.incidents.observation import GroupView, InstanceView, NodeView, PodVie
 from core.incidents.ownership import ours
 from core.incidents.record import Incident
 from core.naming import managed_tag
-from core.views import ClusterView, PartitionView, VoterView
+from core.views import ClusterView, Doubt, PartitionView, VoterView
 
 PREFIX = "local-orders"
 CLUSTER = "orders"
@@ -111,6 +111,10 @@ class World:
     emptied_by_us: bool = False  # there is no termination handler
     in_place: bool = False  # root volumes are replaced
     gated: bool = False  # evictions of its brokers are asked for
+    combined: bool = False  # its brokers are its controllers as well
+    elsewhere: frozenset[str] = frozenset()  # groups whose next instance comes up in another zone
+    claimless: frozenset[int] = frozenset()  # brokers whose claim was deleted: they start no more
+    scheduled: frozenset[str] = frozenset()  # codes of what AWS has ahead of the first machine
     broken: tuple[str, ...] = ()  # rules that did not hold
 
     def __post_init__(self) -> None:
@@ -147,7 +151,8 @@ class World:
         return (b for b, broker in self.brokers.items() if broker.status != "in_sync")
 
     def kafka(self) -> ClusterView:
-        return _view(tuple(sorted((b, broker.status) for b, broker in self.brokers.items())))
+        statuses = tuple(sorted((b, broker.status) for b, broker in self.brokers.items()))
+        return _view(statuses, combined=self.combined, whole=not self.is_down("kafka whole"))
 
 
 _CONTAINERS = frozenset(
@@ -160,17 +165,33 @@ _CONTAINERS = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def _view(statuses: tuple[tuple[int, str], ...]) -> ClusterView:
-    """Return what Kafka says of one partition that every broker holds."""
+def _view(statuses: tuple[tuple[int, str], ...], *, combined: bool, whole: bool) -> ClusterView:
+    """Return what Kafka says of one partition that every broker holds.
+
+    A reading that is not whole calls everybody in sync, and says that something was left out.
+    """
+    if not whole:
+        statuses = tuple((b, "in_sync") for b, _ in statuses)
     replicas = tuple(b for b, _ in statuses)
     in_sync = tuple(b for b, status in statuses if status == "in_sync")
     return ClusterView(
         brokers=frozenset(replicas),
         fenced=frozenset(b for b, status in statuses if status == "down"),
-        voters=tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
-        quorum_leader=1,
+        voters=_voters(statuses) if combined else tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
+        quorum_leader=_quorum_leader(statuses) if combined else 1,
         partitions=(PartitionView("t", 0, in_sync[0] if in_sync else None, replicas, in_sync, 2),),
+        doubts=() if whole else (Doubt("Topic u is missing.", refused=True),),
     )
+
+
+def _voters(statuses: tuple[tuple[int, str], ...]) -> tuple[VoterView, ...]:
+    """A controller catches up within moments of its start, long before its broker."""
+    return tuple(VoterView(b, None if status == "down" else 0.1) for b, status in statuses)
+
+
+def _quorum_leader(statuses: tuple[tuple[int, str], ...]) -> int | None:
+    up = [b for b, status in statuses if status != "down"]
+    return up[0] if 2 * len(up) > len(statuses) else None
 
 
 def three_brokers() -> World:
@@ -196,13 +217,13 @@ def three_brokers() -> World:
     return world
 
 
-def add_instance(world: World, instance_id: str, zone: str) -> None:
+def add_instance(world: World, instance_id: str, zone: str, group: str | None = None) -> None:
     world.instances[instance_id] = InstanceView(
         instance_id=instance_id,
         state="running",
         zone=zone,
         private_dns_name=node_named(instance_id),
-        group=group_of(zone),
+        group=group or group_of(zone),
         tags={TAG: "true"},
     )
 

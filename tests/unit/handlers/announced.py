@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 from tests.unit.handlers.fakes import OLD, group_of
 
@@ -30,6 +31,23 @@ def hook_event(
                 "Origin": "AutoScalingGroup",
                 "Destination": "EC2",
             },
+        }
+    )
+
+
+def zone_event(zone_id: str, *, said_at: float, over: bool = False) -> str:
+    """Return ARC's word that AWS shifts traffic out of a zone, or back."""
+    return json.dumps(
+        {
+            "version": "0",
+            "id": f"event-shift-{zone_id}-{said_at}",
+            "detail-type": "Autoshift Completed" if over else "Autoshift In Progress",
+            "source": "aws.arc-zonal-shift",
+            "account": "123456789012",
+            "time": datetime.fromtimestamp(said_at, UTC).isoformat(),
+            "region": "us-east-1",
+            "resources": [],
+            "detail": {"version": "0.0.1", "metadata": {"awayFrom": zone_id, "notes": ""}},
         }
     )
 

@@ -1,0 +1,140 @@
+"""Plays what people and AWS do in the middle of everything: their choices, and what comes of those.
+
+A lease's item that somebody deletes, hooks that are completed or abandoned by hand, a group whose
+maximum is lowered or whose capacity comes up in another zone, nodes that are cordoned, a claim that
+is deleted, readings of Kafka that are not whole, a zone that AWS shifts traffic out of, and more
+than one change that is scheduled for one machine. tests.explorer.choices offers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from core.incidents.actions import HookResult
+from tests.explorer import agenda, nature
+from tests.explorer.limits import HOLD_LIMIT, LEASE
+from tests.explorer.world import ZONES, World
+from tests.unit.handlers.announced import zone_event
+from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
+
+Choice = tuple[str, ...]
+PAST_LEASE, PAST_HOLD = LEASE + 150, HOLD_LIMIT + 700
+NOT_WHOLE = "kafka whole"  # its readings: a service of its own
+ZONE_IDS = {"us-east-1a": "use1-az4", "us-east-1b": "use1-az6", "us-east-1c": "use1-az1"}
+
+
+def choices(world: World) -> Iterator[Choice]:
+    """Yield what may be done to a world by hand before something of its agenda happens."""
+    if world.leases and _all_followed(world):
+        yield ("lease deleted",)
+    for instance_id, hook in sorted(world.hooks):
+        yield ("hook by hand", instance_id, hook, HookResult.CONTINUE.value)
+        if hook == nature.HOOKS[0]:
+            yield ("hook by hand", instance_id, hook, HookResult.ABANDON.value)
+    for name, group in world.groups.items():
+        if group.maximum > group.desired:
+            yield ("maximum lowered", name)
+        yield ("capacity elsewhere", name)
+    for instance_id, node in world.nodes.items():
+        yield ("cordon" if node.schedulable else "uncordon", instance_id)
+    yield from (("claim deleted", str(node_id)) for node_id in sorted(set(ZONES) - world.claimless))
+    if not world.is_down(NOT_WHOLE):
+        yield ("not whole", f"{PAST_LEASE:.0f}")
+    yield from (("shift", zone) for zone in ZONE_IDS)
+    if world.scheduled:
+        yield from _schedules(world)
+
+
+def _schedules(world: World) -> Iterator[Choice]:
+    yield from (("scheduled", code, "2") for code in (REBOOT, RETIREMENT))
+    yield from (("called off", code) for code in sorted(world.scheduled))
+
+
+def _all_followed(world: World) -> bool:
+    """Say whether every drain that was sent has an open incident that remembers it.
+
+    Of one that is over, the lease alone remembers it: docs/guarantees.md assumes that nobody
+    deletes it then.
+    """
+    return all(
+        (held := world.incidents.get(lease.holder)) is not None
+        and held.open
+        and (lease.out_at is None or held.forwarded is not None)
+        for lease in world.leases
+    )
+
+
+def _lease_deleted(world: World) -> None:
+    if _all_followed(world):
+        world.leases = ()
+
+
+def _hook_by_hand(world: World, instance_id: str, hook: str, result: str) -> None:
+    nature.complete(world, instance_id, hook, None, HookResult(result))
+
+
+def _maximum_lowered(world: World, name: str) -> None:
+    group = world.groups[name]
+    world.groups[name] = replace(group, maximum=group.desired)
+
+
+def _capacity_elsewhere(world: World, name: str) -> None:
+    world.elsewhere |= {name}
+
+
+def _cordon(world: World, instance_id: str) -> None:
+    node = world.nodes.get(instance_id)
+    if node is not None:
+        world.nodes[instance_id] = replace(node, schedulable=False)
+
+
+def _uncordon(world: World, instance_id: str) -> None:
+    node = world.nodes.get(instance_id)
+    if node is not None:
+        world.nodes[instance_id] = replace(node, schedulable=True, cordoned_for=None)
+        nature.schedule_waiting(world)
+
+
+def _claim_deleted(world: World, node: str) -> None:
+    """The pod runs on until it stops, and is scheduled nowhere from then on."""
+    world.claimless |= {int(node)}
+
+
+def _not_whole(world: World, seconds: str) -> None:
+    world.down[NOT_WHOLE] = world.now + float(seconds)
+
+
+def _shift(world: World, zone: str) -> None:
+    """AWS shifts traffic out of a zone, and back after longer than anybody waits."""
+    for over, later in ((False, 1.0), (True, PAST_HOLD)):
+        body = zone_event(ZONE_IDS[zone], said_at=world.now + later, over=over)
+        agenda.send(world, "events", body, later)
+
+
+def scheduled(world: World, code: str, days: str) -> None:
+    """Health announces a change of the first machine, or another date of it."""
+    world.scheduled |= {code}
+    due = world.now + float(days) * DAY
+    agenda.send(world, "events", health_event(code, due=due, said_at=world.now), 2.0)
+
+
+def _called_off(world: World, code: str) -> None:
+    world.scheduled -= {code}
+    body = health_event(code, status="closed", said_at=world.now)
+    agenda.send(world, "events", body, 2.0)
+
+
+DONE: Mapping[str, Callable[..., None]] = {
+    "lease deleted": _lease_deleted,
+    "hook by hand": _hook_by_hand,
+    "maximum lowered": _maximum_lowered,
+    "capacity elsewhere": _capacity_elsewhere,
+    "cordon": _cordon,
+    "uncordon": _uncordon,
+    "claim deleted": _claim_deleted,
+    "not whole": _not_whole,
+    "shift": _shift,
+    "scheduled": scheduled,
+    "called off": _called_off,
+}
