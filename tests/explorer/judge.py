@@ -27,6 +27,7 @@ UNIT_TESTS = (
                 "groups_that_refuse",
                 "hooks_that_refuse",
                 "planned",
+                "after_patience",
                 "odd_changes",
                 "loss",
                 "observe",

@@ -16,6 +16,7 @@ from types import CodeType
 
 from tests.explorer.mutant import Mutant
 from tests.explorer.mutants_of_functions import FUNCTIONS
+from tests.explorer.mutants_of_words import WORDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,14 +64,14 @@ MUTANTS = (
     _M(
         "frozen zone's patience ignored",
         "core",
-        "patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None",
-        "patient = asked_for or bool(seen.paused)",
+        "return held or bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "return held or bool(seen.paused)",
     ),
     _M(
         "a person's hold has no patience",
         "core",
-        "patient = asked_for or bool(seen.paused) or seen.freeze(incident.zone) is not None",
-        "patient = bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "return held or bool(seen.paused) or seen.freeze(incident.zone) is not None",
+        "return bool(seen.paused) or seen.freeze(incident.zone) is not None",
     ),
     _M(
         "a stopping instance taken as stopped",
@@ -131,8 +132,8 @@ MUTANTS = (
     _M(
         "no hold limit",
         "core",
-        "if seen.now - incident.held_since <= limit:",
-        "if seen.now - incident.held_since <= 1000 * limit:",
+        "    if patient and held <= last:\n",
+        "    if patient or held <= last:\n",
     ),
     _M(
         "heartbeats at their timeout",
@@ -352,6 +353,7 @@ MUTANTS = (
         "if node is None:",
     ),
     *FUNCTIONS,
+    *WORDS,
 )
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
 
