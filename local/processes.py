@@ -24,6 +24,7 @@ from core.errors import StillwaterError
 from local.place import PLACE_VARIABLE
 from local.stopping import SIGNALS
 
+GIVES_WAY = "STILLWATER_GIVES_WAY"
 POLL_SECONDS = 0.05
 CLOSE_SECONDS = 2.0
 # How long to look for what is left; only a process stuck in the kernel takes that long to die.
@@ -48,6 +49,24 @@ def record(directory: Path, pid: int) -> None:
     """Record a session leader so that the warden kills its group if the twin dies first."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / str(pid)).write_text(start_time_ticks(pid) or "")
+
+
+def give_way(pid: int, niceness: int | None = None) -> bool:
+    """Let others go first where a session wants the processor; say whether it does so now.
+
+    Here functions and all nodes share one machine's processors. On machines of their own neither a
+    function nor a broker that starts takes anything from the brokers that serve: a bench of what
+    clients see sets STILLWATER_GIVES_WAY to a niceness of 5 or so. Without it nobody gives way.
+    Linux weighs sessions (autogroup); a process's own niceness counts within its session alone.
+    """
+    if niceness is None:
+        niceness = int(os.environ.get(GIVES_WAY, "0"))
+        if niceness == 0:
+            return False
+    with contextlib.suppress(OSError):
+        Path("/proc", str(pid), "autogroup").write_text(str(niceness))
+        return niceness > 0
+    return False
 
 
 def forget(directory: Path, pid: int) -> None:

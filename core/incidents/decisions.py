@@ -66,7 +66,13 @@ def asked_for(incident: Incident, policy: Policy) -> bool:
 
 
 def at_its_turn(incident: Incident) -> bool:
-    """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go."""
+    """Say whether the node goes as soon as nobody else is out: it waits for that, or is let go.
+
+    One for which a run only makes ready may have a word or a date of others, by which it goes.
+    """
+    others_say = (incident.release, incident.scheduled_said_at, incident.disruption)
+    if incident.ahead and not (hooked(incident) or incident.urgent or any(others_say)):
+        return False
     undrained = incident.state in {State.OPENED, State.REPLACING}
     return incident.state is State.HOLDING or (undrained and incident.release is not None)
 

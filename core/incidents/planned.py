@@ -48,6 +48,8 @@ LEADERS_LEAD_SECONDS = 600.0
 MAINTENANCE_SECONDS = 7200.0
 # How long a machine stands ready for a run that does not come: its nodes have an hour each.
 AHEAD_SECONDS = 3600.0
+# How often one is looked at that is ready: its turn wakes it.
+READY_SECONDS = 60.0
 # Whom we ask to leave ourselves -> how that ends when it is no longer wanted.
 _CALLED_OFF: Mapping[Kind, str] = {
     Kind.ROTATION: "The rotation was called off.",
@@ -270,7 +272,7 @@ def before_its_turn(incident: Incident, seen: Observation, policy: Policy) -> De
         f"{found.name} can take Kafka node {incident.node_id} over, whose turn in the rotation has "
         f"not come."
     )
-    return stay(incident, policy, reason)
+    return stay(incident, policy, reason, delay=READY_SECONDS)
 
 
 def _awaits_its_turn(incident: Incident, seen: Observation, policy: Policy) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.aws.runtime_api import Work, serve
-from local.processes import forget, record
+from local.processes import forget, give_way, record
 
 # Lambda gives an init 10 s. The twin shares two cores with a Kafka cluster that starts.
 INIT_LIMIT_SECONDS = 30.0
@@ -119,7 +119,7 @@ class Environment:
             "PYTHONPATH": f"{code}:{packages}",
         }
         with log.open("ab") as sink:
-            return subprocess.Popen(
+            child = subprocess.Popen(
                 [sys.executable, "-S", "-P", "-m", "awslambdaric", function.handler],
                 cwd=code,
                 env=environment,
@@ -128,6 +128,8 @@ class Environment:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        give_way(child.pid)
+        return child
 
     def _watch(self) -> None:
         code = self._child.wait()

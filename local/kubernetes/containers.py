@@ -25,7 +25,7 @@ from local.kubernetes.images import Launch
 from local.kubernetes.node_object import timestamp
 from local.kubernetes.probes import Answer, ProbeSet, Target, Track, ask
 from local.place import Place
-from local.processes import forget, record
+from local.processes import forget, give_way, record
 
 FIRST_BACK_OFF_SECONDS, LAST_BACK_OFF_SECONDS = 10.0, 300.0
 # A container that ran this long starts again with the first back-off.
@@ -114,6 +114,7 @@ class Container:
         self._failures = 0
         self._next_start = 0.0
         self._kill_at: float | None = None
+        self._gives_way = False
 
     @property
     def running(self) -> bool:
@@ -225,6 +226,7 @@ class Container:
             self.restarts += 1
             self._previous = self._ended
         self._process, self._ended = process, None
+        self._gives_way = give_way(process.pid)
         self._container_id = f"processes://{uuid.uuid4().hex}"
         self._started_at, self._started_clock = timestamp(), now
         spec = self.spec if launch.probed else {}
@@ -281,6 +283,8 @@ class Container:
         if self.probes is None:
             return float("inf")
         next_probe = self.probes.step(now)
+        if self._gives_way and self.ready and self._process is not None:
+            self._gives_way = give_way(self._process.pid, 0)
         failure = self.probes.failure()
         if failure is not None:
             self.last_failure = f"{failure.role} failed: {failure.message}"

@@ -11,7 +11,8 @@ from core.incidents.record import State
 from core.incidents.requests import ask_release
 from core.rotation.run_record import Phase, RunState
 from tests.unit.handlers.announced import hook_event
-from tests.unit.handlers.fakes import group_of, six_brokers
+from tests.unit.handlers.fakes import OLD, group_of, six_brokers
+from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
@@ -181,6 +182,25 @@ def test_what_aws_terminates_goes_without_the_run(station: Station) -> None:
     assert run.state is RunState.DONE
     assert run.turn_of(20).phase is Phase.SKIPPED
     assert world.most_out == 1
+
+
+def test_what_aws_takes_before_its_turn_goes_with_kafkas_consent(station: Station) -> None:
+    """AWS's own date comes before the run does: it is not waited for."""
+    world = second_made_ready(station)
+    world.settle(60)
+    due = station.now + POLICY.planned_margin_seconds / 2
+    station.announce(health_event(said_at=station.now, due=due).replace(OLD, "i-0b"))
+    look(station, "i-0b")
+    assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
+
+
+def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station) -> None:
+    second_made_ready(station)
+    asked = []
+    read = station.cluster.read
+    station.cluster.read = lambda about=None: asked.append(about) or read(about)  # type: ignore[method-assign, func-returns-value]
+    look(station, "i-0b")
+    assert asked == []
 
 
 def test_a_person_lets_it_go_before_its_turn(station: Station) -> None:

@@ -15,7 +15,15 @@ import pytest
 from core.errors import StillwaterError
 from local import place as places
 from local.place import PLACE_VARIABLE, claimed
-from local.processes import CLOSE_SECONDS, Processes, kill_recorded, record, start_time_ticks
+from local.processes import (
+    CLOSE_SECONDS,
+    GIVES_WAY,
+    Processes,
+    give_way,
+    kill_recorded,
+    record,
+    start_time_ticks,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 CRASHING_TWIN = """
@@ -203,3 +211,25 @@ def test_a_process_of_another_twin_is_left_alone(processes: Processes, tmp_path:
     assert bystander.poll() is None
     bystander.kill()
     bystander.wait()
+
+
+def niceness(pid: int) -> str:
+    return Path("/proc", str(pid), "autogroup").read_text().split()[-1]
+
+
+def test_what_does_not_serve_gives_way_where_a_bench_wants_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as child:
+        try:
+            assert not give_way(child.pid)
+            monkeypatch.setenv(GIVES_WAY, "5")
+            weighed = give_way(child.pid)
+            # A kernel without groups of sessions has no such file.
+            assert weighed == Path("/proc/self/autogroup").exists()
+            if weighed:
+                assert niceness(child.pid) == "5"
+                assert not give_way(child.pid, 0)
+                assert niceness(child.pid) == "0"
+        finally:
+            child.kill()
