@@ -135,6 +135,9 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
     """Take over what is scheduled, unless it is older than what is known."""
     if interruption.kind is Kind.ROTATION:
         party = interruption.party or incident.party
+        theirs = _handed_back(incident) if interruption.closed else None
+        if theirs is not None:
+            return theirs
         # Its turn comes once; what somebody else had begun already waits for no run.
         opened = len(incident.announcements) == 1
         return replace(
@@ -157,6 +160,26 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
     known = scheduled(incident)
     changes = heard(known, interruption, now)
     return incident if changes == known else _governed(incident, changes)
+
+
+def _handed_back(incident: Incident) -> Incident | None:
+    """Return an incident that a run no longer wants as AWS's schedule alone has it; None: has not.
+
+    What it has begun for it stays of use: its replacement, above all.
+    """
+    if incident.kind is not Kind.ROTATION:
+        return None
+    begun = incident.state is not State.OPENED
+    ruling = governing(scheduled(incident), retiring=begun)
+    if ruling is None:
+        return None
+    return replace(
+        incident,
+        kind=Kind.SCHEDULED_CHANGE,
+        event_type=ruling.code or incident.event_type,
+        due_at=ruling.due_at,
+        ahead=False,
+    )
 
 
 def _governed(incident: Incident, changes: tuple[ScheduledChange, ...]) -> Incident:

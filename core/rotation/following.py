@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from core.availability.outsiders import outsider_missing
 from core.availability.presence import is_back, returned
+from core.events import Kind
 from core.incidents.decisions import hooked
 from core.incidents.observation import NOT_ASKED, Policy
 from core.incidents.record import Incident, State
@@ -106,6 +107,9 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
     now = seen.now
     if not incident.open:
         return _over(run, turn, incident, now)
+    if incident.kind is Kind.SCHEDULED_CHANGE:
+        # Called off, and AWS takes the instance all the same: its schedule has the incident now.
+        return RunStep(run=run.with_turn(_not_begun(turn)))
     if run.abort_asked_by and not _on_its_way(incident) and not incident.called_off:
         return RunStep(run=run.with_turn(turn), actions=(CallOff(turn.node_id),))
     # Its pod waits for the boot of its own machine, which core.incidents.in_place watches.
@@ -135,19 +139,22 @@ def _over(run: Run, turn: NodeTurn, incident: Incident, now: float) -> RunStep:
         )
         return RunStep(run=run.with_turn(back))
     if incident.called_off and incident.state is State.CANCELLED:
-        # The run did it itself. Its next incident is another one.
-        waits = replace(
-            turn,
-            phase=Phase.WAITING,
-            attempt=turn.attempt + 1,
-            incident_id=None,
-            reason="Called off.",
-            since=None,
-        )
-        return RunStep(run=run.with_turn(waits))
+        return RunStep(run=run.with_turn(_not_begun(turn)))
     failed = replace(turn, phase=Phase.FAILED)
     reason = f"Incident {incident.id} ended {incident.state.value}: {incident.reason}"
     return stopped(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
+
+
+def _not_begun(turn: NodeTurn) -> NodeTurn:
+    """Return a turn that the run has called off itself: its next incident is another one."""
+    return replace(
+        turn,
+        phase=Phase.WAITING,
+        attempt=turn.attempt + 1,
+        incident_id=None,
+        reason="Called off.",
+        since=None,
+    )
 
 
 def _by_replacement(run: Run, turn: NodeTurn, why: str, now: float) -> RunStep:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from core.events import Kind
 from core.incidents.record import State
 from core.incidents.requests import ask_release
 from core.rotation.run_record import Phase, RunState
@@ -192,6 +193,30 @@ def test_what_aws_takes_before_its_turn_goes_with_kafkas_consent(station: Statio
     station.announce(health_event(said_at=station.now, due=due).replace(OLD, "i-0b"))
     look(station, "i-0b")
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"].startswith("Terminating")
+
+
+@pytest.mark.parametrize("turns", [0, 1], ids=["its turn has come", "made ready"])
+def test_a_run_that_is_called_off_calls_off_nothing_of_awss(station: Station, turns: int) -> None:
+    """AWS retires an instance of the run; the person who aborts the run knows nothing of that."""
+    id_ = ("i-0a", "i-0b")[turns]
+    if turns:
+        second_made_ready(station)
+    else:
+        start(station)
+        turn(station)
+        look(station)
+    due = station.now + 7 * 24 * AN_HOUR
+    station.announce(health_event(said_at=station.now, due=due).replace(OLD, id_))
+    ask(station, "abort")
+    for _ in range(3):
+        turn(station)
+        look(station, id_)
+    incident = station.incident(id_)
+    assert (incident.kind, incident.called_off) == (Kind.SCHEDULED_CHANGE, False)
+    assert incident.open
+    assert incident.due_at == pytest.approx(due, abs=1)
+    if not turns:
+        assert current(station).state is RunState.ABORTED
 
 
 def test_nobody_looks_at_kafka_for_one_that_is_only_made_ready(station: Station) -> None:
