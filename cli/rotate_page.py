@@ -21,8 +21,8 @@ ol { list-style: none; padding: 0 }
 li { display: grid; grid-template-columns: 14rem 1fr 6rem; gap: 1rem; align-items: center }
 .track { position: relative; height: 1.1rem; background: #8882; border-radius: 3px }
 .track i { position: absolute; height: 100%; min-width: 2px; border-radius: 3px }
-.takes, .leaving { background: #2f6db5 } .machine { background: #8a6fb0 } .returning { background: #c77d11 }
-.holding { background: #3a8f5c }
+.takes, .leaving { background: #2f6db5 } .returning { background: #c77d11 }
+.machine { background: #8a6fb0 } .holding { background: #3a8f5c }
 .key i { display: inline-block; width: 1rem; height: .8rem; margin: 0 .3rem 0 1rem }
 small { text-align: right } .note { color: #777 }
 @media (max-width: 40rem) { li { grid-template-columns: 8rem 1fr 4rem; gap: .4rem } }
