@@ -7,6 +7,7 @@ any other: a sentence and exit code 130. A user's mistake is a sentence and exit
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -24,6 +25,7 @@ IN_REACH = (
     "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
     "missing), and may you do this?"
 )
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 OF_THE_REPORT = {"matplotlib", "pandas", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
@@ -64,10 +66,24 @@ def _run(arguments: Sequence[str] | None) -> None:
         if error.name in OF_THE_REPORT:
             sys.exit(_in_red(_not_installed(WITHOUT_REPORT, "report")))
         raise
+    except OSError as error:
+        if _asked or (sentence := _of_a_file(error)) is None:
+            raise
+        sys.exit(_in_red(sentence))
     except Exception as error:
         if _asked or not _of_aws(error):
             raise
         sys.exit(_in_red(f"{str(error).rstrip('.')}. {IN_REACH}"))
+
+
+def _of_a_file(error: OSError) -> str | None:
+    """Say which file the system refuses, or that there is no room; None for anything else."""
+    reason = error.strerror or str(error)
+    if error.filename is not None:
+        return f"{error.filename} cannot be read or written: {reason}; name another, or mend that."
+    if error.errno in NO_ROOM:
+        return f"The output could not be written: {reason}; make room, and run it again."
+    return None
 
 
 def _of_aws(error: Exception) -> bool:

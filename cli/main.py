@@ -221,28 +221,21 @@ def check(
     spec: Spec,
     *,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
 ) -> None:
-    """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account."""
-    from cli.stack_settings import spec_file
-    from core.cluster import rights
-    from core.errors import InvalidInput
-    from infra.spec import doubts_in, read
+    """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account.
 
-    spec = spec_file(spec)
-    parsed = read(spec)
-    for sentence in rights.sentences(parsed):
-        console.print(sentence)
-    doubts = doubts_in(spec, parsed)
-    if parsed.environment == TWIN_ENVIRONMENT:
-        doubts.append(
-            f"environment is {TWIN_ENVIRONMENT!r}, which `up`, `destroy` and the others take for "
-            f"the twin on this machine; choose another, such as prod.",
-        )
-    if strict and doubts:
-        raise InvalidInput(doubts)
-    for sentence in doubts:
-        complaints.print(sentence, style="yellow")
-    console.print(f"{spec}: {parsed.prefix} is consistent.")
+    Exit code 0: it is consistent; 1: it is not, or --strict and something is doubtful.
+    """
+    from cli import check as command
+
+    checked = command.examine(spec)
+    if not as_json:
+        command.show(checked, console, complaints, strict=strict)
+        return
+    typer.echo(command.as_json(checked))
+    if checked.wrong(strict=strict):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from cli.engine.changes import Change, Operation
 from cli.engine.progress import LayerResult
+from cli.terminal import somebody_answers
 from core.errors import StillwaterError
 
 _SIGNS = {
@@ -81,10 +82,13 @@ def agreed(question: str, answer: str, console: Console, *, yes: bool) -> None:
     """
     if yes:
         return
-    if not (console.is_terminal and console.is_interactive):
+    if not somebody_answers(console):
         raise StillwaterError(
             f"Nothing was changed: {question} Nobody can answer here; say --yes to go on."
         )
-    given = console.input(f"{question} ({answer}) ", markup=False)
+    try:
+        given = console.input(f"{question} ({answer}) ", markup=False)
+    except EOFError:
+        raise StillwaterError("Nothing was changed: there was no answer.") from None
     if given.strip() != answer:
         raise StillwaterError(f"Nothing was changed: the answer was not {answer!r}.")

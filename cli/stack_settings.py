@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +16,14 @@ from pathlib import Path
 
 import yaml
 
-from cli.project.found import Project, find
+from cli.project.found import CHECKOUT, Project, find
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
 
 PROFILE = "aws:profile"
+_NAME = re.compile(r"[A-Za-z0-9-]+")
 SECRETS_PROVIDER = "secretsprovider"
 
 
@@ -70,7 +72,13 @@ def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
     close = difflib.get_close_matches(environment, known, n=1)
     meant = f" Did you mean {close[0]}?" if close else ""
     here = f"has those of {', '.join(known)}" if known else "has none"
-    new = shlex.join(["stillwater", "init", str(project.root), "--environment", environment])
+    if not _NAME.fullmatch(environment):
+        return (
+            f"Environment {environment!r} has no name that a stack can bear: give one of letters, "
+            f"digits and hyphens; {project.settings} {here}."
+        )
+    root = "DIRECTORY" if (project.root / CHECKOUT).is_file() else str(project.root)
+    new = shlex.join(["stillwater", "init", root, "--environment", environment])
     return (
         f"There is no environment {environment}: {project.settings} {here}.{meant} `{new}` "
         f"describes a new one; `{TWIN_ENVIRONMENT}` is the twin."

@@ -6,6 +6,7 @@ cut is a line per cell instead; where nobody watches, a table is as wide as it i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -54,6 +55,15 @@ class Terminal(Console):
     def _fits(self, table: Table) -> bool:
         unbounded = self.options.update(max_width=ENDLESS)
         return Measurement.get(self, unbounded, table).minimum <= self.width
+
+
+def somebody_answers(console: Console) -> bool:
+    """Say whether a question reaches a person: what is asked is seen, and what is typed is read.
+
+    A script that runs in a terminal may have its input from elsewhere, or from nowhere.
+    """
+    shown = console.is_terminal and console.is_interactive
+    return shown and sys.stdin is not None and sys.stdin.isatty()
 
 
 def records(table: Table) -> Iterator[Text]:

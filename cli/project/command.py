@@ -14,6 +14,7 @@ from rich.console import Console
 
 from cli.project.origin import WHEELS, Origin
 from cli.project.written import Answers, Rendered, place_problems, render, write
+from cli.terminal import somebody_answers
 from core import regions
 from core.cluster import estimate
 from core.cluster.estimate import Usage
@@ -150,7 +151,7 @@ def _asking(console: Console) -> Ask:
             raise InvalidInput([f"{question} is needed, and nobody can be asked here; say it."])
         return read(default)
 
-    return person if console.is_terminal and console.is_interactive else nobody
+    return person if somebody_answers(console) else nobody
 
 
 def told(

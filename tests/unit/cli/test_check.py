@@ -97,3 +97,31 @@ def test_another_region_is_checked_like_the_first(tmp_path: Path, region: str) -
     path.write_text(EXAMPLE.read_text().replace("us-east-1", region))
     done = CliRunner().invoke(app, ["check", "--strict", str(path)])
     assert (done.exit_code, done.exception) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "strict", "code", "consistent"),
+    [
+        ({}, [], 0, True),
+        ({}, ["--strict"], 1, True),
+        ({"timings": {"pod_grace_seconds": 100}}, [], 1, False),
+    ],
+    ids=["doubtful", "strict", "wrong"],
+)
+def test_a_program_is_told_the_same_as_one_object(
+    tmp_path: Path, changed: dict[str, Any], strict: list[str], code: int, *, consistent: bool
+) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(json.dumps(description(**changed)))
+    done = CliRunner().invoke(app, ["check", str(path), "--json", *strict])
+    said = json.loads(done.stdout)
+    assert (done.exit_code, said["consistent"]) == (code, consistent)
+    assert bool(said["problems"]) is not consistent
+    assert bool(said["doubts"]) is consistent
+    assert bool(said["rights"]) is consistent
+
+
+def test_an_environment_that_is_nowhere_is_an_object_too(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["check", "nowhere", "--json"])
+    said = json.loads(done.stdout)
+    assert (done.exit_code, len(said["problems"])) == (1, 1)

@@ -15,6 +15,7 @@ import pytest
 from local.processes import start_time_ticks
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+EXAMPLE = Path("stacks/config/clusters/example.yaml")
 STOPPED = "Stopped; nothing was left running on this machine.\n"
 
 
@@ -237,3 +238,30 @@ def test_a_locale_without_the_letter_shows_another_and_no_traceback() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.startswith(b"The ClusterSpec ?-\xe9.yaml cannot be read")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("reference", "/proc/nowhere"), ("reference", "README.md")], ids=" ".join
+)
+def test_a_path_that_the_system_refuses_is_a_sentence(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{arguments[-1]} cannot be read or written: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("extra", [(), ("--json",)], ids=["table", "json"])
+def test_an_output_without_room_is_a_sentence(extra: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cli", "estimate", str(EXAMPLE), *extra],
+            cwd=REPOSITORY,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode in {1, 120}
+    assert done.stderr.startswith("The output could not be written: No space left on device")
+    assert "Traceback" not in done.stderr

@@ -14,6 +14,7 @@ from cli import planned
 from cli.engine.changes import HIDDEN, Changes, kind_of
 from cli.engine.progress import LayerResult
 from core.errors import StillwaterError
+from tests.unit.cli.keyboard import Keyboard
 
 STACK = "urn:pulumi:prod-kafka::stillwater::"
 NODES = "stillwater:infra:BrokerNodes$"
@@ -121,6 +122,7 @@ def test_a_type_without_an_entry_is_said_in_its_own_words(resource: str, words: 
 
 
 def asked(answer: str, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(console, "input", lambda *_a, **_k: answer)
     planned.agreed("Remove prod?", "prod", console, yes=False)
 
@@ -131,6 +133,22 @@ def test_only_the_answer_that_is_asked_for_goes_on(monkeypatch: pytest.MonkeyPat
     for answer in ("y", "yes", "PROD", ""):
         with pytest.raises(StillwaterError, match="Nothing was changed"):
             asked(answer, terminal, monkeypatch)
+
+
+def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", Keyboard())
+    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
+    with pytest.raises(StillwaterError, match="Nothing was changed: there was no answer"):
+        planned.agreed("Remove prod?", "prod", terminal, yes=False)
+
+
+def test_a_terminal_whose_input_is_elsewhere_is_asked_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("prod"))
+    terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
+    with pytest.raises(StillwaterError, match="say --yes"):
+        planned.agreed("Remove prod?", "prod", terminal, yes=False)
 
 
 def test_where_nobody_can_answer_only_yes_goes_on() -> None:

@@ -20,6 +20,7 @@ from cli.stack_settings import Described
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, LAYERS
 from infra.eks.api import ApiError
+from tests.unit.cli.keyboard import Keyboard
 from tests.unit.infra.programs import spec
 
 FOUND = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "eks_cluster_name": "test-orders"}
@@ -123,6 +124,7 @@ def answering(answer: str, monkeypatch: pytest.MonkeyPatch) -> Console:
     console = Console(
         file=io.StringIO(), force_terminal=True, force_interactive=True, no_color=True, width=200
     )
+    monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(console, "input", lambda *_a, **_k: answer)
     return console
 

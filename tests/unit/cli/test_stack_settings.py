@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from cli.project.found import Project
+from cli.project.found import Project, at
 from cli.stack_settings import described, require
 from core.errors import InvalidInput
 from core.naming import LAYERS
+from infra.spec import ROOT
 from tests.unit.infra.programs import description
 
 
@@ -60,3 +61,16 @@ def test_what_stands_already_is_read_even_if_it_would_be_refused_today(tmp_path:
     raw = description(timings={"pod_grace_seconds": 100})
     settings(tmp_path, {"stillwater:cluster": raw})
     assert described("test", Project(tmp_path, tmp_path)).spec.timings.pod_grace_seconds == 100
+
+
+@pytest.mark.parametrize("environment", ["", "../x", "orders.yaml", "a b"])
+def test_a_name_that_no_environment_can_have_is_told_as_that(named: Path, environment: str) -> None:
+    with pytest.raises(InvalidInput, match="letters, digits and hyphens") as caught:
+        require(environment, Project(named, named))
+    assert "stillwater init" not in str(caught.value)
+
+
+def test_a_name_that_is_nearly_one_is_told_which() -> None:
+    with pytest.raises(InvalidInput, match="Did you mean example") as caught:
+        require("exmaple", at(ROOT))
+    assert "`stillwater init DIRECTORY --environment exmaple`" in str(caught.value)

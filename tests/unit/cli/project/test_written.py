@@ -21,6 +21,7 @@ from cli.project.written import Answers, render, write
 from core.errors import InvalidInput, StillwaterError
 from core.naming import LAYERS
 from infra import spec as specs
+from tests.unit.cli.keyboard import Keyboard
 
 RELEASE = Origin("1")
 ANSWERS = Answers(
@@ -169,6 +170,7 @@ def test_a_person_who_mistypes_is_asked_again_and_loses_no_answer(
 ) -> None:
     person = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     replies = iter(["", "", "us-east", "us-east-2", "a,b,c", "", "three", "3", "", "", ""])
+    monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(person, "input", lambda *_, **__: next(replies))
     found = command.answers_of(tmp_path / "own", Given(), command._asking(person))
     assert (found.region, found.brokers) == ("us-east-2", 3)
@@ -218,6 +220,7 @@ def test_what_is_not_given_is_asked_of_a_person_and_has_a_default_for_a_machine(
         asked.append(question)
         return next((r for q, r in replies.items() if question.startswith(q)), "")
 
+    monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(person, "input", reply)
     found = command.answers_of(tmp_path / "Pay ments", Given(), command._asking(person))
     assert (found.name, found.region, found.brokers, len(asked)) == ("pay-ments", "us-east-2", 6, 8)
