@@ -234,18 +234,18 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
             f"replaces it; move Kafka node {incident.node_id} by hand before AWS takes it."
         )
         return stay(incident, policy, reason, Page("no_group", reason), delay=LONGEST_DELAY_SECONDS)
-    if incident.surge_to is not None:
-        # Absolute and never lowered: a group with one instance too many picks which one goes.
-        # Another that has let its own instance go meanwhile has lowered the group, and rightly so.
-        wanted = min(incident.surge_to, spoken_for(seen) + 1)
-        raising = (SetDesired(wanted),) if group.desired < wanted else ()
-        return awaited(incident, seen, policy, *raising)
-    if group.desired >= group.maximum:
+    # Absolute and never lowered: a group with one instance too many picks which one goes.
+    # Another that has let its own instance go meanwhile has lowered the group, and rightly so.
+    wanted = min(incident.surge_to or group.desired + 1, spoken_for(seen) + 1)
+    lacking = incident.surge_to is None or group.desired < wanted
+    if lacking and max(group.desired + 1, wanted) > group.maximum:
         reason = (
             f"{group.name} may not grow above {group.maximum}, so Kafka node {incident.node_id} "
             f"has no replacement; raise its maximum."
         )
         return stay(incident, policy, reason, Page("no_room", reason), delay=60.0)
+    if incident.surge_to is not None:
+        return awaited(incident, seen, policy, *((SetDesired(wanted),) if lacking else ()))
     # Others may have written theirs down, and not asked the group yet.
     surge = max(group.desired, spoken_for(seen)) + 1
     if surge > group.maximum:

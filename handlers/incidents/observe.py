@@ -155,8 +155,11 @@ def _drain(lease: Lease, sources: Sources) -> StandingDrain:
     )
     if holder is None:
         return known
+    sent = holder.forwarded
     return replace(
         known,
+        # A lease whose item was deleted is written again without it; the record knows.
+        forwarded_at=known.forwarded_at or (None if sent is None else sent.last_at),
         open=holder.open,
         state=holder.state.value,
         expects_return=holder.expects_return,

@@ -94,6 +94,21 @@ def test_a_drain_under_way_keeps_others_waiting_though_somebody_deleted_the_leas
     assert [lease.holder for lease in station.ledger.leases()] == [OLD]
 
 
+def test_a_retained_nodes_message_counts_though_somebody_deleted_the_lease_meanwhile(
+    station: Station,
+) -> None:
+    replaced(station)
+    station.ledger.forget_leases()
+    turns(station, OLD, most=1)
+    station.now += POLICY.hold_limit_seconds + 1
+    turns(station, OLD, most=1)
+    assert station.incident().state is State.RETAINED
+    station.now = sent_at(station) + POLICY.drain_life_seconds - 200
+    second_waits(station)
+    turns(station, SECOND)
+    assert forwarded_to(station) == [OLD]
+
+
 def test_a_lease_that_lapsed_unused_goes_to_whoever_asks(station: Station) -> None:
     second_waits(station)
     station.ledger.take_lease(OLD, station.now, 10)

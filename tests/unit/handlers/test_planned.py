@@ -208,6 +208,21 @@ def test_a_group_that_may_not_grow_pages_and_changes_nothing(station: Station) -
     station.cluster.groups[GROUP] = replace(group, maximum=1)
     announced(station)
     assert station.incident().pages == ("no_room",)
+
+
+def test_a_maximum_that_is_lowered_meanwhile_is_not_asked_for_more_and_told(
+    station: Station,
+) -> None:
+    announced(station)
+    group = station.cluster.groups[GROUP]
+    station.cluster.groups[GROUP] = replace(group, desired=1, maximum=1)
+    for _ in range(3):
+        station.tick()
+    assert station.cluster.desired_calls == [(GROUP, 2)]
+    assert station.incident().pages == ("no_room",)
+    station.cluster.groups[GROUP] = replace(group, desired=1, maximum=2)
+    station.tick()
+    assert station.cluster.desired_calls == [(GROUP, 2), (GROUP, 2)]
     assert station.cluster.desired_calls == []
 
 
