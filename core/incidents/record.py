@@ -132,6 +132,7 @@ class Incident:
     ignored_by: str | None = None
     release: Release | None = None
     launch_failure: LaunchFailure | None = None
+    launches_said_at: float | None = None  # when the group last said something about its launches
     reason: str = ""
     transitions: tuple[Transition, ...] = ()
     notes: tuple[Transition, ...] = ()

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from core.errors import Conflict, InvalidInput
 from core.events import GroupChange, GroupNotice
+from core.events.announcements import CLOCKS_APART_SECONDS
 from core.incidents.record import Incident, State, Transition, incident_id, round_of
 from core.incidents.sections import LaunchFailure, Release
 from core.incidents.settling import MOST_NOTES
@@ -70,19 +71,33 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
     )
 
 
+_OF_LAUNCHES = frozenset({GroupChange.LAUNCHED, GroupChange.LAUNCH_FAILED})
+
+
 def awaiting(incidents: Iterable[Incident], notice: GroupNotice) -> tuple[Incident, ...]:
     """Return the open incidents of the group that says something."""
     return tuple(i for i in incidents if i.open and i.group == notice.group)
 
 
 def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
-    """Add what the group said about its launches: no capacity, or capacity again."""
-    if not incident.open or incident.group != notice.group:
+    """Add what the group said about its launches: no capacity, or capacity again.
+
+    A word that is older than another of them, or than the incident, comes late: what it says may
+    have changed since, and the group tries again and says so.
+    """
+    if not incident.open or incident.group != notice.group or notice.what not in _OF_LAUNCHES:
         return incident
+    at = notice.occurred_at
+    said_at = now if at is None else min(at, now + CLOCKS_APART_SECONDS)
+    earliest = max(incident.launches_said_at or 0.0, incident.opened_at - CLOCKS_APART_SECONDS)
+    if said_at < earliest:
+        return incident
+    incident = replace(incident, launches_said_at=said_at)
     if notice.what is GroupChange.LAUNCH_FAILED:
         cause = notice.cause or "AWS gave no cause"
         before = incident.launch_failure
-        failure = LaunchFailure(since=before.since if before else now, cause=cause)
+        since = before.since if before else min(said_at, now)
+        failure = LaunchFailure(since=since, cause=cause)
         noted = replace(incident, launch_failure=failure)
         return _said(noted, "aws", f"{notice.group} could not launch an instance: {cause}", now)
     if notice.what is GroupChange.LAUNCHED and incident.launch_failure is not None:

@@ -101,12 +101,15 @@ class Notices:
             self._harmed(notice, volume, now)
 
     def _close_modification(self, notice: VolumeNotice, now: float) -> None:
-        """Let λ volumes know that EC2 would start another; it finds out by itself otherwise."""
-        state = _ENDS.get(notice.change)
-        if state is None or self.records is None:
+        """Let λ volumes know that EC2 would start another; it finds out by itself otherwise.
+
+        A word that comes late may be about the modification before: it counts for when it was said.
+        """
+        state, ended_at = _ENDS.get(notice.change), notice.occurred_at
+        if state is None or ended_at is None or self.records is None:
             return
         try:
-            volume_records.close(self.records, notice.volume_id, state, now)
+            volume_records.close(self.records, notice.volume_id, state, min(ended_at, now))
         except Conflict:
             logger.info("λ volumes looked at the same moment.", volume_id=notice.volume_id)
 

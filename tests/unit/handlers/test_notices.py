@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -14,6 +15,10 @@ from core.incidents.inventory import VolumeView
 from core.incidents.record import Incident, State
 from core.metric_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
+from core.volumes.ledger import History, Modification
+from core.volumes.ledger import State as ModificationState
+from core.volumes.limits import Gp3
+from handlers.store import volume_records
 from tests.announcements import BODIES, load
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import OLD, group_of
@@ -127,6 +132,24 @@ def test_a_modification_is_kept_on_record_and_opens_nothing(station: Station) ->
     announce(station, "volume-modify-completed")
     assert outcomes(station) == [f"Volume {VOLUME}: modification_completed."]
     assert station.ledger.open_incidents() == ()
+
+
+@pytest.mark.parametrize(("late", "over"), [(-60.0, False), (60.0, True)], ids=["before", "of it"])
+def test_a_modification_is_ended_by_no_word_about_the_one_before_it(
+    station: Station, late: float, over: bool
+) -> None:
+    add_volume(station)
+    event = load("volume-modify-completed")
+    said_at = datetime.fromisoformat(event["time"]).timestamp()
+    station.now = said_at + 12 * 3600
+    running = Modification(
+        started_at=said_at - late, state=ModificationState.OPTIMIZING, target=Gp3(100, 3000, 125)
+    )
+    history = History(known_since=0.0, modifications=(running,))
+    volume_records.write(station.records, VOLUME, volume_records.Memory(history=history))
+    station.announce(json.dumps(event))
+    (found,) = volume_records.read(station.records, VOLUME).history.modifications
+    assert found.state.over is over
 
 
 def test_an_alarm_that_is_ok_again_opens_nothing(station: Station) -> None:

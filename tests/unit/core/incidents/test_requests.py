@@ -98,6 +98,31 @@ def test_a_failed_launch_is_remembered_until_one_succeeds(incident: Incident) ->
     assert launched.launch_failure is None
 
 
+FAILED, LAUNCHED = GroupChange.LAUNCH_FAILED, GroupChange.LAUNCHED
+# What a group says, and when AWS said it, in the order it arrives -> since when it launches none.
+LAUNCHES: dict[str, tuple[list[tuple[GroupChange, float]], float | None]] = {
+    "failed and launched": ([(FAILED, 10), (LAUNCHED, 60)], None),
+    "launched, and the failure before it comes late": ([(LAUNCHED, 60), (FAILED, 10)], None),
+    "failed, and a launch before it comes late": ([(FAILED, 60), (LAUNCHED, 10)], 60),
+    "failed twice, in the other order": ([(FAILED, 60), (FAILED, 10)], 60),
+    "failed, launched and failed": ([(FAILED, 10), (LAUNCHED, 60), (FAILED, 90)], 90),
+    "failed half a day before the incident": ([(FAILED, -43_200)], None),
+    "launched half a day before the incident": ([(FAILED, 10), (LAUNCHED, -43_200)], 10),
+    "failed, by a clock that is wrong": ([(FAILED, 1e9), (LAUNCHED, 2_000)], None),
+}
+
+
+@pytest.mark.parametrize(("words", "since"), LAUNCHES.values(), ids=LAUNCHES)
+def test_what_a_group_says_of_its_launches_counts_by_when_it_was_said(
+    incident: Incident, words: list[tuple[GroupChange, float]], since: float | None
+) -> None:
+    for number, (what, at) in enumerate(words):
+        word = replace(said(what, cause="no capacity"), occurred_at=NOW + at)
+        incident = note_group(incident, word, NOW + 1_000 + 1_000 * number)
+    found = None if incident.launch_failure is None else incident.launch_failure.since - NOW
+    assert found == since
+
+
 def test_the_launches_of_another_group_say_nothing(incident: Incident) -> None:
     assert note_group(incident, said(GroupChange.LAUNCH_FAILED, group="other"), NOW) is incident
 
