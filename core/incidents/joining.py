@@ -7,7 +7,7 @@ from dataclasses import replace
 from core.events import Interruption, Kind
 from core.incidents.nodeclaims import disrupted_for
 from core.incidents.record import URGENT, Incident, State, Transition, incident_id
-from core.incidents.schedules import ScheduledChange, governing, heard
+from core.incidents.schedules import ScheduledChange, governing, heard, is_another
 from core.incidents.sections import InPlace
 from core.naming import DRAIN_HOOK
 
@@ -27,6 +27,18 @@ _GRAVITY = (
     Kind.ASG_TERMINATE,
     Kind.CAPACITY_RESERVATION,
     Kind.SPOT_INTERRUPTION,
+)
+
+
+# Each is a matter of its own, whatever else was announced of the machine.
+_TROUBLES = frozenset(
+    {
+        Kind.INSTANCE_ISSUE,
+        Kind.INSTANCE_STORE_DEGRADED,
+        Kind.VOLUME_PROBLEM,
+        Kind.SICK_NODE,
+        Kind.SCHEDULED_CHANGE,
+    }
 )
 
 
@@ -252,8 +264,19 @@ def reopens(finished: Incident, interruption: Interruption) -> bool:
     asked_for = interruption.kind is Kind.ROTATION  # a person's later word
     # Hooks hold it now: an ignored two-minute warning has said nothing about those.
     held = interruption.kind is Kind.ASG_TERMINATE and not finished.hooks
-    unwanted = finished.ignored_by is not None and not (graver or asked_for or held)
+    another = _another_matter(finished, interruption)
+    unwanted = finished.ignored_by is not None and not (graver or asked_for or held or another)
     return not (gone or known or unwanted)
+
+
+def _another_matter(finished: Incident, interruption: Interruption) -> bool:
+    """Say whether a trouble is none of what an incident was about when a person ignored it.
+
+    Whoever ignored a reboot has said nothing about a retirement, nor about a lost volume.
+    """
+    if interruption.kind is finished.kind is Kind.SCHEDULED_CHANGE:
+        return is_another(scheduled(finished), interruption)
+    return interruption.kind in _TROUBLES and interruption.kind is not finished.kind
 
 
 def _runs_again(finished: Incident, interruption: Interruption) -> bool:

@@ -58,6 +58,11 @@ def heard(
     return (*kept, word)[-MOST_KEPT:]
 
 
+def is_another(known: Iterable[ScheduledChange], told: Interruption) -> bool:
+    """Say whether a word is about an event of which nothing is known."""
+    return not any(_is_about(told, each) for each in known)
+
+
 def _is_about(told: Interruption, known: ScheduledChange) -> bool:
     """Say whether a word is about an event that is known."""
     name = told.health_event

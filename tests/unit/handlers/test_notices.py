@@ -143,7 +143,7 @@ def test_a_modification_is_ended_by_no_word_about_the_one_before_it(
     said_at = datetime.fromisoformat(event["time"]).timestamp()
     station.now = said_at + 12 * 3600
     running = Modification(
-        started_at=said_at - late, state=ModificationState.OPTIMIZING, target=Gp3(100, 3000, 125)
+        started_at=said_at - late, state=ModificationState.OPTIMIZING, target=Gp3(100)
     )
     history = History(known_since=0.0, modifications=(running,))
     volume_records.write(station.records, VOLUME, volume_records.Memory(history=history))

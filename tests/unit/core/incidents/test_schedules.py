@@ -14,7 +14,7 @@ import pytest
 from core.events import Interruption, Kind
 from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
-from core.incidents.joining import merge, open_incident
+from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.record import Incident, State
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, seen
 
@@ -252,3 +252,42 @@ def test_an_earlier_releases_last_word_counts_beside_what_it_could_not_read() ->
     rolled_back = replace(incident, called_off=True, scheduled_said_at=5.0)
     again = merge(rolled_back, Word(B, REBOOT, 6, 4 * DAY).told, 30 * DAY)
     assert (again.event_type, again.due_at, again.called_off) == (REBOOT, 4 * DAY, False)
+
+
+@pytest.mark.parametrize(
+    ("later", "again"),
+    [
+        (Word(B, RETIREMENT, 2, 9 * DAY), True),
+        (Word(B, POWER, 2, 9 * DAY), True),
+        (Word(A, REBOOT, 2, 4 * DAY), False),
+        (Word(EC2, REBOOT, 2, 3 * DAY), False),
+        (Word(EC2, RETIREMENT, 2, 3 * DAY), True),
+    ],
+    ids=["a retirement", "another event", "the same event, moved", "on EC2's list", "and graver"],
+)
+def test_whoever_ignored_one_change_has_said_nothing_about_another(
+    later: Word, again: bool
+) -> None:
+    ignored = replace(heard([Word(A, REBOOT, 1, 3 * DAY)]), ignored_by="ann", state=State.CANCELLED)
+    assert reopens(ignored, later.told) is again
+
+
+@pytest.mark.parametrize("kind", [Kind.VOLUME_PROBLEM, Kind.SICK_NODE, Kind.INSTANCE_ISSUE])
+@pytest.mark.parametrize("ignored", [Kind.SCHEDULED_CHANGE, Kind.ROTATION])
+def test_a_trouble_of_another_kind_is_heard_though_what_was_planned_is_ignored(
+    kind: Kind, ignored: Kind
+) -> None:
+    planned = replace(Word(A, RETIREMENT, 1, 9 * DAY).told, kind=ignored)
+    finished = replace(open_incident(planned, 0.0), ignored_by="ann", state=State.CANCELLED)
+    trouble = replace(Word(B, "x", 2).told, kind=kind, dedupe_key="trouble")
+    assert reopens(finished, trouble)
+    same = replace(open_incident(trouble, 0.0), ignored_by="ann", state=State.CANCELLED)
+    assert not reopens(same, replace(trouble, dedupe_key="again"))
+
+
+@pytest.mark.parametrize("kind", [Kind.REBALANCE, Kind.STATE_CHANGE, Kind.EVICTION])
+def test_what_is_milder_is_no_news_about_what_a_person_ignored(kind: Kind) -> None:
+    finished = replace(
+        heard([Word(A, RETIREMENT, 1, 9 * DAY)]), ignored_by="ann", state=State.CANCELLED
+    )
+    assert not reopens(finished, replace(Word(B, "x", 2).told, kind=kind))
