@@ -36,7 +36,9 @@ def hold(incident: Incident, until: float, actor: str, now: float) -> Incident:
 def ignore(incident: Incident, actor: str, reason: str, now: float) -> Incident:
     """Let the loop end an incident without doing anything.
 
-    Only a graver word, or one about another matter, opens another. Raises Conflict when the incident is over.
+    Only a graver word, or one about another matter, opens another.
+
+    Raises Conflict when the incident is over.
     """
     _still_open(incident, "ignored")
     said = f"{actor} wants incident {incident.id} ignored: {reason}"
