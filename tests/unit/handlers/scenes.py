@@ -35,6 +35,7 @@ class Scene(World):
     without_capacity: set[str] = field(default_factory=set)  # zones' letters
     elsewhere: set[str] = field(default_factory=set)
     claimless: set[int] = field(default_factory=set)
+    warned: dict[str, float] = field(default_factory=dict)
     nth_away: bool = False
     mood: str = ""  # of Kafka's readings
     doing: list[str] = field(default_factory=list)  # brokers that others have taken out
@@ -74,8 +75,22 @@ class Scene(World):
             return
 
     def _drain(self) -> None:
-        if not self.nth_away:
-            super()._drain()
+        if self.nth_away:
+            return
+        sent = [body for body, _ in self.station.termination_handler.sent[self._drained :][:1]]
+        super()._drain()
+        nodes = self.station.cluster.node_views
+        for instance_id in list(nodes):
+            if any(f'"{instance_id}"' in body for body in sent):
+                nodes[instance_id] = replace(nodes[instance_id], schedulable=False)
+
+    def _end(self) -> None:
+        """EC2 also takes whom it has warned, once two minutes are over."""
+        for zone, at in list(self.warned.items()):
+            if self.station.now >= at + 120:
+                del self.warned[zone]
+                _gone(self, zone)
+        super()._end()
 
     def _start(self) -> None:
         cluster = self.station.cluster
@@ -160,6 +175,7 @@ def _announced(scene: Scene, zone: str) -> None:
 
 def _spot(scene: Scene, zone: str) -> None:
     scene.doing.append(zone)
+    scene.warned[zone] = scene.station.now
     scene.station.announce(scene.at(ec2_event(WARNING, scene.instance(zone))))
 
 
@@ -182,15 +198,20 @@ def _shifted(*, over: bool) -> Callable[[Scene, str], None]:
     return say
 
 
-def _die(scene: Scene, zone: str) -> None:
+def _gone(scene: Scene, zone: str) -> None:
+    """End a machine, with its Node and whatever ran there."""
     cluster, instance_id = scene.station.cluster, scene.instance(zone)
-    scene.doing.append(zone)
     cluster.set_state(instance_id, "terminated")
     cluster.set_groups_without(instance_id)
     cluster.waiting_hooks -= {(instance_id, "drain"), (instance_id, "gate")}
     cluster.node_views.pop(instance_id, None)
     _cut_off(scene, zone)
-    scene.station.announce(scene.at(ec2_event(STATE, instance_id, state="terminated")))
+
+
+def _die(scene: Scene, zone: str) -> None:
+    scene.doing.append(zone)
+    _gone(scene, zone)
+    scene.station.announce(scene.at(ec2_event(STATE, scene.instance(zone), state="terminated")))
 
 
 def _cut_off(scene: Scene, zone: str) -> None:
@@ -226,7 +247,7 @@ def _hooks(result: str) -> Callable[[Scene, str], None]:
             cluster.set_lifecycle(instance_id, "Terminating:Retained")
         elif waiting:
             scene.doing.append(zone)
-            _cut_off(scene, zone)
+            _gone(scene, zone)
 
     return do
 
@@ -244,6 +265,13 @@ def _wish(wish: Callable[[Incident, float], Incident]) -> Callable[[Scene, str],
             scene.station.ledger.put(wish(incident, scene.station.now))
 
     return say
+
+
+def _released(scene: Scene, zone: str) -> None:
+    """A person lets it go: its group runs its hooks anew, whatever was answered before."""
+    cluster = scene.station.cluster
+    cluster.completed = [each for each in cluster.completed if each[0] != scene.instance(zone)]
+    _wish(lambda incident, now: ask_release(incident, "ann", now))(scene, zone)
 
 
 def _pause(scene: Scene, *, on: bool) -> None:
@@ -312,7 +340,7 @@ _OF_ZONE: dict[str, Callable[[Scene, str], None]] = {
     "no capacity": lambda scene, zone: scene.without_capacity.add(zone),
     "capacity": lambda scene, zone: scene.without_capacity.discard(zone),
     "capacity elsewhere": lambda scene, zone: scene.elsewhere.add(zone),
-    "release": _wish(lambda incident, now: ask_release(incident, "ann", now)),
+    "release": _released,
     "ignore": _wish(lambda incident, now: ignore(incident, "ann", "known", now)),
     "hold": _wish(lambda incident, now: hold(incident, now + 1800, "ann", now)),
 }
