@@ -30,6 +30,15 @@ def read(paths: list[Path]) -> dict[str, Adoption]:
     return described
 
 
+def description(path: Path) -> Adoption | None:
+    """Return what a file describes of a cluster that exists; None where it is something else."""
+    found = spec_file.load(path)
+    content = found.content
+    if not isinstance(content, dict) or "adopt" not in content or "pools" in content:
+        return None
+    return adoption.parse(content, found.locate)
+
+
 def plans(paths: list[Path], console: Console) -> None:
     """Print the plan of each description; raise InvalidInput where one cannot be used."""
     described = read(paths)

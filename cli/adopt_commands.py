@@ -45,6 +45,9 @@ def survey(
             profile=profile,
         )
         command.write_files(done, html, describe)
+        for sentence in done.refusals if describe is not None else ():
+            said = f"{describe} cannot be used as it is: {sentence}"
+            Terminal(stderr=True).print(said, style="yellow")
     except StillwaterError as error:
         Terminal(stderr=True).print(str(error), style="red")
         raise typer.Exit(NOT_READ) from None

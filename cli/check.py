@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cli import adopt
 from cli.stack_settings import spec_file
 from core.cluster import rights
 from core.errors import InvalidInput
@@ -33,6 +34,8 @@ def examine(named: Path) -> Checked:
     """Check a description, by its file or its environment."""
     try:
         path = spec_file(named)
+        if (adopted := adopt.description(path)) is not None:
+            return Checked(str(path), adopted.eks_cluster)
         parsed = read(path)
     except InvalidInput as error:
         return Checked(str(named), problems=error.problems)

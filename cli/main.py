@@ -225,6 +225,8 @@ def check(
 ) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account.
 
+    Of a cluster that exists, name its description: FILE.yaml.
+
     Exit code 0: it is consistent; 1: it is not, or --strict and something is doubtful.
     """
     from cli import check as command

@@ -20,6 +20,7 @@ from cli.preflight.asked import sentence
 from cli.survey import (
     account,
     balancers,
+    controllers,
     draft,
     kafka,
     machines,
@@ -34,11 +35,10 @@ from core.errors import StillwaterError
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, exit_code, listed
 from core.survey.judge import findings
-from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
-from core.survey.tool_facts import Evictor, TerminationHandler, TerminationQueue
+from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from infra.eks.access import connect, files
-from infra.eks.api import Api, Object
+from infra.eks.api import Api
 
 STYLES = {
     Weight.BROKER: "red",
@@ -63,6 +63,11 @@ class Survey:
     # The description for `adopt plan`, or why there is none.
     description: str = ""
     undescribed: str = ""
+
+    @property
+    def refusals(self) -> list[str]:
+        """Why `adopt plan` would not take the description."""
+        return draft.refusals(self.description) if self.description else []
 
     @property
     def exit_code(self) -> int:
@@ -136,30 +141,28 @@ def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | No
         eviction_webhooks=known(lambda: webhooks.eviction_webhooks(api)),
         operators=on(workloads, tools.operators),
         autoscalers=on(workloads, tools.autoscalers),
-        evictors=on(workloads, lambda found: _evictors(api, found, pods)),
-        node_pools=on(nodes, lambda found: machines.node_pools(api, found)),
+        evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
+        entitled=on(
+            workloads,
+            lambda found: rights.evictors(
+                api, [*found, *tools.by_the_clock(api)], {pod.namespace for pod in of(pods)}
+            ),
+        ),
+        node_pools=known(
+            lambda: machines.node_pools(api, {} if isinstance(nodes, Unread) else nodes)
+        ),
         volumes=on(pods, lambda found: kafka.volumes(api, found)),
         balanced=known(lambda: balancers.balanced(api, namespace)),
         gated_namespaces=known(lambda: balancers.gated_namespaces(api)),
         ending_namespaces=known(lambda: tools.ending_namespaces(api)),
+        restricted_namespaces=known(lambda: tools.restricted_namespaces(api)),
+        essentials=on(workloads, controllers.essentials),
         quotas=on(pods, lambda found: tools.quotas(api, {pod.namespace for pod in found})),
         pod_webhooks=known(lambda: webhooks.pod_webhooks(api)),
-        node_provisioners=on(workloads, tools.node_provisioners),
-        volume_controllers=on(workloads, tools.volume_controllers),
+        node_provisioners=on(workloads, controllers.node_provisioners),
+        volume_controllers=on(workloads, controllers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),
     )
-
-
-def _evictors(
-    api: Api, workloads: list[Object], pods: tuple[Pod, ...] | Unread
-) -> tuple[Evictor, ...]:
-    """Return tools that are known by their image, then those that may evict by their rights."""
-    every = [*workloads, *tools.by_the_clock(api)]
-    named = tools.evictors(every)
-    spaces = frozenset(pod.namespace for pod in of(pods))
-    others = rights.evictors(api, every, spaces)
-    titles = {each.title for each in named}
-    return (*named, *(each for each in others if each.title not in titles))
 
 
 def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:

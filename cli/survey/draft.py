@@ -1,25 +1,31 @@
 """Drafts the description of a surveyed cluster, for `stillwater adopt plan`.
 
-What was not read is left out, with a comment that says so; nothing is guessed.
+What was not read is left out, with a comment that says so; nothing is guessed. What `adopt plan`
+would refuse of it stands in it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
-from core.cluster.adopted_names import QUEUE_URL
-from core.errors import StillwaterError
+from core.cluster import adoption
+from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, called
+from core.constants import HOOKS
+from core.errors import InvalidInput, StillwaterError
 from core.naming import CLUSTER_TAG
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.kafka_facts import Kafka
 
 ARN = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/(\S+)")
+# Tags of groups and machines by which the EKS cluster's name is known: in the key, or the value.
 OWNED = "kubernetes.io/cluster/"
+CLUSTER_NAMES = ("eks:cluster-name", "eks:eks-cluster-name", "aws:eks:cluster-name")
 # Also of a local zone (us-west-2-lax-1a) and of Wavelength's (us-east-1-wl1-bos-wlz-1).
-ZONE = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d)(?:[a-z]|(?:-[a-z0-9]+)+)")
+ZONE = re.compile(r"([a-z]{2,4}(?:-[a-z]+)+-\d)(?:[a-z]|(?:-[a-z0-9]+)+)")
 HEAD = """\
 # A cluster that exists, as `stillwater survey` found it. Look it through, fill in what is missing,
 # then ask what the next level would add: stillwater adopt plan FILE
@@ -30,6 +36,7 @@ GATE = """\
 #    image: ...
 #    operators:
 """
+UNUSABLE = "# It cannot be used as it is: "
 
 
 def draft(seen: Surveyed, context: str) -> str:
@@ -41,46 +48,119 @@ def draft(seen: Surveyed, context: str) -> str:
                 f"Auto Scaling group {group.name} has the tag {CLUSTER_TAG}={owner}: a Stillwater "
                 f"manages it already. Leave it to that one, or survey another --namespace."
             )
-    queues = sorted(url for each in of(seen.handlers) if (url := each.queue_url))
+    section = _section(seen, context)
+    given = {key: value for key, value in section.items() if value}
+    missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
+    noted = [f"{key} could not be read: fill it in." for key in missing]
+    noted += [sentence for kafka in of(seen.kafkas) for sentence in _ways_in(kafka)]
+    noted += _draining(seen, given)
+    noted += _taken_names(seen)
+    written = yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
+    # What must be filled in is said already.
+    unusable = [] if missing else refusals(written)
+    comments = "".join(f"# {each}\n" for each in noted)
+    comments += "".join(f"{UNUSABLE}{each}\n" for each in unusable)
+    return HEAD + comments + written + _operators_noted(seen)
+
+
+def refusals(written: str) -> list[str]:
+    """Return why `adopt plan` would not take a description, a sentence each."""
+    try:
+        adoption.parse(yaml.safe_load(written))
+    except InvalidInput as error:
+        return list(error.problems)
+    return []
+
+
+def _section(seen: Surveyed, context: str) -> dict[str, Any]:
+    groups = {} if isinstance(seen.groups, Unread) else seen.groups
     nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
-    section: dict[str, Any] = {
+    cluster = _cluster(seen, context)
+    kafkas: list[dict[str, Any]] = []
+    for kafka in of(seen.kafkas):
+        kafkas.append(_kafka(kafka, cluster, kafkas))
+    alone = seen.handlers == () and not any(each.hears_hooks for each in of(seen.evictors))
+    queues = _queues(seen)
+    return {
         "level": "survey",
-        "eks_cluster": _cluster(seen, context),
+        "eks_cluster": cluster,
         "region": _region(seen),
-        "kafkas": [_kafka(kafka) for kafka in of(seen.kafkas)],
+        "kafkas": kafkas,
         "scaling_groups": sorted(g.name for g in groups.values() if not g.managed_node_group),
         "managed_node_groups": sorted(
             {g.managed_node_group for g in groups.values() if g.managed_node_group}
         ),
         "node_pools": sorted({node.node_pool for node in nodes.values() if node.node_pool}),
         # Without a termination handler the functions drain by themselves, from level act on.
-        "drainer": "none" if seen.handlers == () else None,
+        "drainer": "none" if alone and not isinstance(seen.evictors, Unread) else None,
         "queue_url": queues[0] if len(queues) == 1 and re.fullmatch(QUEUE_URL, queues[0]) else None,
     }
-    given = {key: value for key, value in section.items() if value}
-    missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
-    unsaid = "".join(f"# {key} could not be read: fill it in.\n" for key in missing)
-    for kafka in of(seen.kafkas):
-        if kafka.outside is None:
-            unsaid += (
-                f"# {kafka.title}: no listener was found that is reached from outside the cluster; "
-                f"name one in bootstrap, as HOST:PORT.\n"
-            )
-        elif kafka.outside.authentication:
-            unsaid += f"# {kafka.title}: name the Secret of a KafkaUser in credentials_secret.\n"
-    if queues and "queue_url" not in given:
-        unsaid += f"# queue_url: which of {', '.join(queues)} it is, as https://sqs.REGION...\n"
-    written = yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
-    return HEAD + unsaid + written + _operators_noted(seen)
 
 
-def _kafka(kafka: Kafka) -> dict[str, Any]:
+def _queues(seen: Surveyed) -> list[str]:
+    return sorted(url for each in of(seen.handlers) if (url := each.queue_url))
+
+
+def _kafka(kafka: Kafka, cluster: str | None, before: list[dict[str, Any]]) -> dict[str, Any]:
     said: dict[str, Any] = {"namespace": kafka.namespace, "name": kafka.name}
-    if way := kafka.outside:
+    if cluster is not None:
+        usual = f"{cluster}-{kafka.name}"
+        others = [each.get("called", f"{cluster}-{each['name']}") for each in before]
+        name = called(cluster, kafka.namespace, kafka.name, others)
+        said |= {} if name == usual else {"called": name}
+    if (way := kafka.outside) and re.fullmatch(BOOTSTRAP, way.bootstrap):
         said["bootstrap"] = way.bootstrap
         said |= {"authentication": way.authentication} if way.authentication else {}
         said |= {} if way.encrypted else {"tls": False}
     return said
+
+
+def _ways_in(kafka: Kafka) -> Iterator[str]:
+    """Say what must be filled in of how a Kafka is spoken to."""
+    way = kafka.outside
+    if way is None:
+        yield (
+            f"{kafka.title}: no listener was found that is reached from outside the cluster; name "
+            f"one in bootstrap, as HOST:PORT."
+        )
+        return
+    if not re.fullmatch(BOOTSTRAP, way.bootstrap):
+        yield (
+            f"{kafka.title}: its listener at {way.bootstrap} is not HOST:PORT (an address of "
+            f"version six stands in brackets); name one in bootstrap."
+        )
+    if way.authentication:
+        yield f"{kafka.title}: name the Secret of a KafkaUser in credentials_secret."
+    if way.own_certificate:
+        yield (
+            f"{kafka.title}: this listener shows a certificate of its own "
+            f"(brokerCertChainAndKey); name the Secret of its authority in authority_secret."
+        )
+
+
+def _draining(seen: Surveyed, given: dict[str, Any]) -> Iterator[str]:
+    """Say what must be settled of who drains."""
+    queues = _queues(seen)
+    if queues and "queue_url" not in given:
+        yield f"queue_url: which of {', '.join(queues)} it is, as https://sqs.REGION..."
+    for each in of(seen.evictors):
+        if each.hears_hooks:
+            yield (
+                f"drainer: {each.title} drains what waits in a hook; before level act take it "
+                f"away, and set drainer to ours or none."
+            )
+
+
+def _taken_names(seen: Surveyed) -> Iterator[str]:
+    """Say which groups have hooks of the names that ours get."""
+    groups = {} if isinstance(seen.groups, Unread) else seen.groups
+    for group in groups.values():
+        for hook in group.hooks:
+            if hook.name in HOOKS and not group.managed_node_group:
+                yield (
+                    f"Auto Scaling group {group.name} has a hook {hook.name} of its own; give it "
+                    f"another name before level act, whose hook would take its place."
+                )
 
 
 def _operators_noted(seen: Surveyed) -> str:
@@ -103,13 +183,12 @@ def _operators_noted(seen: Surveyed) -> str:
 
 
 def _cluster(seen: Surveyed, context: str) -> str | None:
-    """Return the EKS cluster's name by the groups' tags, else by a context that is its ARN."""
+    """Return the EKS cluster's name by tags, else by a context that is its ARN."""
     groups = {} if isinstance(seen.groups, Unread) else seen.groups
-    named = {group.eks_cluster for group in groups.values() if group.eks_cluster} | {
-        key.removeprefix(OWNED)
-        for group in groups.values()
-        for key in group.tags or {}
-        if key.startswith(OWNED)
+    machines = {} if isinstance(seen.instances, Unread) else seen.instances
+    tagged = [*(g.tags or {} for g in groups.values()), *(m.tags for m in machines.values())]
+    named = {tags[key] for tags in tagged for key in CLUSTER_NAMES if key in tags} | {
+        key.removeprefix(OWNED) for tags in tagged for key in tags if key.startswith(OWNED)
     }
     if len(named) == 1:
         return named.pop()

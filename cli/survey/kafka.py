@@ -66,6 +66,7 @@ def _kafka(item: Object) -> Kafka:
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
         leaving=going(item),
+        labels=labels(item),
     )
 
 
@@ -88,8 +89,16 @@ def _outside(item: Object, spec: Object) -> Outside | None:
         servers, listener = each.get("bootstrapServers"), asked.get(str(each.get("name")), {})
         how = (listener.get("authentication") or {}).get("type")
         if servers and how in SPOKEN and not INSIDE.fullmatch(str(servers).rpartition(":")[0]):
+            own = "brokerCertChainAndKey" in (listener.get("configuration") or {})
             encrypted = bool(listener.get("tls"))
-            found.append(Outside(bootstrap=servers, authentication=how, encrypted=encrypted))
+            found.append(
+                Outside(
+                    bootstrap=servers,
+                    authentication=how,
+                    encrypted=encrypted,
+                    own_certificate=encrypted and own,
+                )
+            )
     return min(found, key=lambda each: each.authentication is None, default=None)
 
 

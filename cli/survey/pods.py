@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from cli.survey.listing import going, items, labels, noted
 from cli.survey.quantities import heap, quantity
@@ -73,7 +73,27 @@ def _pod(item: Object) -> Pod:
             for each in status.get("containerStatuses") or ()
         ),
         priority=int(spec.get("priority") or 0),
+        unrestricted=tuple(sorted(set(_unrestricted(spec)))),
     )
+
+
+def _unrestricted(spec: Object) -> Iterator[str]:
+    """Yield what Pod Security's level `restricted` refuses of a pod, as far as Kafka's may have it.
+
+    Source: Kubernetes' Pod Security Standards.
+    """
+    whole = spec.get("securityContext") or {}
+    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+        own = container.get("securityContext") or {}
+        if own.get("allowPrivilegeEscalation") is not False:
+            yield "allowPrivilegeEscalation"
+        if "ALL" not in ((own.get("capabilities") or {}).get("drop") or ()):
+            yield "capabilities"
+        if not own.get("runAsNonRoot", whole.get("runAsNonRoot")):
+            yield "runAsNonRoot"
+        seccomp = own.get("seccompProfile") or whole.get("seccompProfile") or {}
+        if seccomp.get("type") not in {"RuntimeDefault", "Localhost"}:
+            yield "seccompProfile"
 
 
 def _variable(container: Object, name: str) -> str:

@@ -20,11 +20,9 @@ from core.survey.tool_facts import (
     DisruptionBudget,
     DrainCleaner,
     Evictor,
-    NodeProvisioner,
     Operator,
     Quota,
     TerminationHandler,
-    VolumeController,
 )
 from infra.eks.api import Api, Object
 
@@ -34,8 +32,6 @@ MANAGED_TAG = "aws-node-termination-handler/managed"
 OPERATOR = re.compile(r"strimzi[^/]*(/|-)((cluster|kafka|rhel[0-9]+)-)?operator([:@]|$)")
 OS = "kubernetes.io/os"
 V1 = "/api/v1"
-# Karpenter's own image, and the one of its first provider for AWS.
-KARPENTER = re.compile(r"karpenter(-aws|/controller|-controller)?([:@]|$)")
 EVICTORS = {
     "descheduler": "the descheduler",
     "kured": "kured",
@@ -163,13 +159,19 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
             down=down(item),
             pod_sets_only=setting(container, "STRIMZI_POD_SET_RECONCILIATION_ONLY", "false").lower()
             == "true",
-            selective=bool(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
+            selector=_selector(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
             plugins=setting(container, "STRIMZI_GATEKEEPER_CUSTOM_PLUGINS", ""),
         )
         for item, container in running(found, OPERATOR)
         # Beside each Kafka its entity operator runs the same image.
         if "strimzi.io/cluster" not in labels(item)
     )
+
+
+def _selector(written: str) -> dict[str, str]:
+    """Return the labels that a resource must have: a=b,c=d."""
+    pairs = (each.partition("=") for each in written.split(",") if each.strip())
+    return {key.strip(): value.strip("= ") for key, _, value in pairs}
 
 
 def _account(item: Object) -> str:
@@ -196,35 +198,6 @@ def _watched(item: Object, container: Object) -> frozenset[str] | None:
     return None
 
 
-def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
-    return tuple(
-        NodeProvisioner(
-            title=title_of(item),
-            queue=_interruptions(item, container),
-            down=down(item),
-        )
-        for item, container in running(found, KARPENTER)
-    )
-
-
-def _interruptions(item: Object, container: Object) -> str | None:
-    """Return the queue of a Karpenter; raise where its settings are not in its environment."""
-    # It cannot run without: before 0.33 a ConfigMap had all of its settings.
-    if not setting(container, "CLUSTER_NAME", ""):
-        raise StillwaterError(f"the settings of {title_of(item)} are in another object")
-    return setting(container, "INTERRUPTION_QUEUE", "") or None
-
-
-def volume_controllers(found: Iterable[Object]) -> tuple[VolumeController, ...]:
-    """Return installations of the part of EBS's driver that attaches: its provisioner is beside."""
-    return tuple(
-        VolumeController(title=title_of(item), down=down(item))
-        for item, container in running(found, r"aws-ebs-csi-driver")
-        # The part on every node only mounts.
-        if (container.get("args") or [""])[0] != "node"
-    )
-
-
 def quotas(api: Api, spaces: Iterable[str]) -> tuple[Quota, ...]:
     """Return the ResourceQuotas of some namespaces of which more is used than they allow."""
     found = []
@@ -240,6 +213,15 @@ def quotas(api: Api, spaces: Iterable[str]) -> tuple[Quota, ...]:
             where, name = item["metadata"]["namespace"], item["metadata"]["name"]
             found.append(Quota(namespace=where, name=name, exceeded=exceeded))
     return tuple(found)
+
+
+def restricted_namespaces(api: Api) -> frozenset[str]:
+    """Return namespaces in which Pod Security refuses pods that are not restricted."""
+    return frozenset(
+        str(item["metadata"]["name"])
+        for item in items(api, V1, "namespaces")
+        if labels(item).get("pod-security.kubernetes.io/enforce") == "restricted"
+    )
 
 
 def ending_namespaces(api: Api) -> frozenset[str]:

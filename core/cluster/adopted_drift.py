@@ -161,6 +161,21 @@ def _groups(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
             yield from _hooked(adopted, group)
         elif owner is not None:
             yield Finding(what, "none below act", owner, UP)
+        else:
+            yield from _namesakes(group)
+
+
+def _namesakes(group: ScalingGroup) -> Iterator[Finding]:
+    """Find hooks of theirs that ours would take the place of: Auto Scaling knows them by name."""
+    for hook in group.hooks:
+        if hook.name in HOOKS and not group.managed_node_group:
+            yield Finding(
+                f"hook {hook.name} of Auto Scaling group {group.name}",
+                "none of this name below act",
+                PRESENT,
+                "give your hook another name before level act: ours would take its place, and "
+                "leaving would take it away",
+            )
 
 
 def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:

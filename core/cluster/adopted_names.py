@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import StringConstraints
@@ -23,7 +25,10 @@ NodeGroupName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-
 # RFC 1123's label: a namespace has no dots.
 Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
 Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d$")]
-Bootstrap = Annotated[str, StringConstraints(pattern=r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$")]
+# An address of version six stands in brackets.
+_SERVER = r"([^\s:,\[\]]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}"
+BOOTSTRAP = rf"^{_SERVER}(,{_SERVER})*$"
+Bootstrap = Annotated[str, StringConstraints(pattern=BOOTSTRAP)]
 # Characters of IAM's own in an ARN: wildcards, and the beginning of a variable.
 PATTERN = re.compile(r"[*?]|\$\{")
 # A Service's name, or a pod's behind one, as the cluster's own DNS has it.
@@ -46,7 +51,24 @@ _QUEUE_FORMS = tuple(
     )
 )
 # The longest name of ours has 21 characters more, of the 64 that EventBridge gives a rule.
-Called = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,41}[a-z0-9]$")]
+CALLED, LONGEST_CALLED = re.compile(r"[a-z][a-z0-9-]{1,41}[a-z0-9]"), 43
+Called = Annotated[str, StringConstraints(pattern=rf"^{CALLED.pattern}$")]
+
+
+def called(eks_cluster: str, namespace: str, name: str, others: Iterable[str]) -> str:
+    """Return a name that AWS takes for what is ours for a Kafka, unlike some others.
+
+    >>> called("Shop_Prod", "streaming", "orders.eu", ())
+    'shop-prod-orders-eu'
+    """
+    taken = set(others)
+    for parts in ((eks_cluster, name), (eks_cluster, namespace, name)):
+        short = re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
+        if CALLED.fullmatch(short) and short not in taken:
+            return short
+    digest = hashlib.sha256("/".join((eks_cluster, namespace, name)).encode()).hexdigest()[:8]
+    short = re.sub(r"[^a-z0-9]+", "-", f"k-{name}".lower())
+    return f"{short[: LONGEST_CALLED - len(digest) - 1].rstrip('-')}-{digest}"
 
 
 def queue_url(written: str) -> str:

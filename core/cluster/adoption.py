@@ -7,7 +7,6 @@ a person fills in what cannot be seen from outside.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Self
@@ -17,6 +16,7 @@ from pydantic import Field, model_validator
 from core import regions, timing
 from core.cluster.adopted_kafka import AdoptedKafka, Section, unspeakable
 from core.cluster.adopted_names import (
+    CALLED,
     OF_EKS,
     PATTERN,
     GroupName,
@@ -283,7 +283,7 @@ class Adoption(Section):
             both = " and ".join(title for title, called in names.items() if called == name)
             yield f"Kafkas {both} would both be called {name}; give one of them another `called`"
         for title, name in names.items():
-            if not re.fullmatch(r"[a-z][a-z0-9-]{1,41}[a-z0-9]", name):
+            if not CALLED.fullmatch(name):
                 yield (
                     f"what is ours for Kafka {title} would be called {name!r}, and names of AWS's "
                     f"take 3 to 43 of a-z, 0-9 and -; give it another `called`"

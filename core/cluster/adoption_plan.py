@@ -115,6 +115,10 @@ def _before_acting(adopted: Adoption) -> Iterator[str]:
             "Set the instance lifecycle policy of each group to retain on TerminateHookAbandon: "
             "without it a hook that runs out lets its machine go."
         )
+        yield (
+            "Give a hook of your own that is called drain or gate another name: Auto Scaling knows "
+            "hooks by name, and ours would take its place."
+        )
     if adopted.drainer is not Drainer.NONE:
         yield (
             "Let your own rule for lifecycle actions name your hook alone: one that matches "

@@ -42,7 +42,9 @@ WORDS: Mapping[str, str] = {
     "C0123456789; no name",
     r"^[^=\s][^=\x00-\x1f]*$": "the key of a tag, without an equals sign",
     r"^[^=\s][^=\x00-\x1f]{0,127}(=[^\x00-\x1f]{0,255}\S)?$": "the key of a tag, or KEY=VALUE",
-    r"^[^\s:,]+:\d{1,5}(,[^\s:,]+:\d{1,5})*$": "HOST:PORT, several with commas and no spaces",
+    r"^([^\s:,\[\]]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}(,([^\s:,\[\]]+|\[[0-9A-Fa-f:.]+\]):\d{1,5})*$": (
+        "HOST:PORT, several with commas and no spaces"
+    ),
     r"^[^\s\x00-\x1f\x7f]+[^/\s\x00-\x1f\x7f]$": "an address without spaces, and without a slash "
     "at its end",
     r"^[^\x00-\x1f\x7f]+$": "text without tabs, line breaks and other control characters",

@@ -51,6 +51,21 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                     f"come back once they leave",
                     "have somebody answer it again, or remove it",
                 )
+        strict = seen.restricted_namespaces
+        if not isinstance(strict, Unread) and kafka.namespace in strict:
+            lax = [
+                f"{pod.name} ({', '.join(pod.unrestricted)})" for pod in pods if pod.unrestricted
+            ]
+            if lax:
+                yield Finding(
+                    "pods-refused",
+                    Weight.BROKER,
+                    kafka.title,
+                    f"namespace {kafka.namespace} enforces Pod Security `restricted`, which "
+                    f"refuses {listed(lax)} once they are created again",
+                    "set STRIMZI_POD_SECURITY_PROVIDER_CLASS to restricted and roll the pods, or "
+                    "enforce `baseline`",
+                )
         for quota in of(seen.quotas):
             if quota.namespace == kafka.namespace:
                 yield Finding(
@@ -61,6 +76,20 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                     f"({listed(quota.exceeded)}): a pod that leaves is not created again",
                     "raise the quota before any pod leaves",
                 )
+
+
+def essentials(seen: Surveyed) -> Iterator[Finding]:
+    """Find what no pod starts without, and which does not run."""
+    for each in of(seen.essentials):
+        if each.down:
+            yield Finding(
+                "essential-down",
+                Weight.PRODUCER,
+                each.title,
+                f"none of its pods is available: without {each.what} a broker that starts finds "
+                f"nobody",
+                "bring it back before any node leaves",
+            )
 
 
 def drivers(seen: Surveyed) -> Iterator[Finding]:

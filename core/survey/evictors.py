@@ -50,8 +50,9 @@ def _taken(pod: Pod, scaler: Autoscaler, seen: Surveyed) -> bool:
 
 def evictors(seen: Surveyed) -> Iterator[Finding]:
     """Name what else evicts pods by its own rules, or may."""
-    for each in of(seen.evictors):
-        if each.by_role:
+    named = of(seen.evictors)
+    for each in of(seen.entitled):
+        if each.title not in {known.title for known in named}:
             yield Finding(
                 "evictor",
                 Weight.ADVICE,
@@ -59,7 +60,7 @@ def evictors(seen: Surveyed) -> Iterator[Finding]:
                 f"{each.by_role} lets it evict pods or delete nodes; when it does was not judged",
                 "find out whether it touches the nodes of Kafka, and what it asks before",
             )
-            continue
+    for each in named:
         yield Finding(
             "evictor",
             Weight.ADVICE,

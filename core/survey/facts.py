@@ -22,6 +22,7 @@ from core.survey.tool_facts import (
     BalancerController,
     DisruptionBudget,
     DrainCleaner,
+    Essential,
     EvictionWebhook,
     Evictor,
     NodeProvisioner,
@@ -72,6 +73,8 @@ class Surveyed:
     operators: tuple[Operator, ...] | Unread
     autoscalers: tuple[Autoscaler, ...] | Unread
     evictors: tuple[Evictor, ...] | Unread
+    # Workloads whose account a role lets evict pods, or delete nodes.
+    entitled: tuple[Evictor, ...] | Unread
     node_pools: Mapping[str, NodePool] | Unread
     volumes: tuple[Volume, ...] | Unread
     balanced: tuple[Balanced, ...] | Unread
@@ -79,6 +82,9 @@ class Surveyed:
     gated_namespaces: Mapping[str, frozenset[str]] | Unread
     # Deleted, and gone as soon as what is in them is.
     ending_namespaces: frozenset[str] | Unread
+    # In which Pod Security refuses pods that are not restricted.
+    restricted_namespaces: frozenset[str] | Unread
+    essentials: tuple[Essential, ...] | Unread
     quotas: tuple[Quota, ...] | Unread
     pod_webhooks: tuple[PodWebhook, ...] | Unread
     node_provisioners: tuple[NodeProvisioner, ...] | Unread

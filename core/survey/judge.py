@@ -58,6 +58,7 @@ _JUDGES: tuple[Judge, ...] = (
     provisioners.controllers,
     coming_back.deletions,
     coming_back.refusals,
+    coming_back.essentials,
     coming_back.drivers,
     balancing.readiness,
     balancing.controller,

@@ -218,16 +218,20 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
             )
         if isinstance(seen.operators, Unread):
             continue
-        watching = [each for each in seen.operators if each.watches(kafka.namespace)]
+        watching = [each for each in seen.operators if each.looks_after(kafka)]
         if not watching:
             others = listed(each.title for each in seen.operators)
             yield Finding(
                 "operator-missing",
                 Weight.PRODUCER,
                 kafka.title,
-                (f"{others} does not watch its namespace" if others else "no operator was found")
+                (
+                    f"{others} does not watch its namespace, or its labels"
+                    if others
+                    else "no operator was found"
+                )
                 + ": a pod that is lost does not come back",
-                "run Strimzi's cluster operator for its namespace",
+                "run Strimzi's cluster operator for its namespace and labels",
             )
         if watching and all(each.down for each in watching):
             yield Finding(
@@ -247,7 +251,7 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 f"true: it brings lost pods back, and rolls none that Drain Cleaner asks for",
                 "set STRIMZI_POD_SET_RECONCILIATION_ONLY to false",
             )
-        if len(watching) > 1 and not any(each.selective for each in watching):
+        if len(watching) > 1:
             yield Finding(
                 "operator-several",
                 Weight.BROKER,

@@ -23,6 +23,8 @@ class Outside:
     bootstrap: str
     authentication: str | None
     encrypted: bool
+    # It shows a certificate that is not of Strimzi's authority.
+    own_certificate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,7 @@ class Kafka:
     outside: Outside | None = None
     # Somebody has deleted it.
     leaving: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -160,6 +163,8 @@ class Pod:
     # The kernel has ended its last container for its memory.
     out_of_memory: bool = False
     priority: int = 0
+    # What Pod Security's level `restricted` would refuse of it, were it created again.
+    unrestricted: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.survey.announcements import announced
-from core.survey.kafka_facts import Pod
+from core.survey.kafka_facts import Kafka, Pod
 from core.survey.selectors import Requirement, selects
 
 
@@ -124,8 +124,8 @@ class Operator:
     namespaces: frozenset[str] | None
     # Who it is to the API server.
     account: str = ""
-    # It looks at resources with certain labels only.
-    selective: bool = False
+    # It looks at resources with these labels only.
+    selector: Mapping[str, str] = field(default_factory=dict)
     # None of its pods is available today.
     down: bool = False
     # It brings lost pods back, and looks at no Kafka (STRIMZI_POD_SET_RECONCILIATION_ONLY).
@@ -135,6 +135,9 @@ class Operator:
 
     def watches(self, namespace: str) -> bool:
         return self.namespaces is None or namespace in self.namespaces
+
+    def looks_after(self, kafka: Kafka) -> bool:
+        return self.watches(kafka.namespace) and selects(self.selector, (), kafka.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +207,15 @@ class VolumeController:
 
     title: str
     down: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Essential:
+    """An installation of what no pod of a cluster starts without."""
+
+    title: str
+    what: str
+    down: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -342,7 +342,7 @@ def test_what_an_auditor_may_not_list_is_said_and_nothing_is_made_of_it(
     assert found["exit_code"] == 2
     (unread,) = (each for each in found["findings"] if each["check"] == "unread")
     assert unread["subject"] == (
-        "nodes, instances, scheduled, group of, groups, scale ins, refreshes, managed node groups"
+        "nodes, instances, statuses, group of, groups, scale ins, refreshes, managed node groups"
     )
     assert 'cannot list resource "nodes"' in unread["evidence"]
     of_nodes = ("zones", "spot", "group-", "hook-", "nth-missing", "karpenter-", "node-alone")
@@ -353,7 +353,9 @@ def auditor(cluster: Cluster, folder: Path) -> Path:
     """Return a kubeconfig of somebody who may list everything but nodes."""
     api, rbac = cluster.api, "/apis/rbac.authorization.k8s.io/v1"
     groups = ["apps", "batch", "policy", "storage.k8s.io", "admissionregistration.k8s.io"]
+    groups.append("rbac.authorization.k8s.io")
     core = ["pods", "services", "namespaces", "persistentvolumes", "persistentvolumeclaims"]
+    core.append("resourcequotas")
     verbs = ["get", "list"]
     rules = [
         {"apiGroups": [""], "resources": core, "verbs": verbs},

@@ -127,6 +127,11 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "gate",
+        {"groups": {"kafka-a": replace(THEIRS, hooks=(hook("wait"), hook("drain")))}},
+        "hook drain of Auto Scaling group kafka-a: none of this name below act, found present",
+    ),
+    (
+        "gate",
         {"groups": {"kafka-a": replace(THEIRS, tags={CLUSTER_TAG: "lab"})}},
         "tag stillwater:cluster of Auto Scaling group kafka-a: none of another's, found lab",
     ),

@@ -1,0 +1,57 @@
+"""Reads the controllers that a broker needs to come back: of nodes, of volumes, of the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from cli.survey.tools import down, running, setting, title_of
+from core.errors import StillwaterError
+from core.survey.tool_facts import Essential, NodeProvisioner, VolumeController
+from infra.eks.api import Object
+
+# Karpenter's own image, and the one of its first provider for AWS.
+KARPENTER = re.compile(r"karpenter(-aws|/controller|-controller)?([:@]|$)")
+# What no pod starts, or finds another, without.
+ESSENTIALS = {
+    "coredns": "the cluster's DNS",
+    "amazon-k8s-cni": "the VPC CNI",
+    "kube-proxy": "kube-proxy",
+}
+
+
+def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
+    return tuple(
+        NodeProvisioner(
+            title=title_of(item),
+            queue=_interruptions(item, container),
+            down=down(item),
+        )
+        for item, container in running(found, KARPENTER)
+    )
+
+
+def essentials(found: Iterable[Object]) -> tuple[Essential, ...]:
+    return tuple(
+        Essential(title=title_of(item), what=what, down=down(item))
+        for image, what in ESSENTIALS.items()
+        for item, _ in running(found, rf"(^|/){image}([:@]|$)")
+    )
+
+
+def _interruptions(item: Object, container: Object) -> str | None:
+    """Return the queue of a Karpenter; raise where its settings are not in its environment."""
+    # It cannot run without: before 0.33 a ConfigMap had all of its settings.
+    if not setting(container, "CLUSTER_NAME", ""):
+        raise StillwaterError(f"the settings of {title_of(item)} are in another object")
+    return setting(container, "INTERRUPTION_QUEUE", "") or None
+
+
+def volume_controllers(found: Iterable[Object]) -> tuple[VolumeController, ...]:
+    """Return installations of the part of EBS's driver that attaches: its provisioner is beside."""
+    return tuple(
+        VolumeController(title=title_of(item), down=down(item))
+        for item, container in running(found, r"aws-ebs-csi-driver")
+        # The part on every node only mounts.
+        if (container.get("args") or [""])[0] != "node"
+    )
