@@ -7,3 +7,4 @@ from typing import Annotated
 import typer
 
 Environment = Annotated[str, typer.Argument(help="The stacks' environment: `local` is the twin.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")]

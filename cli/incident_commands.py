@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.arguments import Environment
+from cli.arguments import AsJson, Environment
 from cli.commands import Commands
 from cli.terminal import Terminal
 
@@ -45,11 +45,13 @@ def incidents(
 
 
 @incident.command("show")
-def incident_show(environment: Environment, incident_id: Instance) -> None:
+def incident_show(
+    environment: Environment, incident_id: Instance, *, as_json: AsJson = False
+) -> None:
     """Show one incident: everything that happened, who did it and why."""
     from cli import incidents as command
 
-    command.shown(environment, incident_id, console)
+    command.shown(environment, incident_id, console, as_json=as_json)
 
 
 def hold(

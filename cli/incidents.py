@@ -166,12 +166,7 @@ def listed(
         desk = Desk.of(environment)
         if as_json:
             for incident in desk.incidents(closed=closed):
-                console.print(
-                    json.dumps(_plain(incident), sort_keys=True),
-                    markup=False,
-                    highlight=False,
-                    soft_wrap=True,
-                )
+                _say_json(incident, console)
             return
 
         def look(now: float) -> Page[None]:
@@ -187,11 +182,19 @@ def listed(
             console.print(page)
 
 
-def shown(environment: str, named: str, console: Console) -> None:
+def _say_json(incident: Incident, console: Console) -> None:
+    said = json.dumps(_plain(incident), sort_keys=True)
+    console.print(said, markup=False, highlight=False, soft_wrap=True)
+
+
+def shown(environment: str, named: str, console: Console, *, as_json: bool = False) -> None:
     """Print one incident: what it is about, and everything that happened, in order."""
     with sentences():
         desk = Desk.of(environment)
         incident = desk.latest(named)
+    if as_json:
+        _say_json(incident, console)
+        return
     console.print(timeline(incident, float(desk.spec.timings.hold_limit_seconds)))
 
 

@@ -10,7 +10,7 @@ import typer
 
 from cli import incident_commands, price_commands, reporting
 from cli.adopt_commands import adopt, survey
-from cli.arguments import Environment
+from cli.arguments import AsJson, Environment
 from cli.commands import Commands
 from cli.project import commands as project_commands
 from cli.rotate_commands import rotate
@@ -160,7 +160,7 @@ def _ask_first(environment: str, *, skip: bool) -> None:
 def preflight(
     environment: Environment,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Ask an account what it would refuse of an environment. Reads, and changes nothing.
 
@@ -221,7 +221,7 @@ def check(
     spec: Spec,
     *,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check a ClusterSpec: shape, names, timeouts against each other, AWS's limits. No account.
 
@@ -244,7 +244,7 @@ def check(
 def doctor(
     environment: Environment,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say where the live account and cluster differ from their spec. Reads, and changes nothing.
 

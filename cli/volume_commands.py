@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.arguments import Environment
+from cli.arguments import AsJson, Environment
 from cli.commands import Commands
 from cli.terminal import Terminal
 
@@ -16,19 +16,19 @@ console = Terminal()
 
 
 @volumes.command("plan")
-def volumes_plan(environment: Environment) -> None:
+def volumes_plan(environment: Environment, *, as_json: AsJson = False) -> None:
     """Say what the volumes need and what it costs; nothing is changed."""
     from cli import volume_plans as command
 
-    command.plan(environment, console)
+    command.plan(environment, console, as_json=as_json)
 
 
 @volumes.command("apply")
-def volumes_apply(environment: Environment) -> None:
+def volumes_apply(environment: Environment, *, as_json: AsJson = False) -> None:
     """Do now what the plan says, where volumes.mode is apply."""
     from cli import volume_plans as command
 
-    command.apply(environment, console)
+    command.apply(environment, console, as_json=as_json)
 
 
 @volumes.command("history")

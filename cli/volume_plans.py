@@ -27,12 +27,16 @@ from handlers.store.volume_records import PLAN
 FUNCTION = "volumes"
 
 
-def plan(environment: str, console: Console, desk: Desk | None = None) -> None:
+def plan(
+    environment: str, console: Console, desk: Desk | None = None, *, as_json: bool = False
+) -> None:
     """Show what would be done now; nothing is changed."""
-    show(_ask(desk or Desk.of(environment), dry_run=True), console)
+    _say(_ask(desk or Desk.of(environment), dry_run=True), console, as_json=as_json)
 
 
-def apply(environment: str, console: Console, desk: Desk | None = None) -> None:
+def apply(
+    environment: str, console: Console, desk: Desk | None = None, *, as_json: bool = False
+) -> None:
     """Do now what the plan says, instead of within five minutes."""
     desk = desk or Desk.of(environment)
     if not desk.of_ours.volumes.applies:
@@ -41,7 +45,7 @@ def apply(environment: str, console: Console, desk: Desk | None = None) -> None:
             "volumes.max_monthly_increase_usd, and run `stillwater up`."
         )
         raise InvalidInput([problem])
-    show(_ask(desk, dry_run=False), console)
+    _say(_ask(desk, dry_run=False), console, as_json=as_json)
 
 
 def history(
@@ -67,6 +71,13 @@ def history(
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(f"The ledger {desk.table} cannot be read: {error}") from None
     console.print(_histories(found, now))
+
+
+def _say(answer: Mapping[str, Any], console: Console, *, as_json: bool) -> None:
+    if as_json:
+        console.print(json.dumps(answer), markup=False, highlight=False, soft_wrap=True)
+    else:
+        show(answer, console)
 
 
 def show(shown: Mapping[str, Any], console: Console) -> None:

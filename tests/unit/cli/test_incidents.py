@@ -102,6 +102,9 @@ def test_json_is_one_object_a_line_without_tokens(desk: Desk) -> None:
     (line,) = out.getvalue().splitlines()
     assert json.loads(line)["hooks"] == ["drain"]
     assert "secret" not in line
+    console, out = said(40)
+    command.shown("local", json.loads(line)["instance_id"], console, as_json=True)
+    assert out.getvalue().splitlines() == [line]
 
 
 def test_an_incident_shows_its_whole_history(desk: Desk) -> None:

@@ -79,3 +79,13 @@ def test_applying_what_is_only_advice_is_refused_with_the_remedy() -> None:
 def test_a_function_that_fails_is_a_sentence_with_its_log() -> None:
     with pytest.raises(StillwaterError, match="/aws/lambda/test-orders-volumes"):
         volume_plans.plan("test", Console(), desk({"errorMessage": "boom"}, failed=True))
+
+
+def test_a_program_is_given_the_functions_own_answer() -> None:
+    console = Console(file=io.StringIO(), width=40)
+    volume_plans.plan("test", console, desk(PLAN), as_json=True)
+    volume_plans.apply(
+        "test", console, desk(PLAN, mode="apply", max_monthly_increase_usd=10), as_json=True
+    )
+    assert isinstance(console.file, io.StringIO)
+    assert [json.loads(line) for line in console.file.getvalue().splitlines()] == [PLAN, PLAN]
