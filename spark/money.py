@@ -26,6 +26,8 @@ LARGEST = 1e15
 DIGITS = 15
 WHOLE_DIGITS = DIGITS - PLACES
 _COUNT = "decimal(19,0)"
+# Of a wider decimal Spark would drop places to make room for what a sum or a product may come to.
+_IN_FORMULAS = "decimal(36,18)"
 _DIGITS = 60
 
 # An amount by the name of its column, and what is made of some.
@@ -50,6 +52,8 @@ def amount(column: Column, kind: DataType) -> Column:
 
 def made_of(formula: Formula, amount: Amount, kind: DataType) -> Column:
     """Return what a formula of additions and subtractions makes of amounts, as they are carried."""
+    if kind == MONEY:
+        return formula(lambda name: amount(name).try_cast(_IN_FORMULAS)).cast(kind)
     if kind != PARTS:
         return formula(amount).cast(kind)
     parts = (

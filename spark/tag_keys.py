@@ -21,6 +21,8 @@ NODE_GROUP_TAG = "eks:nodegroup-name"
 SIMULATED_TAG = "stillwater:simulated"
 # What the columns begin with that tags have for themselves, in lower case.
 TAG_COLUMNS = ("resource_tags_", "resourcetags/")
+# Stands for tags that are written, and in a way that nobody reads.
+UNREAD_TAGS = "tags that cannot be read"
 
 
 @dataclass(frozen=True, slots=True)

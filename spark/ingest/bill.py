@@ -44,10 +44,14 @@ def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
         again = opened.joined()
         return _of(again, what, kafka) if again else None
 
+    known = {cur.modern_name(name).lower() for name in columns}
+    if {focus.COST.lower(), cur.COST} <= known:
+        problem = f"{what} holds bills of two formats, FOCUS and Cost and Usage Report; name one."
+        raise InvalidInput([problem])
     reader = None
     if focus.is_focus(columns):
         reader = focus.delivery
-    elif any(cur.modern_name(name).lower().startswith("line_item_") for name in columns):
+    elif any(name.startswith("line_item_") for name in known):
         reader = cur.delivery
     if reader is not None:
         read = reader(opened, what, kafka)

@@ -22,21 +22,20 @@ from spark.ingest.delivery import (
     Format,
     Shape,
     amount,
-    as_map,
     charges,
     day,
-    every_tag,
     filled,
     kind_of,
     month_from,
     named,
     reason,
     shown,
-    tags,
     text,
 )
 from spark.ingest.grain import Grain
+from spark.ingest.lines import APART
 from spark.ingest.source import DELIVERED_PERIOD, Source
+from spark.ingest.tags import as_map, every_tag, tags
 from spark.money import Formula, made_of
 from spark.schemas import CHARGES, HAS_NET, require_lines
 from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags, column_spellings
@@ -86,6 +85,7 @@ NO_RESOURCES = (
 TAG_MAPS = ("resource_tags", "tags")
 # Beside tags of their own people sort a bill by cost categories.
 CATEGORIES = "cost_category"
+TAG_PLACES = ("resourceTags/user:", "resourceTags/")
 _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
 # "AWS" or "AWS Marketplace" (data dictionary, bill_billing_entity), and local sellers of either; a
 # marketplace's seller is no part of AWS's own meters.
@@ -148,7 +148,9 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     tags_in = (maps, spread)
 
     def months() -> list[DataFrame]:
-        return [_named(_modern(frame), required, tags_in, what, own) for frame in source.frames]
+        return [
+            _named(_modern(frame, kafka), required, tags_in, what, own) for frame in source.frames
+        ]
 
     _require_amortisation(source, known, what, own, LEGACY_REMEDY if legacy else _LISTED)
     grain = Grain(kafka, "line_item_resource_id", "line_item_availability_zone", tuple(spread))
@@ -188,7 +190,7 @@ def _tagged(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
     for name in maps:
         raw = as_map(raw, name)
     return raw.select(
-        known_period(_period()),
+        known_period(_period(raw)),
         F.col(COST).alias("billed_cost"),
         *every_tag(maps, spread),
     )
@@ -196,12 +198,20 @@ def _tagged(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
 
 def _costs(raw: DataFrame) -> DataFrame:
     cost = amount(COST, kind_of(raw, COST))
-    return raw.select(_period().alias("billing_period"), cost.alias("cost"))
+    return raw.select(_period(raw).alias("billing_period"), cost.alias("cost"))
 
 
-def _modern(frame: DataFrame) -> DataFrame:
-    """Return a month's columns under CUR 2.0's names."""
+def _modern(frame: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
+    """Return a month's columns under CUR 2.0's names.
+
+    Of tags that differ by case alone (spark.ingest.lines) one written as it is asked for is meant.
+    """
     spelled = {name: modern_name(name) for name in frame.columns}
+    for asked in (f"{place}{key}" for key in kafka.keys for place in TAG_PLACES):
+        exact = next((name for name in spelled if APART.sub("", name) == asked), asked)
+        first = next((name for name in spelled if name.lower() == asked.lower()), exact)
+        if exact in spelled:
+            spelled[exact], spelled[first] = spelled[first], spelled[exact]
     return frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
 
 
@@ -245,8 +255,8 @@ def _columns(raw: Shape, maps: Sequence[str], kafka: KafkaTags) -> list[Column]:
     kind = F.col("line_item_line_item_type")
     is_plain = kind.isin(*PLAIN_KINDS)
     return [
-        _period().alias("billing_period"),
-        day("line_item_usage_start_date").alias("day"),
+        _period(raw).alias("billing_period"),
+        day(raw, "line_item_usage_start_date").alias("day"),
         _provider().alias("provider"),
         text("line_item_usage_account_id").alias("account"),
         text("line_item_currency_code").alias("currency"),
@@ -280,9 +290,9 @@ def _provider() -> Column:
     )
 
 
-def _period() -> Column:
+def _period(raw: DataFrame | Shape) -> Column:
     """Return the month a line was delivered for; without a manifest, the one it names."""
-    named_by_line = F.date_format(month_from("bill_billing_period_start_date"), "yyyy-MM")
+    named_by_line = F.date_format(month_from(raw, "bill_billing_period_start_date"), "yyyy-MM")
     return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line)
 
 
@@ -295,7 +305,7 @@ def _reason(raw: Shape) -> Column:
     )
     # The month by its first day alone: no text is made of a time in every line.
     first = F.to_date(F.concat(F.col(DELIVERED_PERIOD), F.lit("-01")))
-    elsewhere = first != month_from("bill_billing_period_start_date")
+    elsewhere = first != month_from(raw, "bill_billing_period_start_date")
     return F.coalesce(unreadable, F.when(elsewhere, F.lit(ELSEWHERE)))
 
 

@@ -19,20 +19,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    ArrayType,
     DataType,
+    DateType,
     DoubleType,
-    MapType,
     StringType,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from core.errors import InvalidInput
 from spark import money
 from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
-from spark.schemas import CHARGES, EMPTY, TEXTS
-from spark.tag_keys import OURS, KafkaTags, column_spellings
+from spark.schemas import CHARGES, EMPTY
+from spark.tag_keys import OURS, KafkaTags
 
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
@@ -42,6 +43,9 @@ NO_CODEC = re.compile(r"ClassNotFoundException: org\.apache\.hadoop\.io\.compres
 MISTYPED = re.compile(
     r'IS NULL\) THEN (\S+) END AS (?:DATE|TIMESTAMP).*?cannot cast "(\w+)"', re.DOTALL
 )
+# Spark takes a time without a day (a spreadsheet's 00:00.0) for today's, and a spreadsheet's number
+# of a day (46327) for a year.
+DATED, YEARS = r"^\s*[12]\d{3}-\d{1,2}(\D|$)", (1000, 2999)
 # What Java says of a file that is not whole -> what it means.
 DAMAGE = {
     "EOFException": "it ends before its data does; copy it again",
@@ -176,107 +180,37 @@ def charges() -> Column:
     return F.coalesce(F.col(CHARGES).cast("long"), F.lit(1)).alias(CHARGES)
 
 
-def moment(name: str) -> Column:
-    return _trusted(name).try_cast("timestamp")
+def moment(frame: DataFrame | Shape, name: str) -> Column:
+    """Return a time; text is one only where it says its year and month (DATED)."""
+    return _dated(frame, name).try_cast("timestamp")
 
 
-def day(name: str) -> Column:
+def day(frame: DataFrame | Shape, name: str) -> Column:
     """Return the UTC day of a time; text that names another zone says another day at times."""
-    return F.coalesce(moment(name).cast("date"), _trusted(name).try_cast("date"))
+    known = _dated(frame, name)
+    return F.coalesce(known.try_cast("timestamp").cast("date"), known.try_cast("date"))
 
 
-def month_from(name: str) -> Column:
+def month_from(frame: DataFrame | Shape, name: str) -> Column:
     """Return the first day of the month that begins at a time.
 
     East of UTC a month begins up to 14 hours before it does there.
     """
-    return F.trunc((moment(name) + F.expr("INTERVAL 14 HOURS")).cast("date"), "month")
+    return F.trunc((moment(frame, name) + F.expr("INTERVAL 14 HOURS")).cast("date"), "month")
+
+
+def _dated(frame: DataFrame | Shape, name: str) -> Column:
+    value, kind = _trusted(name), frame.schema[name].dataType
+    if isinstance(kind, StringType):
+        return F.when(value.rlike(DATED), value)
+    if isinstance(kind, DateType | TimestampType | TimestampNTZType):
+        return F.when(F.year(value).between(*YEARS), value)
+    return value
 
 
 def _trusted(name: str) -> Column:
     # The columns of a broken line may have shifted: nothing in them is what it is called.
     return F.when(F.col(CORRUPT).isNull(), F.col(name))
-
-
-def tags(frame: DataFrame | Shape, maps: Sequence[str], keys: Iterable[str]) -> list[Column]:
-    """Return `tag_names` and `tag_values`: a line's tags, under whatever names they came.
-
-    A tag stands in a map, or in a column of its own where the export or legacy CUR spread it out.
-    """
-    columns = {name.lower(): name for name in frame.columns}
-    own = [s for key in keys for s in column_spellings(key) if s in columns]
-    names = [F.map_keys(name) for name in maps]
-    values = [F.map_values(name) for name in maps]
-    if own:
-        names.insert(0, F.array(*(F.lit(spelled) for spelled in own)))
-        values.insert(0, F.array(*(F.col(f"`{columns[spelled]}`") for spelled in own)))
-    return [
-        _joined(names).cast(TEXTS).alias("tag_names"),
-        _joined(values).cast(TEXTS).alias("tag_values"),
-    ]
-
-
-def every_tag(maps: Sequence[str], spread: Sequence[str]) -> list[Column]:
-    """Return `tag_names` and `tag_values` of all tags, whichever columns they are in."""
-    names = [F.map_keys(name) for name in maps]
-    values = [F.map_values(name) for name in maps]
-    if spread:
-        names.insert(0, F.array(*(F.lit(name) for name in spread)))
-        values.insert(0, F.array(*(F.col(f"`{name}`") for name in spread)))
-    return [
-        _joined(names).cast(TEXTS).alias("tag_names"),
-        _joined(values).cast(TEXTS).alias("tag_values"),
-    ]
-
-
-def _joined(arrays: Sequence[Column]) -> Column:
-    if not arrays:
-        return F.array()
-    if len(arrays) == 1:
-        return arrays[0]
-    return F.concat(*(F.coalesce(each, F.array().cast(TEXTS)) for each in arrays))
-
-
-def as_map(frame: DataFrame, name: str) -> DataFrame:
-    """Return the frame with a column of tags as a map, whichever way they were written.
-
-    Text holds them as JSON, an object or a list of keys with values as AWS's API says them; Parquet
-    that is not AWS's own may hold such a list too, or a field for each key.
-    """
-    kind = frame.schema[name].dataType
-    if isinstance(kind, MapType):
-        return frame
-    if isinstance(kind, StructType):
-        fields = [F.lit(key) for key in kind.names]
-        values = [F.col(name)[key].cast("string") for key in kind.names]
-        return frame.withColumn(name, F.map_from_arrays(F.array(*fields), F.array(*values)))
-    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
-        of = {field.lower(): field for field in kind.elementType.names}
-        if not {"key", "value"} <= set(of):
-            return frame.withColumn(name, F.lit(None).cast("map<string,string>"))
-        pairs = F.transform(
-            name, lambda tag: F.struct(*(tag[of[part]].cast("string") for part in ("key", "value")))
-        )
-        return frame.withColumn(name, _entries(pairs))
-    written = filled(name)
-    tags_of = F.from_json(written, "array<map<string,string>>")
-    pairs = F.transform(
-        tags_of,
-        lambda tag: F.struct(*(F.coalesce(tag[n], tag[n.lower()]) for n in ("Key", "Value"))),
-    )
-    whole = F.from_json(written, "map<string,string>")
-    return frame.withColumn(name, F.when(written.startswith("["), _entries(pairs)).otherwise(whole))
-
-
-def _entries(pairs: Column) -> Column:
-    """Return pairs as a map; of what stands twice the first counts, as of a tag in two columns."""
-    first = F.filter(
-        pairs,
-        lambda pair, at: (
-            pair["col1"].isNotNull() & (F.array_position(pairs["col1"], pair["col1"]) == at + 1)
-        ),
-    )
-    return F.map_from_entries(first)
 
 
 def shown(names: Iterable[str]) -> Column:
@@ -336,7 +270,7 @@ def _is_header(name: str, kind: DataType, columns: Sequence[str]) -> Column:
 def _is_no_day(frame: DataFrame | Shape, name: str) -> Column:
     # What is delivered as a time is one, wherever it is: only text needs to be read.
     is_text = isinstance(frame.schema[name].dataType, StringType)
-    return day(name).isNull() if is_text else _trusted(name).isNull()
+    return day(frame, name).isNull() if is_text else _dated(frame, name).isNull()
 
 
 def _sentence(name: str, kind: str) -> Column:

@@ -19,21 +19,19 @@ from spark.ingest.delivery import (
     Format,
     Shape,
     amount,
-    as_map,
     charges,
     day,
-    every_tag,
     filled,
     kind_of,
     month_from,
     named,
     reason,
     shown,
-    tags,
     text,
 )
 from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
+from spark.ingest.tags import as_map, every_tag, tags
 from spark.schemas import CHARGES, HAS_NET, require_lines
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms.classify import UNUSED
@@ -105,7 +103,7 @@ def _named(frame: DataFrame, what: str) -> DataFrame:
 
 def _tagged(raw: DataFrame) -> DataFrame:
     return raw.select(
-        known_period(_period()),
+        known_period(_period(raw)),
         F.col(COST).alias("billed_cost"),
         *every_tag(["Tags"], ()),
     )
@@ -113,7 +111,7 @@ def _tagged(raw: DataFrame) -> DataFrame:
 
 def _costs(raw: DataFrame) -> DataFrame:
     cost = amount(COST, kind_of(raw, COST))
-    return raw.select(_period().alias("billing_period"), cost.alias("cost"))
+    return raw.select(_period(raw).alias("billing_period"), cost.alias("cost"))
 
 
 def _lines(raw: DataFrame) -> DataFrame:
@@ -125,8 +123,8 @@ def _columns(raw: Shape) -> list[Column]:
     kind = kind_of(raw, COST)
     effective = amount("EffectiveCost", kind)
     return [
-        _period().alias("billing_period"),
-        day("ChargePeriodStart").alias("day"),
+        _period(raw).alias("billing_period"),
+        day(raw, "ChargePeriodStart").alias("day"),
         # Without either, a column that AWS alone adds says whose the charge is.
         F.coalesce(
             filled("ProviderName"),
@@ -174,10 +172,9 @@ def _is_idle() -> Column:
     return is_unused & ~F.coalesce(_meter().contains(IDLE), F.lit(False))  # noqa: FBT003 - the same
 
 
-def _period() -> Column:
-    return F.coalesce(
-        F.col(DELIVERED_PERIOD), F.date_format(month_from("BillingPeriodStart"), "yyyy-MM")
-    )
+def _period(raw: DataFrame | Shape) -> Column:
+    named_by_line = F.date_format(month_from(raw, "BillingPeriodStart"), "yyyy-MM")
+    return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line)
 
 
 def _reason(raw: Shape) -> Column:

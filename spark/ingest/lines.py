@@ -9,6 +9,7 @@ import csv
 import re
 import zlib
 from collections.abc import Sequence
+from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -34,6 +35,8 @@ OTHER_KINDS = {
     b"{": "holds JSON: choose csv or Parquet for the export",
     b"[": "holds JSON: choose csv or Parquet for the export",
 }
+# What tells a column of a tag from one that differs by case alone.
+APART = re.compile(r" \(\d+\)$")
 OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -44,7 +47,9 @@ def header(files: Files, address: str, what: str) -> list[str]:
         if address.endswith(".gz"):
             data = _inflated(data)
         names = _names(data, what)
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
+    except UnicodeDecodeError:
+        raise InvalidInput([f"{what} is not written in UTF-8; save it as UTF-8."]) from None
+    except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise InvalidInput([f"{what} cannot be read: {error}."]) from None
     if not any(names):
         raise InvalidInput([f"{what} is empty; its first line must name its columns."])
@@ -54,7 +59,8 @@ def header(files: Files, address: str, what: str) -> list[str]:
 def _told_apart(names: list[str], what: str) -> list[str]:
     """Return the names with those of tags told apart that differ by case alone; refuse any others.
 
-    Spark knows no case in names. Of such tags the first is found by its key, as anywhere else.
+    Spark knows no case in names. Of such tags the first is found by its key, as anywhere else,
+    unless another is spelled as the key that is asked for (spark.ingest.cur).
     """
     blank = next((name for name in names if name != name.strip()), None)
     if blank is not None:
@@ -107,16 +113,29 @@ def read(
     *,
     joined: bool = False,
 ) -> DataFrame:
-    """Read files of one header as text columns, and CORRUPT.
+    """Read files as text columns, and CORRUPT; a column that a file lacks is null in its lines.
 
-    `joined` reads a quoted field over several lines; a file is read whole by one task then.
+    Months that somebody put into one folder have other tags, and some writers order columns anew
+    for every file; a file that has little in common with the first is refused. `joined` reads a
+    quoted field over several lines; a file is read whole by one task then.
     """
-    names = header(files, addresses[0], what)
-    for address in addresses[1:]:
-        if header(files, address, what) != names:
-            this, first = address.rsplit("/", 1)[-1], addresses[0].rsplit("/", 1)[-1]
-            problem = f"{what}: {this} has other columns than {first}; export it again."
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for address in addresses:
+        alike.setdefault(tuple(header(files, address, what)), []).append(address)
+    first, *others = alike
+    for names in others:
+        shared = {name.lower() for name in names} & {name.lower() for name in first}
+        if 2 * len(shared) < min(len(names), len(first)):
+            this, one = (alike[each][0].rsplit("/", 1)[-1] for each in (names, first))
+            problem = f"{what}: {this} has other columns than {one}; name one bill's files alone."
             raise InvalidInput([problem])
+    frames = [_of_one_header(session, names, same, joined=joined) for names, same in alike.items()]
+    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
+
+
+def _of_one_header(
+    session: SparkSession, names: Sequence[str], addresses: Sequence[str], *, joined: bool
+) -> DataFrame:
     schema = StructType([StructField(name, StringType()) for name in [*names, CORRUPT]])
     # A pruned read does not notice a line with too few or too many columns.
     reader = session.read.option("columnPruning", "false")

@@ -153,7 +153,9 @@ def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
     them, which is the shorter address.
     """
     newest: dict[str, str] = {}
-    for path in files.below(folder, MANIFEST_SUFFIX):
+    deliveries = files.below(folder, MANIFEST_SUFFIX)
+    _require_one_way(folder, deliveries)
+    for path in deliveries:
         parts = path.split("/")
         modern = next((m[1] for part in parts if (m := _PERIOD.match(part))), None)
         legacy = next((m for part in parts if (m := _LEGACY_PERIOD.match(part))), None)
@@ -170,6 +172,24 @@ def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
         )
         raise InvalidInput([problem])
     return newest
+
+
+def _require_one_way(folder: str, deliveries: Sequence[str]) -> None:
+    """Refuse a month that was both overwritten and kept by refresh: neither says which is newer."""
+    overwritten, kept = {}, {}
+    for path in deliveries:
+        *above, place, _ = path.split("/")
+        if month := _PERIOD.match(place):
+            overwritten[month[1]] = path
+        elif above and (month := _PERIOD.match(above[-1])):
+            kept[month[1]] = path
+    for period in sorted(overwritten.keys() & kept.keys()):
+        problem = (
+            f"The export {folder} has {period} twice: overwritten in place ({overwritten[period]}) "
+            f"and in a folder for each refresh ({kept[period]}), as after its overwrite setting "
+            f"was changed. Remove the manifest of the older way."
+        )
+        raise InvalidInput([problem])
 
 
 def _require_months(folder: str, newest: Mapping[str, str], months: Collection[str]) -> None:

@@ -14,9 +14,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark import money
-from spark.ingest.delivery import Splits, as_map, moment, month_from, named
+from spark.ingest.delivery import Splits, moment, month_from, named
 from spark.ingest.lines import CORRUPT
 from spark.ingest.source import DELIVERED_PERIOD
+from spark.ingest.tags import as_map
 from spark.schemas import EMPTY, NODE_HOURS, POD_HOURS, require_schema
 from spark.tag_keys import column_spellings, spellings
 
@@ -71,8 +72,8 @@ def _pods(frame: DataFrame, maps: Sequence[str], spread: Sequence[str]) -> DataF
     tags = {name: _tag(key, maps, spread) for name, key in EKS_TAGS.items()}
     in_arn = {"eks_cluster": _in_arn(1), "namespace": _in_arn(2)}
     return rows.select(
-        _period(),
-        moment("line_item_usage_start_date").alias("at"),
+        _period(rows),
+        moment(rows, "line_item_usage_start_date").alias("at"),
         F.col(PARENT).cast("string").alias("instance_id"),
         *(F.coalesce(tags[name], in_arn[name]).alias(name) for name in in_arn),
         *(tags[name].alias(name) for name in tags if name not in in_arn),
@@ -100,16 +101,17 @@ def _hours(frame: DataFrame) -> DataFrame:
         .otherwise("on demand")
     )
     return rows.select(
-        _period(),
-        moment("line_item_usage_start_date").alias("at"),
+        _period(rows),
+        moment(rows, "line_item_usage_start_date").alias("at"),
         F.col("line_item_resource_id").cast("string").alias("instance_id"),
         paid_by.alias("paid_by"),
         F.col("line_item_usage_amount").try_cast("decimal(24,12)").alias("hours"),
     )
 
 
-def _period() -> Column:
-    named_by_line = F.date_format(month_from("bill_billing_period_start_date"), "yyyy-MM")
+def _period(rows: DataFrame) -> Column:
+    start = month_from(rows, "bill_billing_period_start_date")
+    named_by_line = F.date_format(start, "yyyy-MM")
     return F.coalesce(F.col(DELIVERED_PERIOD), named_by_line).alias("billing_period")
 
 

@@ -47,17 +47,16 @@ from spark.jobs import (
     tagged,
     transfer,
 )
+from spark.jobs.month_tables import evidence_of, report_of
 from spark.months import month_before
-from spark.report.evidence import DayCost, Evidence
-from spark.report.model import BAD_ROWS_SHOWN, BadRow, Report
+from spark.report.evidence import Evidence
+from spark.report.model import Report
 from spark.report.next_rotation import forecast
-from spark.schemas import MONEY, TRAFFIC
+from spark.schemas import TRAFFIC
 from spark.tables import Store
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms import rates
-from spark.transforms.attribute import Attribution
 from spark.transforms.daily import is_of_its_month
-from spark.transforms.easy import easy_savings
 from spark.transforms.traffic import traffic
 
 NO_METRICS = "Without Prometheus's samples (--metrics) no volume and no flow is judged."
@@ -170,7 +169,7 @@ def _known(
         cost.run(store, [month], rotations=read.rotations)
         transfer.run(session, store, [month], traffic=read.traffic)
     tag, _ = tagged.made_by(note) or inputs.kafka.asked
-    report = replace(_report(store, month, note, today), tag=tag)
+    report = replace(report_of(store, month, deliveries, today), tag=tag)
     evidence = replace(
         _of_bill(store, read, report, month, beside),
         notes=(
@@ -202,9 +201,9 @@ def finished(store: Store, inputs: Inputs) -> Known:
     own = F.col("billing_period") == month
     note = deliveries[month]
     tag, _ = tagged.made_by(note) or inputs.kafka.asked
-    report = replace(_report(store, month, note, today), tag=tag)
+    report = replace(report_of(store, month, deliveries, today), tag=tag)
     evidence = replace(
-        _of_tables(store, report, month, store.read(tables.COST).where(recent)),
+        evidence_of(store, report, month, store.read(tables.COST).where(recent)),
         unit=store.read(UNIT_TABLE).where(recent).collect(),
         anomalies=store.read(ANOMALIES_TABLE).where(own).collect(),
         resync=store.read(RESYNC_TABLE).where(own).collect(),
@@ -274,23 +273,10 @@ def _of_bill(
             odd = pool.submit(days.anomalies, store, known, read.rotations, recent)
             other.result()
             return replace(
-                _of_tables(store, report, month, paid),
+                evidence_of(store, report, month, paid),
                 unit=units.result(),
                 anomalies=[row for row in odd.result() if row.billing_period == month],
             )
-
-
-def _of_tables(store: Store, report: Report, month: str, paid: DataFrame) -> Evidence:
-    """Return what the bill's own tables say; `paid` is the cost of the month and the one before."""
-    return Evidence(
-        report=report,
-        month=month,
-        all_days=_days(paid),
-        tags=_tags(store, report, month),
-        easy=easy_savings(store.read(tables.USAGE).where(F.col("billing_period") == month)),
-        transfer=_flows(store.read(tables.TRANSFER), month),
-        nodes=_nodes(store, month),
-    )
 
 
 def _of_cluster(
@@ -328,58 +314,6 @@ def _of_cluster(
 def _last_day(usage: DataFrame, month: str) -> date:
     last = usage.where(is_of_its_month()).agg(F.max("day")).head()
     return last[0] if last and last[0] else date.fromisoformat(f"{month}-01")
-
-
-def _flows(moved: DataFrame, month: str) -> list[Row]:
-    rows = moved.where(F.col("billing_period") == month).groupBy(
-        "day", "cluster", "flow", "certainty", "currency"
-    )
-    return rows.agg(
-        F.sum("billed_bytes").alias("billed_bytes"),
-        F.sum("billed_cost").cast(MONEY).alias("billed_cost"),
-        F.sum("rack_aware_saving").cast(MONEY).alias("rack_aware_saving"),
-    ).collect()
-
-
-def _nodes(store: Store, month: str) -> list[Row]:
-    shares = store.read(tables.NODE_SHARES).where(F.col("billing_period") == month)
-    return nodes.listed(shares).collect()
-
-
-def _tags(store: Store, report: Report, month: str) -> list[Row]:
-    if report.has_kafka:
-        return []
-    found = store.read(tables.TAGS_FOUND).where(F.col("billing_period") == month)
-    return found.collect()
-
-
-def _days(paid: DataFrame) -> list[DayCost]:
-    is_kafkas = F.col("attribution") != Attribution.NOBODY.value
-    rows = (
-        paid.where(is_of_its_month())
-        .groupBy("day", "component", is_kafkas.alias("is_kafkas"))
-        .agg(F.sum("billed_cost").cast(MONEY).alias("billed"))
-        .collect()
-    )
-    return [DayCost(row.day, row.component, row.billed, row.is_kafkas) for row in rows]
-
-
-def _report(store: Store, month: str, note: Row, today: date) -> Report:
-    table = store.read(tables.COST).where(F.col("billing_period") == month)
-    bad = store.read(tables.QUARANTINE).where(F.col("billing_period") == month)
-    currency, lines = cost.lines_of(table)
-    first_bad = bad.head(BAD_ROWS_SHOWN) if note.quarantined else []
-    return Report(
-        label=f"{note.bill}, {month}",
-        currency=currency,
-        today=today,
-        simulated=note.simulated == "true",
-        lines=lines,
-        rows=note.lines,
-        bad_rows=note.quarantined,
-        rows_without_cost=note.lines_without_cost,
-        bad=tuple(BadRow(row.reason, row.line, row.billed_cost) for row in first_bad),
-    )
 
 
 def _notes(inputs: Inputs, report: Report) -> list[str]:

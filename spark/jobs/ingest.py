@@ -117,6 +117,8 @@ def run(
             ]
             frame = frames.of_rows(session, noted, tables.DELIVERIES.schema)
             store.replace(tables.DELIVERIES, frame, list(months))
+            if UNKNOWN_PERIOD in before and UNKNOWN_PERIOD not in months:
+                _forget_monthless(store)
     return Ingested(delivery.label, months, found, delivery.simulated, delivery.notes)
 
 
@@ -261,7 +263,10 @@ def _require_same_bill(
     store: Store, delivery: Delivery, months: Mapping[str, Control]
 ) -> dict[str, Row]:
     """Return what the store noted of these months, which must be deliveries of the same bill."""
-    noted = store.read(tables.DELIVERIES).where(F.col("billing_period").isin(*months)).collect()
+    periods = {*months, UNKNOWN_PERIOD}
+    noted = store.read(tables.DELIVERIES).where(F.col("billing_period").isin(*periods)).collect()
+    own = [row for row in noted if row.bill == delivery.label]
+    noted = [row for row in noted if row.billing_period in months]
     others = sorted({row.bill for row in noted if row.bill != delivery.label})
     if others:
         problem = (
@@ -269,7 +274,16 @@ def _require_same_bill(
             f"{others[0]}; replacing it by {delivery.label} would lose it. Keep tables per bill."
         )
         raise InvalidInput([problem])
-    return {row.billing_period: row for row in noted}
+    return {row.billing_period: row for row in own}
+
+
+def _forget_monthless(store: Store) -> None:
+    """Clear what an earlier reading of the bill held of lines without a month."""
+    for table in (
+        *(tables.USAGE, tables.COST, tables.TRANSFER),
+        *(tables.QUARANTINE, tables.TAGS_FOUND, tables.DELIVERIES),
+    ):
+        store.clear(table, [UNKNOWN_PERIOD])
 
 
 def _note(

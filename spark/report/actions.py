@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 
 from core.cost.economics import EBS, IN_PLACE
 from core.cost.pricing import total
 from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
+from spark.months import first_day_after
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug
@@ -113,22 +115,30 @@ def _usd(action: Action) -> Decimal:
 def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
     """Yield what is paid for and cheap to do without (spark.transforms.easy)."""
     judged = {row.finding for row in evidence.storage}
+    so_far, whole = evidence.days_so_far, _length(evidence.month)
     for each in evidence.easy:
         # Kafka's own volumes are judged one by one where the cluster is known.
         known = is_kafkas and judged and each.easy in VOLUMES_OR_SNAPSHOTS
         if each.is_kafkas != is_kafkas or known:
             continue
         whose = "Kafka pays" if is_kafkas else "the bill pays, and nothing says that Kafka does,"
+        when, rate = "in this month", ""
+        if so_far is not None:
+            when, rate = f"in {count(so_far, 'day')}", "; the days to come are counted alike"
         yield Action(
             title=f"Look at {each.easy.value}",
-            why=f"{whose} {dollars(each.usd)} {evidence.report.currency} for them in this month; "
-            f"{_told(each)}",
+            why=f"{whose} {dollars(each.usd)} {evidence.report.currency} for them {when}; "
+            f"{_told(each)}{rate}",
             how=HOW[each.easy],
             evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
-            usd_per_month=each.saving,
+            usd_per_month=each.saving if so_far is None else each.saving * whole / so_far,
             is_kafkas=is_kafkas,
             at_most=each.at_most,
         )
+
+
+def _length(month: str | None) -> int:
+    return 30 if month is None else (first_day_after(month) - timedelta(days=1)).day
 
 
 def _told(each: EasySaving) -> str:

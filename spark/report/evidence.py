@@ -56,14 +56,36 @@ class Evidence:
             return self.all_days
         return [each for each in self.all_days if each.is_kafkas]
 
+    @property
+    def is_by_the_month(self) -> bool:
+        """Say whether every charge stands on a month's first day: nothing is known of the others.
+
+        So it does on the bills of an export whose time granularity is monthly.
+        """
+        days = {each.day for each in self.all_days}
+        is_first = bool(days) and all(day.day == 1 for day in days)
+        return is_first and self.report.today > max(days) + timedelta(days=2)
+
+    @property
+    def days_so_far(self) -> int | None:
+        """Return of how many days an open month's charges are; None of a month that is over."""
+        if self.month is None or self.report.today >= first_day_after(self.month):
+            return None
+        own = [each.day.day for each in self.all_days if f"{each.day:%Y-%m}" == self.month]
+        return None if self.is_by_the_month else max(own, default=None)
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two months over as many days from their start; of both, complete days only."""
+    """Two months from their start; of both, complete days only.
+
+    As many days of each, but for whole months, which have the days that they have.
+    """
 
     days: int
     before: Mapping[str, Decimal]
     after: Mapping[str, Decimal]
+    days_before: int
 
     @property
     def totals(self) -> tuple[Decimal, Decimal]:
@@ -91,11 +113,14 @@ def compared(evidence: Evidence) -> Comparison | None:
     complete = ends.day if is_whole else last.day - 1
     if complete < 1:
         return None
-    length = 31 if is_whole else complete
+    length = (first - timedelta(days=1)).day
+    if not is_whole:
+        length = min(complete, length)
     return Comparison(
         days=complete,
         before=_by_component(each for each in earlier if each.day.day <= length),
         after=_by_component(each for each in own if each.day.day <= complete),
+        days_before=length,
     )
 
 

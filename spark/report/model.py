@@ -45,6 +45,15 @@ class BadRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Monthless:
+    """Rows of a bill that name no month which can be read: in no month's total, whichever it is."""
+
+    rows: int
+    rows_without_cost: int
+    billed: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """What one component, or one owner, cost."""
 
@@ -71,6 +80,17 @@ class Report:
     bad: Sequence[BadRow]
     # What the tag that means Kafka is called.
     tag: str = CLUSTER_TAG
+    monthless: Monthless | None = None
+
+    @property
+    def unread_rows(self) -> int:
+        """Return how many rows could not be read, those that name no month among them."""
+        return self.bad_rows + (self.monthless.rows if self.monthless else 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether the total is of every row that may be this bill's."""
+        return not self.rows_without_cost and self.monthless is None
 
     @property
     def billed(self) -> Decimal:

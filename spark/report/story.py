@@ -22,13 +22,17 @@ from spark.report.sections import (
     transfer,
     unit,
 )
-from spark.report.words import cents, change, count, dollars, listed, percent
+from spark.report.words import cents, count, dollars, listed, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
 SIMULATED = "Simulated: written by the local twin for what it ran; nobody was charged"
 PROVISIONAL = "Provisional: AWS may still correct this month"
 CLUSTERS_NAMED = 5
+BY_THE_MONTH = (
+    "Every charge stands on the first day of its month, as in an export by the month: nothing is "
+    "said of single days, nor of what a unit cost."
+)
 UNNAMED = "system nodes, taxes, fees, and meters that this report does not tell apart"
 
 
@@ -37,10 +41,7 @@ def told(evidence: Evidence) -> Document:
     report = evidence.report
     todo = actions.chosen(evidence)
     comparison = compared(evidence)
-    against = ""
-    if comparison is not None:
-        before, after = comparison.totals
-        against = f"{change(after, before)} against the month before, day for day"
+    against = changes.against(comparison) if comparison else ""
     sections = [
         others.which_tag(evidence),
         changes.section(evidence),
@@ -104,14 +105,12 @@ def sentences(report: Report) -> list[str]:
     """Return the first sentences: what it cost, on what, whose, and whether it adds up."""
     currency = report.currency
     months = listed(report.periods) or "an unknown month"
-    # Of what an unread row costs nobody knows even the sign.
-    known = ", as far as it can be read" if report.rows_without_cost else ""
+    # Of what an unread row costs nobody knows even the sign, of some not even the month.
+    known = "" if report.is_whole else ", as far as it can be read"
     told = [f"The bill of {months} comes to {cents(report.billed)} {currency}{known}."]
     told += _of_kafka(report) if report.has_kafka else _of_nobody(report)
     told += _run_by_aws(report.others)
-    if report.bad_rows:
-        told.append(cost.unread(report))
-    return told
+    return told + cost.unread(report)
 
 
 def _of_kafka(report: Report) -> list[str]:
@@ -175,8 +174,9 @@ def _named(report: Report) -> str:
 def _of_nobody(report: Report) -> list[str]:
     return [
         (
-            f"Nothing on it is known to be Kafka's: no charge carries the tag {report.tag}. Name "
-            f"the tag that means Kafka with --cluster-tag KEY or --cluster-tag KEY=VALUE."
+            f"Nothing on it is known to be Kafka's: no charge is seen to carry the tag "
+            f"{report.tag}. Name the tag that means Kafka with --cluster-tag KEY or "
+            f"--cluster-tag KEY=VALUE."
         )
     ]
 
@@ -206,7 +206,7 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
         which = "The things to do below" if len(counted) == len(todo) else "Kafka's things to do"
         told.append(f"{which} would save {most}{dollars(saved.usd)} {currency} a month{one}.")
     elif evidence.storage or evidence.transfer:
-        told.append("Nothing was found that would save a dollar a month or more.")
+        told.append(f"Nothing was found that would save 1 {currency} a month or more.")
     strangers = [each for each in evidence.easy if not each.is_kafkas and each.saving >= 1]
     if strangers and evidence.report.has_kafka:
         dearest = max(strangers, key=lambda each: each.saving)
@@ -214,4 +214,5 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
             f"Of what is not Kafka's {count(len(strangers), 'meter')} would be worth a look; the "
             f"dearest is {dearest.easy.value}, {dollars(dearest.usd)} {currency}."
         )
-    return [*told, *evidence.notes]
+    by_the_month = [BY_THE_MONTH] if evidence.is_by_the_month else []
+    return [*told, *by_the_month, *evidence.notes]

@@ -56,6 +56,8 @@ class Rule:
     service: str
     unit: str
     description: str
+    # Whether all that the service sells is this, whatever the meter is called.
+    whole_service: bool = False
 
 
 _EC2 = r"^(Amazon Elastic Compute Cloud|AmazonEC2)$"
@@ -177,13 +179,15 @@ RULES = (
         r"^(Hours|Hrs)$",
         r"(?i)EKS cluster",
     ),
-    # Its bytes between zones and out are on the meters above.
+    # Its bytes between zones and out are on the meters above; brokers, serverless clusters, Connect
+    # and Replicator have meters of many names.
     Rule(
         Component.MANAGED_KAFKA,
-        r"^Kafka\.",
+        r"^Kafka(\.|Serverless)",
         r"^(Amazon Managed Streaming for Apache Kafka|AmazonMSK)$",
-        r"^(?!GB$)",
         _ANY,
+        _ANY,
+        whole_service=True,
     ),
 )
 
@@ -288,12 +292,12 @@ def _is_split() -> Column:
 def _matches(rule: Rule) -> Column:
     """Say whether a rule knows a line, by its usage type or, failing that, by its description.
 
-    A CUR line of usage has no description any more here, so only a FOCUS line is known by one.
+    A CUR line of usage has no description any more here, so only a FOCUS line is known by one; a
+    whole service is known in any bill.
     """
     by_usage_type = F.col("usage_type").rlike(rule.usage_type)
-    by_description = (
-        F.col("service").rlike(rule.service)
-        & F.col("unit").rlike(rule.unit)
-        & F.col("description").rlike(rule.description)
-    )
+    by_description = F.col("service").rlike(rule.service)
+    if not rule.whole_service:
+        by_description &= F.col("unit").rlike(rule.unit)
+        by_description &= F.col("description").rlike(rule.description)
     return F.coalesce(by_usage_type, F.lit(False)) | F.coalesce(by_description, F.lit(False))  # noqa: FBT003 - literals

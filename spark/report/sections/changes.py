@@ -11,14 +11,16 @@ from spark.report.document import Cell, Column, Plot, Row, Section, Table
 from spark.report.evidence import Comparison, Evidence, compared
 from spark.report.sections.cost import exact
 from spark.report.words import change, count, decimal_places, money
+from spark.transforms.stand_out import FEWEST_BEFORE
 
 # The dearest components have a colour of their own; the others share one.
 COLOURED = ("--c1", "--c2", "--c3", "--c4", "--c5")
 METHOD = (
     "Only complete days are compared: AWS bills with a day's delay, so the last day of an open "
-    "month is left out, and of the month before as many days are taken. A day stands out when it "
+    "month is left out, and of the month before as many days are taken; a month that is over is "
+    "compared whole. A day stands out when it "
     "is more than 4 robust standard deviations (1.4826 x the median absolute deviation) from the "
-    "median of the 14 days before, by at least 20 % and 1 dollar."
+    "median of the 14 days before, by at least 20 % and 1 of the bill's currency."
 )
 
 
@@ -44,13 +46,8 @@ def section(evidence: Evidence) -> Section | None:
 def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
     said = []
     if comparison is not None:
-        before, after = comparison.totals
-        places = decimal_places(after)
-        said.append(
-            f"The first {count(comparison.days, 'day')} were billed {money(after, places)} "
-            f"{evidence.report.currency}, {change(after, before)} against the same days of the "
-            f"month before ({money(before, places)})."
-        )
+        places = decimal_places(comparison.totals[1])
+        said.append(_moved(comparison, evidence.report.currency))
         said += [
             f"{name} {'rose' if moved > 0 else 'fell'} most: "
             f"{money(comparison.before.get(name, Decimal(0)), places)} to "
@@ -58,13 +55,44 @@ def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
             for name, moved in moves(comparison)[:1]
             if moved
         ]
-    stand_out = len(evidence.anomalies)
-    said.append(
-        f"{count(stand_out, 'day stands', 'days stand')} out; each is listed with why."
-        if stand_out
-        else "No day stands out."
+    return [*said, _odd_days(evidence)]
+
+
+def _moved(comparison: Comparison, currency: str) -> str:
+    before, after = comparison.totals
+    places = decimal_places(after)
+    now, was = money(after, places), money(before, places)
+    if comparison.days == comparison.days_before:
+        return (
+            f"The first {count(comparison.days, 'day')} were billed {now} {currency}, "
+            f"{change(after, before)} against the same days of the month before ({was})."
+        )
+    a_day = change(after / comparison.days, before / comparison.days_before)
+    return (
+        f"The {count(comparison.days, 'day')} of the month were billed {now} {currency}, "
+        f"{change(after, before)} against the {count(comparison.days_before, 'day')} of the month "
+        f"before ({was}), and {a_day} a day."
     )
-    return said
+
+
+def against(comparison: Comparison) -> str:
+    """Return the change that stands beside the headline."""
+    before, after = comparison.totals
+    days, was = comparison.days, comparison.days_before
+    how = "day for day" if days == was else f"{count(days, 'day')} against {was}"
+    return f"{change(after, before)} against the month before, {how}"
+
+
+def _odd_days(evidence: Evidence) -> str:
+    """Say which days stand out; of too few, or of nobody's known to be Kafka's, none can be."""
+    stand_out = len(evidence.anomalies)
+    if stand_out:
+        return f"{count(stand_out, 'day stands', 'days stand')} out; each is listed with why."
+    if not evidence.report.has_kafka:
+        return "Whether a day stands out is looked for in Kafka's charges alone."
+    if len({each.day for each in evidence.days}) <= FEWEST_BEFORE:
+        return f"With {FEWEST_BEFORE} days or fewer none can be said to stand out."
+    return "No day stands out."
 
 
 def moves(comparison: Comparison) -> list[tuple[str, Decimal]]:
@@ -104,7 +132,10 @@ def _table(comparison: Comparison, evidence: Evidence) -> Table:
         Column("Difference", currency),
         Column("Change", wide=True),
     )
-    title = f"The first {count(comparison.days, 'day')} of both months"
+    days, was = comparison.days, comparison.days_before
+    title = f"The first {count(days, 'day')} of both months"
+    if days != was:
+        title = f"The month's {count(days, 'day')}, and the {was} of the one before"
     return Table(title, columns, rows, foot=cells("Total", before, after))
 
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 from core.cost.pricing import plain
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
-from spark.report.model import Report, Share
-from spark.report.words import decimal_places, money, percent
+from spark.report.model import Monthless, Report, Share
+from spark.report.words import cents, count, decimal_places, money, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
@@ -35,7 +35,7 @@ MEANINGS = {
     Component.BETWEEN_REGIONS: "bytes between regions, as MirrorMaker's",
     Component.INTERNET: "bytes to the internet",
     Component.PUBLIC_IPV4: "public IPv4 addresses by the hour",
-    Component.MANAGED_KAFKA: "MSK's brokers and their storage",
+    Component.MANAGED_KAFKA: "Kafka that AWS runs: brokers, serverless clusters, storage, Connect",
     Component.SPLIT: "a pod's share of its node, a second view that costs nothing of its own",
     Component.OTHER: "all else on the bill: system nodes, taxes, credits, refunds and fees too",
     Component.UNREADABLE: "rows whose cost can be read but not their place",
@@ -44,6 +44,8 @@ METHOD = (
     "Billed is what the invoice asks for (unblended cost in CUR, BilledCost in FOCUS); the rows "
     "add up to it to the last digit. Amortised spreads savings plans and reservations over the "
     "hours they cover (EffectiveCost in FOCUS), so it may differ from the invoice of one month. "
+    "In CUR an hour that a savings plan covers is billed at its on-demand price; the line that "
+    "takes it back often names no resource, and is among the others then. "
     "Taxes, credits, refunds and fees belong to no component and are under other. Prices come from "
     "the bill itself."
 )
@@ -67,7 +69,7 @@ def section(report: Report) -> Section:
 
 def unreadable(report: Report) -> Section | None:
     """Return the rows that could not be read, or None where all could."""
-    if not report.bad_rows:
+    if not report.unread_rows:
         return None
     places = decimal_places(report.billed)
     rows = tuple(
@@ -87,26 +89,40 @@ def unreadable(report: Report) -> Section | None:
         Column("Billed", report.currency),
         Column("The row", is_text=True),
     )
-    title = f"Rows that could not be read: {report.bad_rows:,}"
-    table = Table("", columns, rows, left_out=report.bad_rows - len(rows))
-    return Section("unreadable", title, (unread(report),), tables=(table,))
+    title = f"Rows that could not be read: {report.unread_rows:,}"
+    table = Table("", columns, rows, left_out=report.unread_rows - len(rows))
+    return Section("unreadable", title, tuple(unread(report)), tables=(table,))
 
 
-def unread(report: Report) -> str:
+def unread(report: Report) -> list[str]:
     """Say how many rows could not be read, and what that leaves unknown."""
-    rows = "1 row" if report.bad_rows == 1 else f"{report.bad_rows:,} rows"
-    sentence = f"{rows} could not be read"
-    if report.rows_without_cost:
-        sentence += f"; the cost of {report.rows_without_cost:,} is unknown and in no total"
-    return f"{sentence}."
+    said = []
+    if report.bad_rows:
+        sentence = f"{count(report.bad_rows, 'row')} could not be read"
+        if report.rows_without_cost:
+            sentence += f"; the cost of {report.rows_without_cost:,} is unknown and in no total"
+        said.append(f"{sentence}.")
+    if report.monthless:
+        said.append(_of_no_month(report.monthless, report.currency))
+    return said
+
+
+def _of_no_month(some: Monthless, currency: str) -> str:
+    """Say what is known of rows that may be of any month."""
+    one = some.rows == 1
+    rows = f"{count(some.rows, 'row')} of the bill name{'s' if one else ''} no month"
+    places = f"{rows} that can be read and {'is' if one else 'are'} in no month's total"
+    if some.rows_without_cost == some.rows:
+        return f"{places}; what {'it costs' if one else 'they cost'} is unknown."
+    unknown = f", the cost of {some.rows_without_cost:,} unknown" if some.rows_without_cost else ""
+    return f"{places}: {cents(some.billed)} {currency}{unknown}."
 
 
 def _adds_up(report: Report) -> str:
-    whose = "the total of what can be read" if report.rows_without_cost else "the bill's total"
+    whose = "the bill's total" if report.is_whole else "the total of what can be read"
     where = ", Kafka's here and the others below," if _has_both(report) else ""
-    return (
-        f"All {report.rows:,} rows of the bill are counted once{where} and come to {whose} exactly."
-    )
+    which = f"{report.rows:,} rows of the {'month' if report.monthless else 'bill'}"
+    return f"All {which} are counted once{where} and come to {whose} exactly."
 
 
 def _has_both(report: Report) -> bool:

@@ -8,6 +8,7 @@ from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.sections.cost import components_table, exact
 from spark.report.words import cents, count, listed
+from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.easy import HOW, Easy
 
 METHOD = (
@@ -17,7 +18,8 @@ METHOD = (
     "else's to explain. Taxes, credits, support and commitments bought for a whole bill are here."
 )
 EASY_METHOD = (
-    "By meter: net, amortised cost of the month. What is written without 'at most' buys nothing "
+    "By meter: net, amortised cost of the month, of an open one as far as it is billed. "
+    "What is written without 'at most' buys nothing "
     "that would be missed; of the rest somebody has to say what can go."
 )
 
@@ -26,17 +28,25 @@ def which_tag(evidence: Evidence) -> Section | None:
     """Return the tags of a bill on which nothing is known to be Kafka's, or None."""
     if evidence.report.has_kafka:
         return None
-    rows = sorted(evidence.tags, key=lambda row: (not row.names_kafka, -row.billed_cost, row.key))
+    found = sorted(evidence.tags, key=lambda row: (not row.names_kafka, -row.billed_cost, row.key))
+    unread = next((row for row in found if row.key == UNREAD_TAGS), None)
+    rows = [row for row in found if row is not unread]
     likely = [f"{row.key}={row.value}" for row in rows if row.names_kafka]
-    said = [
-        "No charge of this bill says that it is Kafka's, so none is called so.",
-        f"Perhaps {listed(likely[:3])}; say which with --cluster-tag."
-        if likely
-        else "No tag's key or value sounds like Kafka."
-        if rows
-        else "No line carries any tag: activate cost allocation tags in the Billing console; they "
-        "are not back-filled.",
-    ]
+    said = ["No charge of this bill says that it is Kafka's, so none is called so."]
+    if unread is not None:
+        said.append(
+            f"The tags of {count(unread.charges, 'row')} are written in a way that cannot be read, "
+            f"such as {unread.value}: JSON is read, as AWS delivers it."
+        )
+    if likely:
+        said.append(f"Perhaps {listed(likely[:3])}; say which with --cluster-tag.")
+    elif rows:
+        said.append("No tag's key or value sounds like Kafka.")
+    elif unread is None:
+        said.append(
+            "No line carries any tag: activate cost allocation tags in the Billing console; they "
+            "are not back-filled."
+        )
     return Section(
         key="tags",
         title="Which tag means Kafka?",

@@ -32,7 +32,9 @@ METHOD = (
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Return the unit costs of each cluster, or None of a bill without one."""
+    """Return the unit costs of each cluster, or None of a bill without one or without days."""
+    if evidence.is_by_the_month:
+        return None
     clusters = sorted({row.cluster for row in evidence.unit})
     by_cluster = {name: _of(evidence.unit, name) for name in clusters}
     told = [(name, rows) for name, rows in by_cluster.items() if rows]
@@ -105,7 +107,8 @@ def _table(told: list[tuple[str, list[Found]]], currency: str) -> Table:
         Column("Cost", f"{currency}, net and amortised"),
     )
     rows = []
-    for name, of_cluster in told:
+    for name, every in told:
+        of_cluster = [row for row in every if row.complete]
         paid = total(row.cost for row in of_cluster)
         cells = [
             _mean(of_cluster, column, {"cost_per_produced_gib": "produced_gib"}.get(column))
@@ -114,7 +117,7 @@ def _table(told: list[tuple[str, list[Found]]], currency: str) -> Table:
         rows.append(
             Row(
                 (
-                    Cell(name, note=count(len(of_cluster), "day")),
+                    Cell(name, note=_days(of_cluster)),
                     *cells,
                     Cell(dollars(paid), exact(paid)),
                 ),
@@ -122,6 +125,12 @@ def _table(told: list[tuple[str, list[Found]]], currency: str) -> Table:
             )
         )
     return Table("", columns, tuple(rows))
+
+
+def _days(rows: Sequence[Found]) -> str:
+    """Return which days a figure is of: those of the month before are among them."""
+    ends = f", {rows[0].day} to {rows[-1].day}" if rows else ""
+    return f"{count(len(rows), 'complete day')}{ends}"
 
 
 def _mean(rows: list[Found], column: str, weight: str | None) -> Cell:

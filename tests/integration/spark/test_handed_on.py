@@ -17,14 +17,15 @@ from tests.integration.spark.written import ingested, legacy, refused, written
 pytestmark = pytest.mark.integration
 
 
-def test_53_tags_that_differ_by_case_are_two_and_the_first_is_found(
+def test_53_of_tags_that_differ_by_case_the_one_that_is_asked_for_is_found(
     session: SparkSession, tmp_path: Path
 ) -> None:
     tags = {"resourceTags/user:Owner": "first", "resourceTags/user:owner": "second"}
     path = written(tmp_path, legacy([tags]))
-    came, rows, _ = ingested(session, path, KafkaTags(cluster="owner"))
-    assert (came.lines, [row.billed_cost for row in rows]) == (1, [1.25])
-    assert [row.cluster for row in rows] == ["first"]
+    for key, value in (("Owner", "first"), ("owner", "second"), ("OWNER", "first")):
+        came, rows, _ = ingested(session, path, KafkaTags(cluster=key))
+        assert (came.lines, [row.billed_cost for row in rows]) == (1, [1.25])
+        assert [row.cluster for row in rows] == [value]
 
 
 def test_54_any_other_column_that_stands_twice_is_named(

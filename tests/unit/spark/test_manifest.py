@@ -186,3 +186,19 @@ def test_without_a_manifest_what_may_count_twice_is_refused(
     _touched(tmp_path, *names)
     with pytest.raises(InvalidInput, match=sentence):
         manifest.unlisted(LocalFiles(), str(tmp_path))
+
+
+def test_a_month_that_is_both_overwritten_and_kept_is_refused_since_neither_is_newer(
+    tmp_path: Path,
+) -> None:
+    kept = "2026-11-19T08:00:00.000Z-aaaa"
+    deliver(tmp_path, ["export-00001.csv.gz"])
+    deliver(tmp_path, ["export-00001.csv.gz"], execution=kept)
+    with pytest.raises(InvalidInput) as raised:
+        pinned(tmp_path)
+    assert "has 2026-11 twice: overwritten in place" in str(raised.value)
+    assert "Remove the manifest of the older way" in str(raised.value)
+    # Another month in the other way is as AWS leaves an export whose setting was changed.
+    (tmp_path / "metadata" / PERIOD / "export-Manifest.json").unlink()
+    deliver(tmp_path, ["export-00001.csv.gz"], period="BILLING_PERIOD=2026-10")
+    assert pinned(tmp_path).periods == ["2026-10", "2026-11"]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from spark.months import settled_on
 from spark.report import page, words
 from spark.report import story as stories
-from spark.report.model import BadRow, Line
+from spark.report.model import BadRow, Line, Monthless
+from spark.report.sections import cost
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 from tests.unit.spark.month import a_line, a_report
@@ -97,7 +98,10 @@ def test_the_story_says_what_it_cost_on_what_and_whose_it_is() -> None:
 
 def test_a_bill_without_our_tags_asks_which_tag_means_kafka() -> None:
     told = " ".join(stories.sentences(a_report(a_line(**UNTAGGED))))
-    assert "no charge carries the tag stillwater:cluster. Name the tag that means Kafka" in told
+    assert (
+        "no charge is seen to carry the tag stillwater:cluster. Name the tag that means Kafka"
+        in told
+    )
 
 
 def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
@@ -109,6 +113,37 @@ def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
     html = page.render(report)
     assert "BilledCost &#39;abc&#39; is not a number" in html
     assert "unknown" in html
+
+
+@pytest.mark.parametrize(
+    ("monthless", "said"),
+    [
+        (
+            Monthless(1, 1, Decimal(0)),
+            (
+                "1 row of the bill names no month that can be read and is in no month's total; "
+                "what it costs is unknown."
+            ),
+        ),
+        (
+            Monthless(3, 0, Decimal("-4.5")),
+            (
+                "3 rows of the bill name no month that can be read and are in no month's total: "
+                f"{words.MINUS}4.50 USD."
+            ),
+        ),
+    ],
+)
+def test_a_total_beside_rows_of_any_month_is_not_called_whole(
+    monthless: Monthless, said: str
+) -> None:
+    report = a_report(a_line(), monthless=monthless)
+    told = stories.sentences(report)
+    assert told[0].endswith("as far as it can be read.")
+    assert told[-1] == said
+    whole = cost.section(report).sentences[0]
+    assert "rows of the month" in whole
+    assert "the total of what can be read exactly" in whole
 
 
 def test_nothing_on_the_bill_can_run_in_the_page() -> None:

@@ -57,6 +57,7 @@ def component(usage_type: str) -> Component:
         ("EMR-SERVERLESS-ARM-vCPUHours", Component.REPORTS),
         ("Kafka.m7g.large", Component.MANAGED_KAFKA),
         ("Kafka.Storage.GP2", Component.MANAGED_KAFKA),
+        ("KafkaServerless-ClusterHours", Component.MANAGED_KAFKA),
     ],
 )
 def test_a_usage_type_is_its_component_in_any_region(

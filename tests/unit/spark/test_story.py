@@ -110,14 +110,17 @@ def test_where_nothing_of_kafkas_is_to_be_done_nothing_else_is_the_first_thing()
     own = EasySaving(Easy.IDLE_IPV4, is_kafkas=True, usd=Decimal(4))
     both = story.told(dataclasses.replace(bare, easy=(own, *easy)))
     assert [action.is_kafkas for action in both.actions] == [True, False]
-    assert "Kafka's things to do would save 4.00 USD a month." in both.story
+    # Of thirty days twenty are billed.
+    assert "Kafka's things to do would save 6.00 USD a month." in both.story
 
 
 def test_of_gp2_volumes_a_fifth_is_saved_at_most() -> None:
     easy = (EasySaving(Easy.GP2_VOLUMES, is_kafkas=True, usd=Decimal(100)),)
     told = story.told(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
-    assert (told.actions[0].usd_per_month, told.actions[0].at_most) == (Decimal(20), True)
-    assert told.actions[0].why.endswith("what replaces them saves at most 20.0% of it")
+    assert (told.actions[0].usd_per_month, told.actions[0].at_most) == (Decimal(30), True)
+    assert told.actions[0].why.endswith(
+        "what replaces them saves at most 20.0% of it; the days to come are counted alike"
+    )
 
 
 def test_what_commitments_cover_is_said_beside_what_was_billed() -> None:
@@ -182,8 +185,8 @@ def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:
     easy = (EasySaving(Easy.IDLE_RESERVATION, is_kafkas=True, usd=Decimal("88.40")),)
     told = story.told(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
     assert told.actions[0].title == "Look at capacity reservations that nothing runs in"
-    assert told.actions[0].usd_per_month == Decimal("88.40")
-    assert "would save 88.40 USD a month" in " ".join(told.story)
+    assert told.actions[0].usd_per_month == Decimal("132.60")
+    assert "would save 133 USD a month" in " ".join(told.story)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +211,7 @@ def test_a_report_without_findings_does_not_invent_any() -> None:
         month.evidence(storage=(fits,), transfer=(), anomalies=(), economics=(), resync=())
     )
     assert told.actions == ()
-    assert "Nothing was found that would save a dollar a month or more." in told.story
+    assert "Nothing was found that would save 1 USD a month or more." in told.story
 
 
 def test_what_cannot_be_judged_is_the_thing_to_do() -> None:

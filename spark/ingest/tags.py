@@ -1,0 +1,123 @@
+"""Reads a line's tags under whatever names and in whatever form a bill writes them.
+
+A tag stands in a map, in text that holds one, or in a column of its own. What a line's tags mean is
+said later (spark.transforms.daily).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, MapType, StructType
+
+from spark.ingest.delivery import Shape, filled
+from spark.ingest.lines import CORRUPT
+from spark.schemas import TEXTS
+from spark.tag_keys import UNREAD_TAGS, column_spellings
+
+UNREAD_CHARACTERS = 80
+# How Athena prints a map, {a=b, c=d}: where the first key ends, and where the next pair begins.
+PRINTED_MAP, NEXT_PAIR = r"^\{[^\"'={}]+=.*\}$", ", (?=[^,={}]+=)"
+
+
+def tags(frame: DataFrame | Shape, maps: Sequence[str], keys: Iterable[str]) -> list[Column]:
+    """Return `tag_names` and `tag_values`: a line's tags, under whatever names they came.
+
+    A tag stands in a map, or in a column of its own where the export or legacy CUR spread it out.
+    """
+    columns = {name.lower(): name for name in frame.columns}
+    own = [s for key in keys for s in column_spellings(key) if s in columns]
+    names = [F.map_keys(name) for name in maps]
+    values = [F.map_values(name) for name in maps]
+    if own:
+        names.insert(0, F.array(*(F.lit(spelled) for spelled in own)))
+        values.insert(0, F.array(*(F.col(f"`{columns[spelled]}`") for spelled in own)))
+    return _named_values(names, values)
+
+
+def every_tag(maps: Sequence[str], spread: Sequence[str]) -> list[Column]:
+    """Return `tag_names` and `tag_values` of all tags, whichever columns they are in."""
+    names = [F.map_keys(name) for name in maps]
+    values = [F.map_values(name) for name in maps]
+    if spread:
+        names.insert(0, F.array(*(F.lit(name) for name in spread)))
+        values.insert(0, F.array(*(F.col(f"`{name}`") for name in spread)))
+    return _named_values(names, values)
+
+
+def _named_values(names: Sequence[Column], values: Sequence[Column]) -> list[Column]:
+    # The cells of a broken line may have shifted: what is in them is no tag of anything.
+    is_whole = F.col(CORRUPT).isNull()
+    both = {"tag_names": _joined(names), "tag_values": _joined(values)}
+    return [F.when(is_whole, each.cast(TEXTS)).alias(name) for name, each in both.items()]
+
+
+def _joined(arrays: Sequence[Column]) -> Column:
+    if not arrays:
+        return F.array()
+    if len(arrays) == 1:
+        return arrays[0]
+    return F.concat(*(F.coalesce(each, F.array().cast(TEXTS)) for each in arrays))
+
+
+def as_map(frame: DataFrame, name: str) -> DataFrame:
+    """Return the frame with a column of tags as a map, whichever way they were written.
+
+    Text holds them as JSON, an object or a list of keys with values as AWS's API says them, or as
+    Athena prints a map; Parquet that is not AWS's own may hold such a list too, or a field for each
+    key. Text that is none of these is kept as the value of UNREAD_TAGS.
+    """
+    kind = frame.schema[name].dataType
+    if isinstance(kind, MapType):
+        return frame
+    if isinstance(kind, StructType):
+        fields = [F.lit(key) for key in kind.names]
+        values = [F.col(name)[key].cast("string") for key in kind.names]
+        return frame.withColumn(name, F.map_from_arrays(F.array(*fields), F.array(*values)))
+    if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
+        of = {field.lower(): field for field in kind.elementType.names}
+        if not {"key", "value"} <= set(of):
+            return frame.withColumn(name, F.lit(None).cast("map<string,string>"))
+        pairs = F.transform(
+            name, lambda tag: F.struct(*(tag[of[part]].cast("string") for part in ("key", "value")))
+        )
+        return frame.withColumn(name, _entries(pairs))
+    written = filled(name)
+    tags_of = F.from_json(written, "array<map<string,string>>")
+    pairs = F.transform(
+        tags_of,
+        lambda tag: F.struct(*(F.coalesce(tag[n], tag[n.lower()]) for n in ("Key", "Value"))),
+    )
+    whole = F.from_json(written, "map<string,string>")
+    json = F.when(written.startswith("["), _entries(pairs)).otherwise(whole)
+    unread = F.when(
+        written.isNotNull(),
+        F.create_map(F.lit(UNREAD_TAGS), F.substring(written, 1, UNREAD_CHARACTERS)),
+    )
+    return frame.withColumn(name, F.coalesce(json, _printed(written), unread))
+
+
+def _printed(written: Column) -> Column:
+    """Return the map that Athena printed, {a=b, c=d}; null for any other text."""
+    inner = F.substring(written, F.lit(2), F.length(written) - 2)
+    pairs = F.transform(
+        F.split(inner, NEXT_PAIR),
+        lambda pair: F.struct(
+            F.substring_index(pair, "=", 1).alias("col1"),
+            F.regexp_replace(pair, "^[^=]*=", "").alias("col2"),
+        ),
+    )
+    return F.when(written.rlike(PRINTED_MAP), _entries(pairs))
+
+
+def _entries(pairs: Column) -> Column:
+    """Return pairs as a map; of what stands twice the first counts, as of a tag in two columns."""
+    first = F.filter(
+        pairs,
+        lambda pair, at: (
+            pair["col1"].isNotNull() & (F.array_position(pairs["col1"], pair["col1"]) == at + 1)
+        ),
+    )
+    return F.map_from_entries(first)

@@ -1,0 +1,165 @@
+"""More traps of bills (62 to 71): what a report must not pass over, nor take for something else."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import tables
+from spark.jobs import every, report
+from spark.report import story
+from spark.tables import UNKNOWN_PERIOD, ParquetStore
+from spark.transforms.classify import Component
+from tests.integration.spark import bills
+from tests.integration.spark.written import ingested, legacy, refused, written
+
+pytestmark = pytest.mark.integration
+PERIOD_START, USED_AT = "bill/BillingPeriodStartDate", "lineItem/UsageStartDate"
+CLUSTER = "resourceTags/user:stillwater:cluster"
+
+
+def reported(session: SparkSession, path: Path) -> report.Made:
+    store = ParquetStore(session, str(path.parent / "tables"))
+    return report.run(session, store, every.Inputs(bill=path, today=date(2026, 12, 20)))
+
+
+def test_62_lines_whose_month_cannot_be_read_are_said_beside_every_month(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    text = legacy([{}, {PERIOD_START: "Nov 2026"}, {}])
+    broken = text.replace("an hour,Hrs", "an hour,Hrs,surplus", 1)
+    path = written(tmp_path, broken)
+    made = reported(session, path)
+    told = story.sentences(made.evidence.report)
+    assert told[0] == "The bill of 2026-11 comes to 1.25 USD, as far as it can be read."
+    assert told[-1] == (
+        "2 rows of the bill name no month that can be read and are in no month's total: 1.25 USD, "
+        "the cost of 1 unknown."
+    )
+    section = made.document.section("unreadable")
+    assert section is not None
+    assert section.title == "Rows that could not be read: 2"
+    # Mended and delivered once more: nothing is left of them.
+    written(tmp_path, legacy([{}, {}, {}]))
+    again = reported(session, path)
+    assert story.sentences(again.evidence.report)[0] == "The bill of 2026-11 comes to 3.75 USD."
+    store = ParquetStore(session, str(tmp_path / "tables"))
+    assert UNKNOWN_PERIOD not in {row.billing_period for row in store.read(tables.USAGE).collect()}
+
+
+def test_63_the_cells_of_a_broken_line_are_no_tags(session: SparkSession, tmp_path: Path) -> None:
+    text = legacy([{CLUSTER: "harbour"}, {CLUSTER: "harbour"}]).splitlines()
+    assert text[2].endswith(",harbour")
+    path = written(tmp_path, "\n".join([*text[:2], text[2] + ",surplus"]) + "\n")
+    _, rows, _ = ingested(session, path)
+    assert {row.cluster: row.charges for row in rows} == {"harbour": 1, None: 1}
+
+
+def test_64_tags_as_athena_prints_them_are_read(session: SparkSession, tmp_path: Path) -> None:
+    written_as = [
+        "{note=a, b, stillwater:cluster=harbour, url=x=y}",
+        "{user_stillwater_cluster=pier}",
+        "{}",
+    ]
+    path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
+    _, rows, _ = ingested(session, path)
+    assert {row.cluster for row in rows} == {"harbour", "pier", None}
+
+
+def test_65_tags_that_nobody_can_read_are_not_called_absent(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    written_as = ["stillwater:cluster=harbour;team=web", "{'team': None}", "{}"]
+    path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
+    section = reported(session, path).document.section("tags")
+    assert section is not None
+    told = " ".join(section.sentences)
+    assert "The tags of 2 rows are written in a way that cannot be read, such as " in told
+    assert "No line carries any tag" not in told
+
+
+@pytest.mark.parametrize("at", ["00:00.0", "12:00:00", "46327", "46327.5", "0026-11-20", "2026"])
+@pytest.mark.parametrize("column", [PERIOD_START, USED_AT])
+def test_66_text_that_says_no_month_is_no_time(
+    session: SparkSession, tmp_path: Path, column: str, at: str
+) -> None:
+    said = refused(session, written(tmp_path, legacy([{column: at}])))
+    assert f"'{at}' is not a time" in said
+
+
+def test_66_a_time_of_another_age_is_not_one(session: SparkSession, tmp_path: Path) -> None:
+    row = {**bills.CUR_ROW, "resource_tags": []}
+    row["bill_billing_period_start_date"] = datetime(9999, 12, 1)  # noqa: DTZ001 - CUR writes no zone
+    kinds = {"resource_tags": pa.map_(pa.string(), pa.string())}
+    columns = {name: pa.array([value], kinds.get(name)) for name, value in row.items()}
+    pq.write_table(pa.table(columns), tmp_path / "bill.parquet")
+    assert "is not a time" in refused(session, tmp_path / "bill.parquet")
+
+
+def test_67_all_that_amazon_msk_sells_is_amazon_msks(session: SparkSession, tmp_path: Path) -> None:
+    meters = (
+        *("Kafka.m7g.large", "Kafka.Storage.GP2", "KafkaServerless-ClusterHours"),
+        *("Express.m7g.large", "MCU-Hours", "Kafka.Replicator-Hours"),
+    )
+    lines = [{"lineItem/ProductCode": "AmazonMSK", "lineItem/UsageType": f"EU-{m}"} for m in meters]
+    crossing = {"lineItem/UsageType": "EU-DataTransfer-Regional-Bytes", "pricing/unit": "GB"}
+    lines.append({"lineItem/ProductCode": "AmazonMSK", **crossing})
+    _, rows, _ = ingested(session, written(tmp_path, legacy(lines)))
+    found = {row.usage_type: row.component for row in rows}
+    assert found.pop("DataTransfer-Regional-Bytes") == Component.INTER_AZ
+    assert found == dict.fromkeys(meters, Component.MANAGED_KAFKA)
+
+
+def test_68_files_that_order_or_have_other_columns_are_one_bill(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    folder = tmp_path / "bills"
+    folder.mkdir()
+    first = legacy([{CLUSTER: "harbour"}])
+    header, line = first.splitlines()
+    turned = "\n".join(",".join(reversed(each.split(","))) for each in (header, line)) + "\n"
+    written(folder, first, "a.csv")
+    written(folder, turned, "b.csv")
+    written(folder, legacy([{"resourceTags/user:new": "x"}]), "c.csv")
+    came, rows, _ = ingested(session, folder)
+    assert (came.lines, came.billed) == (3, Decimal("3.75"))
+    assert {row.cluster: row.charges for row in rows} == {"harbour": 2, None: 1}
+
+
+def test_69_bills_of_two_formats_are_not_one(session: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "bills"
+    folder.mkdir()
+    written(folder, legacy([{}]), "a.csv")
+    bills.focus_file(folder / "b.csv", [{}])
+    assert "b.csv has other columns than a.csv" in refused(session, folder)
+    both = tmp_path / "both"
+    both.mkdir()
+    for name, row in (("a", {**bills.CUR_ROW, "resource_tags": "{}"}), ("b", bills.FOCUS_ROW)):
+        columns = {key: pa.array([value]) for key, value in row.items()}
+        pq.write_table(pa.table(columns), both / f"{name}.parquet")
+    assert "holds bills of two formats" in refused(session, both)
+
+
+def test_70_a_header_in_another_encoding_is_named(session: SparkSession, tmp_path: Path) -> None:
+    text = legacy([{"resourceTags/user:équipe": "x"}])
+    assert "is not written in UTF-8" in refused(session, written(tmp_path, text.encode("latin-1")))
+
+
+def test_71_amortised_keeps_every_place_of_text(session: SparkSession, tmp_path: Path) -> None:
+    least = "0.000000000000000001"
+    plan = {
+        "lineItem/LineItemType": "SavingsPlanRecurringFee",
+        "savingsPlan/TotalCommitmentToDate": f"2{least[1:]}",
+        "savingsPlan/UsedCommitment": "2",
+    }
+    text = legacy([{"lineItem/UnblendedCost": least}, plan])
+    _, rows, _ = ingested(session, written(tmp_path, text))
+    found = {row.category: row.amortised_cost for row in rows}
+    assert set(found) == {"Usage", "SavingsPlanRecurringFee"}
+    assert set(found.values()) == {Decimal(least)}

@@ -1,0 +1,123 @@
+"""What a report says of days: as many of both months, or how many of each, and never more."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from spark.report import actions, story, words
+from spark.report.evidence import DayCost, Evidence, compared
+from spark.report.sections import changes, unit
+from spark.transforms.attribute import Attribution
+from spark.transforms.easy import Easy, EasySaving
+from tests.unit.spark import month
+
+CLOSED = date(2028, 3, 20)
+
+
+def days(first: date, count: int, each: str = "10") -> list[DayCost]:
+    return [DayCost(first + timedelta(days=n), "other", Decimal(each)) for n in range(count)]
+
+
+def evidence(all_days: list[DayCost], period: str, today: date, **more: Any) -> Evidence:
+    report = month.a_report(month.a_line(billing_period=period), today=today)
+    return Evidence(report=report, all_days=all_days, month=period, **more)
+
+
+@pytest.mark.parametrize(
+    ("period", "before", "own", "said"),
+    [
+        ("2028-02", 31, 29, f"{words.MINUS}6.5% against the month before, 29 days against 31"),
+        ("2028-03", 29, 31, "+6.9% against the month before, 31 days against 29"),
+        ("2028-08", 31, 31, "+0.0% against the month before, day for day"),
+    ],
+)
+def test_whole_months_are_compared_by_the_days_that_they_have(
+    period: str, before: int, own: int, said: str
+) -> None:
+    first = date.fromisoformat(f"{period}-01")
+    every = days(first - timedelta(days=before), before + own)
+    told = story.told(evidence(every, period, first + timedelta(days=60)))
+    assert told.total.against == said
+    section = told.section("changes")
+    assert section is not None
+    text = " ".join((*section.sentences, *(table.title for table in section.tables)))
+    if before == own:
+        assert f"The first {own} days were billed" in text
+    else:
+        assert f"The {own} days of the month" in text
+        assert f"against the {before} days of the month before" in text
+        assert "and +0.0% a day" in text
+        assert "same days" not in text
+        assert "of both months" not in text
+
+
+def test_an_open_month_is_never_compared_with_more_days_than_the_one_before_has() -> None:
+    every = days(date(2027, 2, 1), 28) + days(date(2027, 3, 1), 31)
+    comparison = compared(evidence(every, "2027-03", date(2027, 4, 1)))
+    assert comparison is not None
+    assert (comparison.days, comparison.days_before) == (30, 28)
+    assert changes.against(comparison).endswith("30 days against 28")
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (5, "With 5 days or fewer none can be said to stand out."),
+        (6, "No day stands out."),
+    ],
+)
+def test_of_too_few_days_none_is_said_to_stand_out(count: int, said: str) -> None:
+    section = changes.section(evidence(days(date(2028, 2, 1), count), "2028-02", CLOSED))
+    assert section is not None
+    assert section.sentences[-1] == said
+
+
+def test_nothing_is_said_of_days_that_nobody_looked_at() -> None:
+    nobodys = [dataclasses.replace(day, is_kafkas=False) for day in days(date(2028, 2, 1), 20)]
+    one = evidence(nobodys, "2028-02", CLOSED)
+    line = month.a_line(attribution=Attribution.NOBODY, cluster=None, owner="unattributed")
+    unknown = month.a_report(line, today=CLOSED)
+    section = changes.section(dataclasses.replace(one, report=unknown))
+    assert section is not None
+    assert section.sentences == (
+        "Whether a day stands out is looked for in Kafka's charges alone.",
+    )
+
+
+def test_unit_costs_are_of_complete_days_and_say_of_which() -> None:
+    rows = [month.a_day_of_units(date(2026, 11, n), 10.0, complete=n < 4) for n in range(1, 5)]
+    section = unit.section(month.evidence(unit=rows))
+    assert section is not None
+    ((name, *_, paid),) = (row.cells for row in section.tables[0].rows)
+    assert name.note == "3 complete days, 2026-11-01 to 2026-11-03"
+    assert paid.value == "30"
+
+
+def test_a_bill_by_the_month_has_no_days() -> None:
+    every = [DayCost(date(2026, n, 1), "other", Decimal(300)) for n in (10, 11)]
+    rows = [month.a_day_of_units(day.day, 300.0) for day in every]
+    one = evidence(every, "2026-11", date(2026, 11, 20), unit=rows)
+    assert unit.section(one) is None
+    assert story.BY_THE_MONTH in story.told(one).story
+    # On the first of a month that is all there is of any bill.
+    first = evidence(every[1:], "2026-11", date(2026, 11, 2), unit=rows)
+    assert story.BY_THE_MONTH not in story.told(first).story
+
+
+@pytest.mark.parametrize(
+    ("today", "saves", "when"),
+    [
+        (date(2026, 11, 16), Decimal(36), "in 15 days"),
+        (date(2026, 12, 20), Decimal(18), "in this month"),
+    ],
+)
+def test_what_an_open_month_would_save_is_a_months(today: date, saves: Decimal, when: str) -> None:
+    easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=True, usd=Decimal(18)),)
+    (action,) = actions.chosen(evidence(days(date(2026, 11, 1), 15), "2026-11", today, easy=easy))
+    assert action.usd_per_month == saves
+    assert f"18.00 USD for them {when};" in action.why
