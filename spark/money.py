@@ -27,7 +27,7 @@ DIGITS = 15
 WHOLE_DIGITS = DIGITS - PLACES
 _COUNT = "decimal(19,0)"
 # Of a wider decimal Spark would drop places to make room for what a sum or a product may come to.
-_IN_FORMULAS = "decimal(36,18)"
+_IN_FORMULAS = "decimal(34,18)"
 _DIGITS = 60
 
 # An amount by the name of its column, and what is made of some.

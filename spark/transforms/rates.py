@@ -17,6 +17,7 @@ from core.cost.price_check import BilledRate, item_of
 from core.cost.pricing import INSTANCE_HOUR, Price, PriceBook, total
 from spark.schemas import MONEY
 from spark.transforms.classify import Component
+from spark.transforms.daily import is_discount
 
 BILL = "the bill itself"
 DISCOUNTED = "the price file, less the discount of this bill's own instances"
@@ -36,10 +37,12 @@ def billed_rates(usage: DataFrame) -> list[BilledRate]:
 def of_cluster(usage: DataFrame, cluster: str, book: PriceBook, on: date) -> PriceBook:
     """Return the prices of one cluster: what its bill charged it, and beside that the book's.
 
-    Net and amortised, so that private discounts and commitments are in. A type that is not on the
-    bill is priced with the discount that the cluster's own types have on it.
+    Net and amortised, so that private discounts and commitments are in, discounts written as lines
+    of their own too. A type that is not on the bill is priced with the discount that the cluster's
+    own types have on it.
     """
-    own = usage.where((F.col("cluster") == cluster) & F.col("category").isin(*_USED))
+    is_counted = F.col("category").isin(*_USED) | is_discount()
+    own = usage.where((F.col("cluster") == cluster) & is_counted)
     charged = {
         item: Price(item, rate.usd.quantize(_PLACES), BILL, on)
         for rate in _rates(own, F.sum("net_cost").cast(MONEY))

@@ -1,4 +1,4 @@
-"""More traps of bills (62 to 71): what a report must not pass over, nor take for something else."""
+"""More traps of bills (62 to 72): what a report must not pass over, nor take for something else."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from core.cost.pricing import INSTANCE_HOUR, PriceBook
 from spark import tables
 from spark.jobs import every, report
 from spark.report import story
 from spark.tables import UNKNOWN_PERIOD, ParquetStore
+from spark.transforms import rates
 from spark.transforms.classify import Component
 from tests.integration.spark import bills
 from tests.integration.spark.written import ingested, legacy, refused, written
@@ -163,3 +165,20 @@ def test_71_amortised_keeps_every_place_of_text(session: SparkSession, tmp_path:
     found = {row.category: row.amortised_cost for row in rows}
     assert set(found) == {"Usage", "SavingsPlanRecurringFee"}
     assert set(found.values()) == {Decimal(least)}
+
+
+@pytest.mark.parametrize("as_line", [True, False], ids=["lines", "net columns"])
+def test_72_a_clusters_own_rates_hold_its_discounts_however_they_are_written(
+    session: SparkSession, tmp_path: Path, as_line: bool
+) -> None:
+    ours = {CLUSTER: "harbour", "lineItem/UsageAmount": "10", "lineItem/UnblendedCost": "2.0"}
+    discount = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.5"}
+    strangers = {**discount, CLUSTER: "", "lineItem/UnblendedCost": "-1.0"}
+    lines = [ours, {**ours, **discount}, strangers]
+    if not as_line:
+        lines = [{**ours, "lineItem/NetUnblendedCost": "1.5"}, strangers]
+    _, _, store = ingested(session, written(tmp_path, legacy(lines)))
+    known = rates.of_cluster(
+        store.read(tables.USAGE), "harbour", PriceBook("eu-west-1", "none"), date(2026, 11, 30)
+    )
+    assert known.usd(f"{INSTANCE_HOUR}:m7i.large") == Decimal("0.15")
