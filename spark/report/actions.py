@@ -20,7 +20,7 @@ from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug
 from spark.report.words import count, dollars, listed, percent
 from spark.transforms.easy import HOW, Easy, EasySaving
-from spark.transforms.transfer import Certainty
+from spark.transforms.transfer import MEASURED, Certainty
 from spark.transforms.volumes import Finding
 
 SHOWN = 3
@@ -180,15 +180,16 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
     rows = [row for row in flows if row.rack_aware_saving]
     if not rows:
         return
-    days = [row.day for row in flows if row.day is not None]
-    length = (max(days) - min(days)).days + 1 if days else 30
+    # On other days nobody counted, and nothing is known of who fetched from where.
+    counted = {flow.value for flow in MEASURED}
+    length = len({row.day for row in flows if row.flow in counted}) or 30
     saved = total(row.rack_aware_saving for row in rows)
     is_known = all(row.certainty != Certainty.AT_MOST.value for row in rows)
     at_most = "" if is_known else "at most "
     yield Action(
         title="Let consumers read from their own zone",
         why=f"they fetched from other zones for {at_most}{dollars(saved)} "
-        f"{evidence.report.currency} in {count(length, 'day')}",
+        f"{evidence.report.currency} in {count(length, 'counted day')}",
         how=_SELECTOR if is_known else _CLIENT_RACK,
         evidence=slug("flow", "consume"),
         usd_per_month=saved * 30 / length,

@@ -255,7 +255,7 @@ def evidence(**changes: Any) -> Evidence:
         "all_days": costs,
         "month": "2026-11",
         "transfer": (
-            a_flow("replicate", "610.20"),
+            *(a_flow("replicate", "30.51", day=date(2026, 11, n)) for n in range(1, 21)),
             a_flow("consume", "402.10", "402.10", day=date(2026, 11, 20), certainty="at most"),
             a_flow("produce", "215.70"),
             a_flow("load balancer", "63.00", certainty="billed"),

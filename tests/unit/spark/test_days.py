@@ -121,3 +121,18 @@ def test_what_an_open_month_would_save_is_a_months(today: date, saves: Decimal, 
     (action,) = actions.chosen(evidence(days(date(2026, 11, 1), 15), "2026-11", today, easy=easy))
     assert action.usd_per_month == saves
     assert f"18.00 USD for them {when};" in action.why
+
+
+def test_what_was_counted_on_some_days_is_a_months_by_those_days() -> None:
+    counted = [
+        month.a_flow("consume", "4.00", "4.00", day=date(2026, 11, n), certainty="shared")
+        for n in (3, 4)
+    ]
+    other = [
+        month.a_flow("load balancer", "9.00", day=date(2026, 11, n), certainty="billed")
+        for n in range(1, 21)
+    ]
+    bare = month.evidence(transfer=(*counted, *other), storage=(), economics=(), anomalies=())
+    (action,) = actions.chosen(bare)
+    assert action.usd_per_month == Decimal(120)
+    assert "for 8.00 USD in 2 counted days" in action.why
