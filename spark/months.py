@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -24,6 +24,16 @@ def first_day_after(billing_period: str) -> date:
     """Return the day after a month's last: 2026-12 -> 2027-01-01."""
     year, month = (int(part) for part in billing_period.split("-"))
     return date(year + month // 12, month % 12 + 1, 1)
+
+
+def is_by_the_month(days: Collection[date], today: date) -> bool:
+    """Say whether charges stand on the first day of their month alone, though that is long over.
+
+    So they do on the bills of an export whose time granularity is monthly: nothing is known of
+    single days, and a month's quantity is not a day's.
+    """
+    is_first = bool(days) and all(day.day == 1 for day in days)
+    return is_first and today > max(days) + timedelta(days=2)
 
 
 def month_before(billing_period: str) -> str:

@@ -48,7 +48,7 @@ from spark.jobs import (
     transfer,
 )
 from spark.jobs.month_tables import evidence_of, report_of
-from spark.months import month_before
+from spark.months import is_by_the_month, month_before
 from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.next_rotation import forecast
@@ -181,7 +181,7 @@ def _known(
     if inputs.facts is not None:
         book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
         book = book.beside(report.currency)
-        own = _of_cluster(session, store, inputs.facts, book, read, month)
+        own = _of_cluster(session, store, inputs.facts, book, read, month, today)
         evidence = replace(
             evidence,
             resync=own.rotations,
@@ -286,10 +286,14 @@ def _of_cluster(
     book: PriceBook,
     read: _Read,
     month: str,
+    today: date,
 ) -> _OfCluster:
-    """Run the jobs that need to know the cluster."""
+    """Run the jobs that need to know the cluster.
+
+    Of a bill by the month no volume's size is known, nor how long the rotations took to come.
+    """
     usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
-    last = _last_day(usage, month)
+    last, last_own = _last_days(usage, month, facts.cluster)
     book = rates.of_cluster(usage, facts.cluster, book, last)
     rotations = read.rotations.where(F.col("billing_period") == month)
     rotated = resync.run(session, rotations, read.samples, facts, book)
@@ -298,22 +302,28 @@ def _of_cluster(
     ahead = forecast(rows)
     away = ahead.down_seconds if ahead else storage.AWAY_SECONDS
     volumes = storage.run(session, usage, read.samples, facts, book, away)
+    has_days = not is_by_the_month([last_own], today)
+    volumes = volumes if has_days else frames.empty(session, STORAGE_TABLE.schema)
     store.replace(STORAGE_TABLE, volumes, [month])
     window = economics.Window(date.fromisoformat(f"{month}-01"), last)
     notes: list[str] = []
+    designs = frames.empty(session, ECONOMICS_TABLE.schema)
     try:
-        designs = economics.run(session, volumes, rotated, facts, book, window)
+        if has_days:
+            designs = economics.run(session, volumes, rotated, facts, book, window)
     except InvalidInput as error:
         # A type in no table, or a price that nobody knows: the comparison alone is left out.
         notes = [f"EBS and local disks are not compared: {problem}" for problem in error.problems]
-        designs = frames.empty(session, ECONOMICS_TABLE.schema)
     store.replace(ECONOMICS_TABLE, designs, [month])
     return _OfCluster(rows, volumes.collect(), designs.collect(), notes)
 
 
-def _last_day(usage: DataFrame, month: str) -> date:
-    last = usage.where(is_of_its_month()).agg(F.max("day")).head()
-    return last[0] if last and last[0] else date.fromisoformat(f"{month}-01")
+def _last_days(usage: DataFrame, month: str, cluster: str) -> tuple[date, date]:
+    """Return the last day of a month's charges, and of a cluster's."""
+    own = F.when(F.col("cluster") == cluster, F.col("day"))
+    last = usage.where(is_of_its_month()).agg(F.max("day"), F.max(own)).head()
+    first = date.fromisoformat(f"{month}-01")
+    return (last[0] or first, last[1] or first) if last else (first, first)
 
 
 def _notes(inputs: Inputs, report: Report) -> list[str]:

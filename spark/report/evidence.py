@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from core.cost.pricing import total
-from spark.months import first_day_after
+from spark.months import first_day_after, is_by_the_month
 from spark.report.model import Report
 from spark.transforms.easy import EasySaving
 
@@ -58,13 +58,8 @@ class Evidence:
 
     @property
     def is_by_the_month(self) -> bool:
-        """Say whether every charge stands on a month's first day: nothing is known of the others.
-
-        So it does on the bills of an export whose time granularity is monthly.
-        """
-        days = {each.day for each in self.all_days}
-        is_first = bool(days) and all(day.day == 1 for day in days)
-        return is_first and self.report.today > max(days) + timedelta(days=2)
+        """Say whether nothing is known of single days (spark.months)."""
+        return is_by_the_month({each.day for each in self.days}, self.report.today)
 
     @property
     def days_so_far(self) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from core.cost.trend import Backtest, Forecast, backtest
 from core.cost.trend import forecast as of_points
@@ -17,6 +18,7 @@ class MonthAhead:
     """What a cluster should cost in the thirty days after the last complete one."""
 
     cluster: str
+    last_day: date
     expected: float
     low: float
     high: float
@@ -39,6 +41,7 @@ def month_ahead(rows: Sequence[Found]) -> MonthAhead | None:
         return None
     return MonthAhead(
         cluster=rows[0].cluster,
+        last_day=date.fromordinal(round(last)),
         expected=told.expected * DAYS_AHEAD,
         low=max(0.0, told.low * DAYS_AHEAD),
         high=told.high * DAYS_AHEAD,

@@ -31,7 +31,7 @@ PROVISIONAL = "Provisional: AWS may still correct this month"
 CLUSTERS_NAMED = 5
 BY_THE_MONTH = (
     "Every charge stands on the first day of its month, as in an export by the month: nothing is "
-    "said of single days, nor of what a unit cost."
+    "said of single days, of what a unit cost, or of a volume's size."
 )
 UNNAMED = "system nodes, taxes, fees, and meters that this report does not tell apart"
 

@@ -83,8 +83,8 @@ def _ahead(ahead: MonthAhead, currency: str) -> str:
             f"on average, {ahead.past.coverage:.0%} within)"
         )
     return (
-        f"{ahead.cluster}: the next {DAYS_AHEAD} days should cost {expected} {currency}, four "
-        f"times in five between {low} and {high}{tried}."
+        f"{ahead.cluster}: the {DAYS_AHEAD} days after {ahead.last_day} should cost {expected} "
+        f"{currency}, four times in five between {low} and {high}{tried}."
     )
 
 

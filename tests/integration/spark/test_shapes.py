@@ -16,7 +16,7 @@ from core.cost.pricing import book
 from core.settings.facts import Facts, Pool, Volume
 from spark import tables
 from spark.jobs import report
-from spark.report import formats
+from spark.report import formats, story
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from tests.integration.spark import bills, shapes
@@ -172,3 +172,21 @@ def test_no_sentence_has_a_figure_that_looks_like_a_float(
 ) -> None:
     for sentence in of[name].made.document.story:
         assert not re.search(r"\d\.\d{7,}", sentence), sentence
+
+
+def is_of_the_first(each: shapes.Line) -> bool:
+    return bool(each["line_item_usage_start_date"].day == 1)
+
+
+def test_of_a_bill_by_the_month_no_day_and_no_size_is_said(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    first = [each for each in shapes.SHAPES["eu_west_1"]() if is_of_the_first(each)]
+    path = bills.cur_export(tmp_path / "bill", first)
+    store = ParquetStore(session, str(tmp_path / "tables"))
+    given = report.Inputs(bill=path, today=TODAY, facts=FACTS, book=book("eu-west-1"))
+    made = report.run(session, store, given)
+    assert story.BY_THE_MONTH in made.document.story
+    assert (made.evidence.storage, made.evidence.economics) == ([], [])
+    assert made.document.section("unit") is None
+    assert made.report_total == total(map(shapes.billed, first))

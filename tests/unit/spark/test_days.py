@@ -136,3 +136,10 @@ def test_what_was_counted_on_some_days_is_a_months_by_those_days() -> None:
     (action,) = actions.chosen(bare)
     assert action.usd_per_month == Decimal(120)
     assert "for 8.00 USD in 2 counted days" in action.why
+
+
+def test_a_forecast_says_after_which_day_it_begins() -> None:
+    rows = [month.a_day_of_units(date(2026, 11, n), 10.0 + n % 2) for n in range(1, 15)]
+    section = unit.section(month.evidence(unit=rows))
+    assert section is not None
+    assert "the 30 days after 2026-11-14 should cost" in " ".join(section.sentences)
