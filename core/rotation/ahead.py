@@ -45,11 +45,11 @@ def with_machines_ahead(step: RunStep, seen: RunObservation, policy: Policy) -> 
     chosen = _next(run, seen, policy)
     if not chosen:
         return step
-    for turn in chosen:
-        run = run.with_turn(replace(turn, ahead=True))
     ids = [turn.node_id for turn in chosen]
     away = [turn.node_id for turn in run.in_hand]
     said = f"Room for {_named(ids)} is made while {_named(away)} {_comes(away)} back."
+    for turn in chosen:
+        run = run.with_turn(replace(turn, ahead=True, reason=said))
     run = noted(run, ACTOR, said, seen.now, quiet=True)
     return replace(step, run=run, actions=(*step.actions, *map(MakeReady, ids)))
 
