@@ -169,12 +169,11 @@ def _stuck(item: Object) -> str | None:
             return f"it is not ready ({' '.join(str(said).split())})"
     used, held = status.get("resources") or {}, _held(item)
     for resource, written in (item["spec"].get("limits") or {}).items():
-        most, now = quantity(written), quantity(used.get(resource))
+        most, now = quantity(written), quantity(used.get(resource)) or 0.0
         if resource == "nodes":
-            now = held
-        # A node more takes as much as one of those it has.
-        if most is not None and now is not None and now + (now / held if held else 0) > most:
-            return (
-                f"its limit of {resource} is {written}, of which {used.get(resource, held)} is used"
-            )
+            now = float(held or 0)
+        # A node more takes as much as one of those it has; a limit of 0 stops a pool.
+        if most is not None and (now >= most or now + (now / held if held else 0) > most):
+            taken = used.get(resource, held)
+            return f"its limit of {resource} is {written}, of which {taken} is used"
     return None

@@ -140,17 +140,9 @@ def _placement(spec: Object) -> Placement:
     affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
     terms = None
     if affinity is not None:
-        # By fields a term names a node itself.
+        # Of fields there is the node's name alone; it counts as one label more.
         terms = tuple(
-            (
-                *requirements(term),
-                *(
-                    Requirement(
-                        key=HOST, operator=e["operator"], values=frozenset(e.get("values") or ())
-                    )
-                    for e in term.get("matchFields") or ()
-                ),
-            )
+            (*requirements(term), *requirements({"matchExpressions": term.get("matchFields")}))
             for term in affinity.get("nodeSelectorTerms") or ()
         )
     return Placement(

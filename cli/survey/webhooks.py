@@ -44,6 +44,7 @@ def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
             leaves_out=_without(api, webhook),
             match_labels=(webhook.get("objectSelector") or {}).get("matchLabels") or {},
             expressions=requirements(webhook.get("objectSelector") or {}),
+            conditional=bool(webhook.get("matchConditions")),
         )
         for kind in KINDS
         for item in items(api, ADMISSION, kind)

@@ -44,9 +44,10 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
             if asked := [pod.name for pod in pods if hook.asked_of(pod)]:
                 yield Finding(
                     "pods-refused",
-                    Weight.BROKER,
+                    Weight.UNKNOWN if hook.conditional else Weight.BROKER,
                     kafka.title,
-                    f"webhook {hook.name} asks {hook.unanswered} before a pod is created, and "
+                    ("on matchConditions that were not judged, " if hook.conditional else "")
+                    + f"webhook {hook.name} asks {hook.unanswered} before a pod is created, and "
                     f"refuses it without an answer (failurePolicy Fail): {listed(asked)} cannot "
                     f"come back once they leave",
                     "have somebody answer it again, or remove it",

@@ -13,7 +13,7 @@ from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
 
-HOST = "kubernetes.io/hostname"
+HOST, NODE_NAME = "kubernetes.io/hostname", "metadata.name"
 CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
 KEEPING_OFF = ("NoSchedule", "NoExecute")
 # Kubernetes sets these by itself; the state behind them is judged.
@@ -94,7 +94,7 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
     for kafka in of(seen.kafkas):
         pods = pods_of(seen, kafka)
         # What is bound to its disk is found by its disk.
-        if pinned := [pod.name for pod in pods if pod.wants.names(HOST)]:
+        if pinned := [p.name for p in pods if p.wants.names(HOST) or p.wants.names(NODE_NAME)]:
             yield Finding(
                 "pinned",
                 Weight.PRODUCER,
@@ -123,7 +123,7 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
 
 def _barred(pod: Pod, node: Node) -> str | None:
     """Return why a pod would not be placed on its node today."""
-    if not pod.wants.fits(node.labels):
+    if not pod.wants.fits({**node.labels, NODE_NAME: node.name}):
         return f"{node.name} lacks labels that it asks for"
     for taint in node.taints:
         ours = taint.key.startswith(KUBERNETES_OWN) or node.leaving

@@ -229,6 +229,8 @@ class PodWebhook:
     # By labels of the pod.
     match_labels: Mapping[str, str]
     expressions: tuple[Requirement, ...]
+    # It is asked of some pods alone, by expressions that are not judged.
+    conditional: bool = False
 
     def asked_of(self, pod: Pod) -> bool:
         return (

@@ -68,6 +68,13 @@ def pinned(world: World) -> None:
         each["metadata"]["labels"][HOST] = each["metadata"]["name"]
 
 
+def pinned_by_field(world: World) -> None:
+    for each in world.kinds["pods"]:
+        name = {"key": "metadata.name", "operator": "In", "values": [each["spec"]["nodeName"]]}
+        wanted = {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [name]}]}}
+        each["spec"]["affinity"]["nodeAffinity"] = wanted
+
+
 def of_versions(*versions: str) -> Change:
     def made(world: World) -> None:
         for index, each in enumerate(world.kinds["nodes"]):

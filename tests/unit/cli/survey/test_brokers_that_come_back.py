@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from core.survey.finding import Weight
 from tests.unit.cli.survey.changes_of_machines import deleted, nodes_labelled
 from tests.unit.cli.survey.changes_of_pods import (
     AUTO_MODE_GATES,
@@ -30,6 +31,7 @@ from tests.unit.cli.survey.changes_of_pods import (
     of_class,
     of_versions,
     pinned,
+    pinned_by_field,
     pods,
     quota,
     rarely_preferred,
@@ -141,6 +143,7 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
         set(),
     ),
     "hosts by name": (pinned, {"pinned"}),
+    "nodes by name": (pinned_by_field, {"pinned"}),
     "pods that bear a cordon": (pods(tolerations=[{"operator": "Exists"}]), {"tolerates-cordon"}),
     "pods that bear what does not answer": (
         pods(tolerations=[{"key": "node.kubernetes.io/unreachable", "operator": "Exists"}]),
@@ -282,3 +285,10 @@ def test_a_tool_that_is_known_by_its_image_is_found_without_a_look_at_roles() ->
     deployment("ghcr.io/kubereboot/kured:1.20.0")(world)
     world.refused = {"clusterroles"}
     assert checks(world) == {"unread", "evictor"}
+
+
+def test_a_webhook_on_conditions_is_no_certain_refusal() -> None:
+    world = own()
+    asked(MUTATING, "pods", matchConditions=[{"name": "x", "expression": "false"}])(world)
+    (found,) = surveyed(world)
+    assert (found.check, found.weight) == ("pods-refused", Weight.UNKNOWN)

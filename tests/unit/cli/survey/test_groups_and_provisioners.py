@@ -188,6 +188,26 @@ PROVISIONED: dict[str, tuple[Callable[[], World], Change | None, set[str]]] = {
         pool_status(resources={"cpu": "48", "nodes": "6"}),
         {"karpenter-stuck"},
     ),
+    "a pool that is stopped by its limit": (
+        karpenters(limits={"cpu": "0"}),
+        None,
+        {"karpenter-stuck"},
+    ),
+    "a pool without room for one more": (
+        karpenters(limits={"memory": "100Gi"}),
+        pool_status(resources={"memory": "96Gi", "nodes": "6"}),
+        {"karpenter-stuck"},
+    ),
+    "a pool of all zones but one": (
+        karpenters(template=requiring(ZONE, "NotIn", ["eu-north-1b"])),
+        None,
+        {"karpenter-moved"},
+    ),
+    "a budget of one by night": (
+        karpenters(disruption={"budgets": [{"nodes": "1", "schedule": "@daily"}]}),
+        None,
+        {"karpenter-drift"},
+    ),
     "a pool with room": (
         karpenters(limits={"cpu": "1000", "memory": "4000Gi"}),
         pool_status(resources={"cpu": "48000m", "memory": "192Gi", "nodes": "6"}),
