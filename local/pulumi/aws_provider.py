@@ -146,6 +146,7 @@ class AwsProvider(ResourceProvider):
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
         self.gate.judge(existing.resource, new_inputs, existing.id)
+        self.gate.change(existing.resource, existing.inputs, new_inputs)
         fresh = adapter_of(existing.resource.type).update(self.aws, existing, new_inputs)
         outputs = {**self._kept(existing), **new_inputs, **fresh}
         self.store.put(existing.resource.type, existing.id, outputs)
@@ -161,6 +162,7 @@ class AwsProvider(ResourceProvider):
         return {k: v for k, v in existing.outputs.items() if k not in existing.inputs}
 
     def delete(self, existing: Existing) -> None:
+        self.gate.leave(existing.resource, existing.inputs, existing.id)
         try:
             adapter_of(existing.resource.type).delete(self.aws, existing)
         except Exception as error:

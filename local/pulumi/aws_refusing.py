@@ -36,6 +36,20 @@ class Gate:
         if found:
             raise Refused(dict.fromkeys(found))
 
+    def change(self, resource: Resource, there: Properties, inputs: Properties) -> None:
+        """Raise Refused for a step that AWS would refuse of what stands."""
+        before, after = (Wanted(resource.type, resource.name, each) for each in (there, inputs))
+        found = gate.change_refusals(before, after)
+        if found:
+            raise Refused(found)
+
+    def leave(self, resource: Resource, inputs: Properties, identity: str) -> None:
+        """Raise Refused where AWS would not delete, because of protection or of what holds it."""
+        others = self._others(resource.type, identity)
+        found = gate.deletion_refusals(Wanted(resource.type, identity, inputs), others)
+        if found:
+            raise Refused(dict.fromkeys(found))
+
     def made(self, resource_type: str, identity: str, inputs: Properties) -> None:
         """Note what exists from now on."""
         with self._lock:

@@ -11,6 +11,7 @@ from typing import Any
 from local.refusals.documents import text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
+from local.refusals.widgets import wrongs
 
 WIDGETS, METRICS_OF_A_WIDGET, METRICS = 500, 500, 2_500
 GRID, HEIGHT, ALARMS = 24, 1_000, 100
@@ -89,18 +90,14 @@ def _wrong(at: int, widget: Any) -> Iterator[str]:
     if kind not in NEEDED:
         yield f"{where}/type: Should be equal to one of the allowed values"
         return
-    for name, least, most in (
-        ("x", 0, GRID - 1),
-        ("y", 0, 10**6),
-        ("width", 1, GRID),
-        ("height", 1, HEIGHT),
-    ):
+    for name, least, most in PLACES:
         value = widget.get(name)
         if value is not None and not (isinstance(value, int) and least <= value <= most):
             yield f"{where}/{name}: Should be an integer from {least} to {most}"
     told = properties if isinstance(properties, dict) else {}
     if kind == "metric":
         yield from _of_a_graph(where, told)
+    yield from (f"{where}/properties{wrong}" for wrong in wrongs(kind, told))
     if kind == "alarm" and len(told.get("alarms") or ()) > ALARMS:
         yield f"{where}/properties/alarms: Should NOT have more than {ALARMS} items"
     for names in NEEDED[kind]:

@@ -13,6 +13,7 @@ from local.refusals import (
     bounds,
     calls,
     catalogue,
+    changing,
     clusters,
     dashboards,
     disks,
@@ -25,9 +26,15 @@ from local.refusals import (
     functions,
     grammar,
     instances,
+    leaving,
+    letters,
     limits,
     messages,
     names,
+    needing_compute,
+    needing_stores,
+    needing_traffic,
+    neighbours,
     networks,
     pairs,
     parts,
@@ -38,6 +45,7 @@ from local.refusals import (
     resource_policies,
     scaling,
     schedules,
+    schema,
     stores,
     tables,
     tags,
@@ -45,6 +53,7 @@ from local.refusals import (
     traffic,
     watching,
     words,
+    workers,
 )
 from local.refusals.refusal import Refusal, Wanted
 
@@ -65,8 +74,13 @@ ORACLES = (
     functions,
     grammar,
     instances,
+    letters,
     messages,
     names,
+    needing_compute,
+    needing_stores,
+    needing_traffic,
+    neighbours,
     networks,
     pairs,
     parts,
@@ -83,6 +97,7 @@ ORACLES = (
     traffic,
     watching,
     words,
+    workers,
 )
 
 
@@ -94,13 +109,15 @@ def refusals(wanted: Wanted) -> list[Refusal]:
     if wanted.type not in calls.TYPES and wanted.type not in calls.UNMODELLED:
         unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue/."
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]
-    found = list(calls.mistyped(wanted))
+    spelled = list(schema.refusals(wanted))
+    found = [each for each in spelled if each.code == schema.MISTYPED]
+    found = found or list(calls.mistyped(wanted))
     if found:
         return [replace(each, resource=wanted.name) for each in found]
     asked = [limits.refusals, afterwards.refusals]
     if wanted.type in calls.TYPES:
         asked.append(calls.refusals)
-    found = [each for oracle in asked for each in _answers(oracle, wanted)]
+    found = spelled + [each for oracle in asked for each in _answers(oracle, wanted)]
     return [replace(each, resource=wanted.name) for each in found]
 
 
@@ -118,3 +135,13 @@ def all_refusals(everything: Iterable[Wanted]) -> list[Refusal]:
     known = list(everything)
     alone = [refusal for each in known for refusal in refusals(each)]
     return [*alone, *together.refusals(known)]
+
+
+def change_refusals(there: Wanted, wanted: Wanted) -> list[Refusal]:
+    """Return what AWS would refuse of a step from one set of inputs to another."""
+    return list(changing.refusals(there, wanted))
+
+
+def deletion_refusals(leaving_one: Wanted, others: Iterable[Wanted]) -> list[Refusal]:
+    """Return why AWS would not delete a resource beside all others; its name here is its id."""
+    return list(leaving.refusals(leaving_one, others))

@@ -210,7 +210,8 @@ def series_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
         message = "Metrics cannot be checked across more than a day (EvaluationPeriods * Period "
         message += "must be <= 86400)."
         yield Refusal("PutMetricAlarm", "ValidationError", message, "evaluationPeriods")
-    if queries and sum(query.get("returnData") is not False for query in queries) != 1:
+    # The provider sends false where the program says nothing.
+    if queries and sum(bool(query.get("returnData")) for query in queries) != 1:
         message = "Exactly one element of the metrics list should return data"
         yield Refusal("PutMetricAlarm", "ValidationError", message, "metricQueries")
     datapoints = inputs.get("datapointsToAlarm")

@@ -100,7 +100,7 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
     """A metric or an expression, a statistic that there is, and names that are given."""
     queries = [*values(wanted.inputs, "metricQueries.*")]
     stats = [str(each) for each in values(queries, "*.metric.stat")]
-    unknown = [each for each in stats if not _is_statistic(each)]
+    unknown = [each for each in stats if not is_statistic(each)]
     both = [e for e in queries if bool(e.get("metric")) == bool(e.get("expression"))]
     ids = {str(each.get("id")) for each in queries}
     strange = [
@@ -168,7 +168,8 @@ def _is_plain(name: str, value: object) -> bool:
     return f"{name}{value}".isascii() and not str(name).startswith(":")
 
 
-def _is_statistic(written: str) -> bool:
+def is_statistic(written: str) -> bool:
+    """Say whether CloudWatch knows a statistic."""
     return written in _STATISTICS or _PERCENTILE.fullmatch(written) is not None
 
 

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from local.refusals.calls import call, made
+from local.pulumi.aws_adapter import coerced
+from local.refusals.calls import Parameters, call, made
+from local.refusals.catalogue.parameters import Inputs
+from local.refusals.model import input_shape
+
+_CONSTRAINTS = input_shape("kms", "CreateGrant").members["Constraints"]
+
+
+def _constraints(inputs: Inputs) -> Parameters:
+    """Return a grant's constraints, of which the provider takes a list of one."""
+    return {key: value for each in inputs.get("constraints") or () for key, value in each.items()}
+
 
 made(
     "iam/instanceProfile:InstanceProfile",
@@ -44,7 +55,15 @@ made(
     "kms/alias:Alias",
     call("kms", "CreateAlias", names={"name": "AliasName", "targetKeyId": "TargetKeyId"}),
 )
-made("kms/grant:Grant", call("kms", "CreateGrant"))
+made(
+    "kms/grant:Grant",
+    call(
+        "kms",
+        "CreateGrant",
+        "constraints",
+        build=lambda i: {"Constraints": coerced(_CONSTRAINTS, _constraints(i))},
+    ),
+)
 made(
     "kms/key:Key",
     call("kms", "CreateKey"),

@@ -25,18 +25,21 @@ def _key_schema(inputs: Inputs) -> list[Parameters]:
     return [{"AttributeName": inputs[k], "KeyType": kind} for k, kind in keys if inputs.get(k)]
 
 
+def _index(index: Inputs) -> Parameters:
+    return {
+        "IndexName": index["name"],
+        "KeySchema": _key_schema(index),
+        "Projection": {
+            "ProjectionType": index.get("projectionType", "ALL"),
+            "NonKeyAttributes": index.get("nonKeyAttributes") or None,
+        },
+    }
+
+
 def _table(inputs: Inputs) -> Parameters:
-    indexes = [
-        {
-            "IndexName": index["name"],
-            "KeySchema": _key_schema(index),
-            "Projection": {
-                "ProjectionType": index.get("projectionType", "ALL"),
-                "NonKeyAttributes": index.get("nonKeyAttributes") or None,
-            },
-        }
-        for index in inputs.get("globalSecondaryIndexes") or ()
-    ]
+    indexes = [_index(each) for each in inputs.get("globalSecondaryIndexes") or ()]
+    own = {"hashKey": inputs.get("hashKey")}
+    local = [_index({**own, **each}) for each in inputs.get("localSecondaryIndexes") or ()]
     return {
         "KeySchema": _key_schema(inputs),
         "AttributeDefinitions": [
@@ -44,6 +47,7 @@ def _table(inputs: Inputs) -> Parameters:
             for each in inputs.get("attributes") or ()
         ],
         "GlobalSecondaryIndexes": indexes or None,
+        "LocalSecondaryIndexes": local or None,
     }
 
 
@@ -127,6 +131,7 @@ made(
         "attributes",
         "globalSecondaryIndexes",
         "hashKey",
+        "localSecondaryIndexes",
         "rangeKey",
         names={"name": "TableName"},
         build=_table,

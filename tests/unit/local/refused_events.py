@@ -56,7 +56,8 @@ def calling(action: str, given: str = "{}") -> Mapping[str, Any]:
 
 def computed(expression: str, stat: str = "Sum") -> Mapping[str, Any]:
     metric = {"id": "m1", "metric": {**METRIC, "stat": stat}, "returnData": False}
-    return {**ALARM, "metricQueries": [metric, {"id": "e1", "expression": expression}]}
+    returned = {"id": "e1", "expression": expression, "returnData": True}
+    return {**ALARM, "metricQueries": [metric, returned]}
 
 
 def shown(**times: str) -> Mapping[str, Any]:

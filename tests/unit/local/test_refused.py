@@ -14,7 +14,9 @@ from tests.unit.local import (
     refused_events,
     refused_forms,
     refused_messages,
+    refused_needing,
     refused_policies,
+    refused_schema,
     refused_services,
     refused_stores,
     refused_traffic,
@@ -24,7 +26,8 @@ from tests.unit.local import (
 
 TABLES = (
     *(refused_clusters, refused_events, refused_forms, refused_messages, refused_policies),
-    *(refused_services, refused_stores, refused_traffic, refused_watching, refused_words),
+    *(refused_schema, refused_services, refused_stores, refused_traffic, refused_watching),
+    *(refused_needing, refused_words),
 )
 REFUSED = [pytest.param(*row, id=name) for t in TABLES for name, row in t.REFUSED.items()]
 TAKEN = [pytest.param(*row, id=name) for t in TABLES for name, row in t.TAKEN.items()]

@@ -1,0 +1,97 @@
+"""What AWS takes of a new resource and refuses of one that stands: steps between two values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from local.refusals.fields import values
+from local.refusals.refusal import Refusal, Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An input of a type, which steps it cannot take, and how AWS says so."""
+
+    token: str
+    path: str
+    wrong: Callable[[str, str], bool]
+    operation: str
+    code: str
+    # {0} is what it was, {1} what it is to be.
+    message: str
+    source: str
+
+
+def _minor(version: str) -> int:
+    found = re.fullmatch(r"1\.(\d+)", version)
+    return int(found[1]) if found else -1
+
+
+def _is_no_upgrade(old: str, new: str) -> bool:
+    return -1 not in (_minor(old), _minor(new)) and _minor(new) - _minor(old) not in {0, 1}
+
+
+def _is_back(old: str, new: str) -> bool:
+    return -1 not in (_minor(old), _minor(new)) and _minor(new) < _minor(old)
+
+
+_MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
+
+
+def _leaves_the_api(old: str, new: str) -> bool:
+    return old in _MODES and new in _MODES and _MODES.index(new) < _MODES.index(old)
+
+
+_EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
+STEPS: tuple[Step, ...] = (
+    Step(
+        "eks/cluster:Cluster",
+        "version",
+        _is_no_upgrade,
+        "UpdateClusterVersion",
+        "InvalidParameterException",
+        "Unsupported Kubernetes minor version update from {0} to {1}",
+        f"{_EKS}update-cluster.html",
+    ),
+    Step(
+        "eks/cluster:Cluster",
+        "accessConfig.authenticationMode",
+        _leaves_the_api,
+        "UpdateClusterConfig",
+        "InvalidParameterException",
+        "Unsupported authentication mode update from {0} to {1}",
+        f"{_EKS}setting-up-access-entries.html",
+    ),
+    Step(
+        "eks/nodeGroup:NodeGroup",
+        "version",
+        _is_back,
+        "UpdateNodegroupVersion",
+        "InvalidParameterException",
+        "Nodegroup Kubernetes version cannot be downgraded from {0} to {1}",
+        f"{_EKS}update-managed-node-group.html",
+    ),
+    Step(
+        "s3/bucketVersioning:BucketVersioning",
+        "versioningConfiguration.status",
+        lambda old, new: old in {"Enabled", "Suspended"} and new == "Disabled",
+        "the provider's check",
+        "Invalid Attribute Value",
+        "versioning_configuration.status cannot be updated from '{0}' to '{1}'",
+        "https://docs.aws.amazon.com/AmazonS3/latest/userguide/Versioning.html",
+    ),
+)
+
+
+def refusals(there: Wanted, wanted: Wanted) -> Iterator[Refusal]:
+    """Yield which steps AWS would refuse between a resource as it stands and as it is wanted."""
+    for step in STEPS:
+        if wanted.type != f"aws:{step.token}":
+            continue
+        old, new = values(there.inputs, step.path), values(wanted.inputs, step.path)
+        if old and new and step.wrong(str(old[0]), str(new[0])):
+            message, at = step.message.format(old[0], new[0]), step.path.partition(".")[0]
+            found = Refusal(step.operation, step.code, message, at)
+            yield replace(found, resource=wanted.name)

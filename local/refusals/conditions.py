@@ -1,0 +1,91 @@
+"""Judges inputs that one value of another input needs, or rules out.
+
+The tables of `needing_*` enter their lines here. A condition about one type alone and more than two
+inputs stands beside its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from local.refusals.fields import values
+from local.refusals.limits import LIMITS, Limit
+from local.refusals.refusal import Refusal, Wanted
+
+GIVEN, ABSENT = "(given)", "(absent)"
+EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Whose refusal it is."""
+
+    token: str
+    operation: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """In a block where all of `where` holds, `needs` must be given and `forbids` must not."""
+
+    of: Service
+    base: str
+    where: Mapping[str, tuple[str, ...]]
+    source: str
+    needs: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+
+
+def _holds(condition: Condition, block: Any, inputs: Mapping[str, Any]) -> bool:
+    return all(_is(value, _value(key, block, inputs)) for key, value in condition.where.items())
+
+
+def _value(key: str, block: Any, inputs: Mapping[str, Any]) -> Any:
+    """Return a key of the block, or after ^ a path from the resource."""
+    if not key.startswith("^"):
+        return block.get(key)
+    found = values(inputs, key[1:])
+    return found[0] if found else None
+
+
+def _is(allowed: tuple[str, ...], value: Any) -> bool:
+    if value in (None, "", [], {}):
+        return ABSENT in allowed
+    return GIVEN in allowed or _said(value) in {_said(each) for each in allowed}
+
+
+def _said(value: Any) -> str:
+    written = str(value)
+    return written.lower() if written.lower() in {"true", "false"} else written
+
+
+def _entered(condition: Condition) -> Limit:
+    of = condition.of
+
+    def find(wanted: Wanted) -> Iterator[Refusal]:
+        for block in values(wanted.inputs, condition.base):
+            if not isinstance(block, Mapping) or not _holds(condition, block, wanted.inputs):
+                continue
+            where = " and ".join(
+                f"{key.lstrip('^')} is {_value(key, block, wanted.inputs)}"
+                for key in condition.where
+            )
+            for key in condition.needs:
+                if _value(key, block, wanted.inputs) in EMPTY:
+                    message = f"{key} must be specified where {where or 'this block is given'}"
+                    yield Refusal(of.operation, of.code, message, key)
+            for key in condition.forbids:
+                if _value(key, block, wanted.inputs) not in EMPTY:
+                    message = f"{key.lstrip('^')} cannot be specified where {where}"
+                    yield Refusal(of.operation, of.code, message, key.lstrip("^"))
+
+    keys = "-".join((*condition.where, *condition.needs, *condition.forbids))
+    return Limit(f"{keys}-of-{of.token}", (f"aws:{of.token}",), condition.source, find)
+
+
+def enter(*conditions: Condition) -> None:
+    """Enter lines of a table among the limits."""
+    LIMITS.extend(map(_entered, conditions))
