@@ -99,6 +99,17 @@ class AwsProvider(ResourceProvider):
             inputs["tagsAll"] = {**self._default_tags(inputs), **(tags or {})}
         return inputs
 
+    @staticmethod
+    def _said(resource: Resource, inputs: Properties) -> Properties:
+        """Return the inputs without a prefix that `check` has drawn the name from."""
+        named = adapter_of(resource.type).name_property
+        drawn = {
+            key
+            for key in ("namePrefix", f"{named}Prefix")
+            if named and inputs.get(named) == f"{inputs.get(key)}{resource.token(7)}"
+        }
+        return {key: value for key, value in inputs.items() if key not in drawn}
+
     def _default_tags(self, inputs: Properties) -> dict[str, str]:
         """Return the provider's default tags, or what a resource has in their place."""
         override = inputs.get("overrideProvider")
@@ -122,7 +133,7 @@ class AwsProvider(ResourceProvider):
         return Difference(found, delete_before_replace=same_name)
 
     def create(self, resource: Resource, inputs: Properties) -> State:
-        self.gate.judge(resource, inputs)
+        self.gate.judge(resource, self._said(resource, inputs))
         made = adapter_of(resource.type).create(self.aws, resource, inputs)
         outputs = {"region": self.aws.region, **inputs, **made.outputs}
         self.store.put(resource.type, made.id, outputs)
@@ -145,7 +156,8 @@ class AwsProvider(ResourceProvider):
         return State(existing.id, {**stored, **now}, existing.inputs or stored)
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
-        self.gate.judge(existing.resource, new_inputs, existing.id)
+        said = self._said(existing.resource, new_inputs)
+        self.gate.judge(existing.resource, said, existing.id)
         self.gate.change(existing.resource, existing.inputs, new_inputs)
         fresh = adapter_of(existing.resource.type).update(self.aws, existing, new_inputs)
         outputs = {**self._kept(existing), **new_inputs, **fresh}

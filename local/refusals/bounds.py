@@ -23,7 +23,7 @@ _OLD, _ABORT = (
 )
 _MAKE, _PUT = "CreateAutoScalingGroup", "PutBucketLifecycleConfiguration"
 _EKS = "InvalidParameterException"
-_MOST = 2**31 - 1
+MOST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ BOUNDS: tuple[Bounds, ...] = (
         "autoscaling/group:Group",
         "defaultInstanceWarmup",
         -1,
-        _MOST,
+        MOST,
         "CreateAutoScalingGroup",
         "ValidationError",
         f"{_SCALING}API_CreateAutoScalingGroup.html",
@@ -71,14 +71,14 @@ BOUNDS: tuple[Bounds, ...] = (
     *(
         Bounds(token, path, least, most, operation, code, source)
         for token, path, least, most, operation, code, source in (
-            (_GROUP, "defaultCooldown", 0, _MOST, _MAKE, "ValidationError", _SCALING_API),
+            (_GROUP, "defaultCooldown", 0, MOST, _MAKE, "ValidationError", _SCALING_API),
             (_GROUP, _HEARTBEAT, 30, 7200, _MAKE, "ValidationError", _SCALING_API),
             (_GROUP, _REFRESHED, 0, 100, "StartInstanceRefresh", "ValidationError", _SCALING_API),
             (_NODES, "updateConfig.maxUnavailable", 1, 100, "CreateNodegroup", _EKS, _EKS_API),
-            (_RULES, f"{_OLD}.noncurrentDays", 1, _MOST, _PUT, "InvalidArgument", _S3_API),
+            (_RULES, f"{_OLD}.noncurrentDays", 1, MOST, _PUT, "InvalidArgument", _S3_API),
             (_RULES, f"{_OLD}.newerNoncurrentVersions", 1, 100, _PUT, "InvalidArgument", _S3_API),
-            (_RULES, _ABORT, 1, _MOST, _PUT, "InvalidArgument", _S3_API),
-            (_RULES, "rules.*.transitions.*.days", 0, _MOST, _PUT, "InvalidArgument", _S3_API),
+            (_RULES, _ABORT, 1, MOST, _PUT, "InvalidArgument", _S3_API),
+            (_RULES, "rules.*.transitions.*.days", 0, MOST, _PUT, "InvalidArgument", _S3_API),
         )
     ),
     Bounds(
@@ -115,7 +115,7 @@ BOUNDS: tuple[Bounds, ...] = (
         "lb/targetGroup:TargetGroup",
         "targetGroupHealth.unhealthyStateRouting.minimumHealthyTargetsCount",
         1,
-        _MOST,
+        MOST,
         "ModifyTargetGroupAttributes",
         "ValidationError",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html",
@@ -145,4 +145,9 @@ def _entered(bounds: Bounds) -> Limit:
     return Limit(name, (f"aws:{bounds.token}",), bounds.source, find)
 
 
-LIMITS.extend(map(_entered, BOUNDS))
+def enter_bounds(*bounds: Bounds) -> None:
+    """Enter bounds among the limits."""
+    LIMITS.extend(map(_entered, bounds))
+
+
+enter_bounds(*BOUNDS)

@@ -11,10 +11,10 @@ from typing import Any
 
 from local.refusals.documents import listed, parsed
 from local.refusals.limits import limit
+from local.refusals.policies import VERSIONS
 from local.refusals.refusal import Refusal, Wanted
 
 GRAMMAR = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_grammar.html"
-VERSIONS = {"2012-10-17", "2008-10-17"}
 _ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[A-Za-z0-9*?]+")
 _PARTS_OF_AN_ARN = 6
 

@@ -16,6 +16,8 @@ class Unique:
     operation: str
     code: str
     message: str
+    # An input that the provider draws where the program gives none.
+    drawn: str = ""
 
 
 UNIQUE: Mapping[str, Unique] = {
@@ -153,6 +155,13 @@ UNIQUE: Mapping[str, Unique] = {
         "CreateAlias",
         "AlreadyExistsException",
         "An alias with the name {0} already exists",
+    ),
+    "lambda/permission:Permission": Unique(
+        ("function", "statementId", "qualifier"),
+        "AddPermission",
+        "ResourceConflictException",
+        "The statement id ({1}) provided already exists. Please provide a new statement id",
+        "statementId",
     ),
     "lambda/function:Function": Unique(
         ("name",), "CreateFunction", "ResourceConflictException", "Function already exist: {0}"
@@ -320,5 +329,30 @@ COUNTED: tuple[Counted, ...] = (
         "ResourceLimitExceededException",
         "The number of Pod Identity associations per cluster has been reached",
         "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
+    ),
+    *(
+        Counted(
+            (token,),
+            parent,
+            most,
+            operation,
+            code,
+            "The maximum number has been reached.",
+            "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+        )
+        for token, parent, most, operation, code in (
+            ("ec2/subnet:Subnet", "vpcId", 200, "CreateSubnet", "SubnetLimitExceeded"),
+            (
+                "ec2/routeTable:RouteTable",
+                "vpcId",
+                200,
+                "CreateRouteTable",
+                "RouteTableLimitExceeded",
+            ),
+            (
+                *("ec2/internetGateway:InternetGateway", "region", 5),
+                *("CreateInternetGateway", "InternetGatewayLimitExceeded"),
+            ),
+        )
     ),
 )

@@ -118,16 +118,25 @@ def items_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         seen.add(key)
 
 
+# Kubernetes' version skew policy: how much older a kubelet may be than its API server.
+OLDER = 3
+
+
+def _minor(version: str) -> int:
+    minor = version.rpartition(".")[2]
+    return int(minor) if minor.isdecimal() else 0
+
+
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html")
 def versions_of_node_groups(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """Nodes are no newer than their cluster."""
+    """Nodes are no newer than their cluster, and three minor versions older at most."""
     clusters = {
         e.inputs.get("name"): str(e.inputs.get("version") or "")
         for e in of(everything, "eks/cluster:Cluster")
     }
     for each in of(everything, "eks/nodeGroup:NodeGroup"):
         own, version = clusters.get(each.inputs.get("clusterName")), each.inputs.get("version")
-        if own and version and str(version)[2:] > own[2:]:
+        if own and version and not 0 <= _minor(own) - _minor(str(version)) <= OLDER:
             message = f"Nodegroup Kubernetes version {version} should be equal to the Cluster "
             message += f"kubernetes version {own} or NodegroupVersion should be lower"
             yield about(each, "CreateNodegroup", "InvalidParameterException", message, "version")

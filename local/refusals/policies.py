@@ -29,6 +29,7 @@ _OF_TRUST = frozenset(
         *("setcontext", "setsourceidentity", "tagsession"),
     }
 )
+VERSIONS = {"2012-10-17", "2008-10-17"}
 TOP = {"Version", "Id", "Statement"}
 _PARTS = {
     *("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction"),
@@ -117,7 +118,14 @@ def policy_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
     given = wanted.inputs.get("policy")
     if given is not None:
         document, code = parsed(given), "MalformedPolicyDocumentException"
-        if document is None:
+        if (
+            document is None
+            or document.get("Version", "2008-10-17") not in VERSIONS
+            or any(
+                of_parts(each) or not (listed(each.get("Resource")) and listed(each.get("Action")))
+                for each in _said(document)
+            )
+        ):
             yield Refusal("CreateKey", code, "Policy contains a syntax error", "policy")
         elif not all(is_principal(e.get("Principal")) for e in _said(document)):
             message = "Policy contains a statement with one or more invalid principals."
@@ -131,6 +139,28 @@ def policy_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
         message = f"{kind} keys do not support key rotation"
         at = "enableKeyRotation"
         yield Refusal("EnableKeyRotation", "UnsupportedOperationException", message, at)
+
+
+@limit(
+    "ec2/vpcEndpoint:VpcEndpoint",
+    source="https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-access.html",
+)
+def policy_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
+    """Statements with an effect, a principal, actions and resources."""
+    given = wanted.inputs.get("policy")
+    if given in (None, ""):
+        return
+    document = parsed(given)
+    statements = _said(document or {})
+    whole = bool(statements) and (document or {}).get("Version", "2008-10-17") in VERSIONS
+    for each in statements:
+        parts = ("Principal", "Action", "Resource")
+        named = all(each.get(part) or each.get(f"Not{part}") for part in parts)
+        effect = each.get("Effect") in {"Allow", "Deny"}
+        whole = whole and named and effect and not of_parts(each)
+    if not whole:
+        message = "This policy contains invalid Json or a statement that is not whole."
+        yield Refusal("CreateVpcEndpoint", "InvalidPolicyDocument", message, "policy")
 
 
 def _said(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.refusals.documents import listed, parsed
-from local.refusals.grammar import VERSIONS
 from local.refusals.limits import limit
-from local.refusals.policies import TOP, is_condition, is_principal, of_parts
+from local.refusals.policies import TOP, VERSIONS, is_condition, is_principal, of_parts
 from local.refusals.refusal import Refusal, Wanted
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
@@ -71,15 +70,26 @@ _POLICIES: Mapping[str, Policed] = {
 }
 
 
+# A queue and a topic may bring their policy themselves.
+_BRINGING = {
+    "aws:sns/topic:Topic": "aws:sns/topicPolicy:TopicPolicy",
+    "aws:sqs/queue:Queue": "aws:sqs/queuePolicy:QueuePolicy",
+}
+
+
 @limit(
     "s3/bucketPolicy:BucketPolicy",
+    "sns/topic:Topic",
     "sns/topicPolicy:TopicPolicy",
+    "sqs/queue:Queue",
     "sqs/queuePolicy:QueuePolicy",
     source=f"{_IAM}access_policies_identity-vs-resource.html",
 )
 def policy_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
     """JSON whose statements name a principal, the service's own actions, and this resource."""
-    policed = _POLICIES[wanted.type]
+    policed = _POLICIES[_BRINGING.get(wanted.type, wanted.type)]
+    if wanted.type in _BRINGING and not wanted.inputs.get("policy"):
+        return
     document = parsed(wanted.inputs["policy"])
     statements = listed((document or {}).get("Statement"))
     wrong = policed.message if document is None or not statements else ""

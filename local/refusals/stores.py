@@ -46,6 +46,7 @@ def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
         if expires.get("days") and expires.get("date"):
             message = "The XML you provided was not well-formed or did not validate"
             yield Refusal(operation, "MalformedXML", message, "rules")
+        yield from _in_order(operation, rule)
         for move in rule.get("transitions") or ():
             kind, days = move.get("storageClass"), move.get("days")
             early = kind in {"STANDARD_IA", "ONEZONE_IA"} and int(days or 0) < _DAYS_BEFORE_IA
@@ -71,6 +72,69 @@ def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
                     "rules",
                 ),
             )
+
+
+# From the warmest to the coldest: S3's user guide, "Supported transitions".
+_COLDER = (
+    *("STANDARD_IA", "INTELLIGENT_TIERING", "ONEZONE_IA", "GLACIER_IR"),
+    *("GLACIER", "DEEP_ARCHIVE"),
+)
+
+
+def _in_order(operation: str, rule: Mapping[str, Any]) -> Iterator[Refusal]:
+    """Yield what goes to a class twice, or to a colder one before a warmer one."""
+    gone = rule.get("noncurrentVersionExpiration") or {}
+    for key, count in (("transitions", "days"), ("noncurrentVersionTransitions", "noncurrentDays")):
+        moves = rule.get(key) or ()
+        kinds = [str(each.get("storageClass")) for each in moves]
+        known = [
+            (each[count], _COLDER.index(kind))
+            for each, kind in zip(moves, kinds, strict=True)
+            if each.get(count) is not None and kind in _COLDER
+        ]
+        ordered = sorted(known)
+        last = gone.get("noncurrentDays") if key == "noncurrentVersionTransitions" else None
+        yield from first_of(
+            operation,
+            "InvalidArgument",
+            (
+                len(set(kinds)) < len(kinds),
+                "'StorageClass' must be different for 'Transition' actions in same 'Rule'",
+                "rules",
+            ),
+            (
+                [kind for _, kind in ordered] != sorted(kind for _, kind in ordered),
+                "'Days' in the Transition action for a colder StorageClass must be greater",
+                "rules",
+            ),
+            (
+                last is not None and any(days >= last for days, _ in known),
+                "'NoncurrentDays' in the NoncurrentVersionExpiration action must be greater",
+                "rules",
+            ),
+            (
+                any(
+                    days < _DAYS_BEFORE_IA and _COLDER[kind] in {"STANDARD_IA", "ONEZONE_IA"}
+                    for days, kind in known
+                ),
+                f"'NoncurrentDays' must be {_DAYS_BEFORE_IA} or more for this StorageClass",
+                "rules",
+            ),
+            (
+                any(e.get("days") is None and e.get("date") is None for e in moves)
+                and key == "transitions",
+                "A Transition action must have Days or Date",
+                "rules",
+            ),
+        )
+    expires = rule.get("expiration") or {}
+    marker = expires.get("expiredObjectDeleteMarker")
+    if marker and (expires.get("days") or expires.get("date")):
+        message = "The XML you provided was not well-formed or did not validate"
+        yield Refusal(operation, "MalformedXML", message, "rules")
+    if rule.get("prefix") and rule.get("filter"):
+        message = "Only one of Prefix and Filter can be specified in a rule"
+        yield Refusal(operation, "MalformedXML", message, "rules")
 
 
 _WAYS = ("and", "objectSizeGreaterThan", "objectSizeLessThan", "prefix", "tag")

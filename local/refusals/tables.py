@@ -123,3 +123,32 @@ def _of_number(written: str) -> str:
     if len(digits) > DIGITS:
         return "Attempting to store more than 38 significant digits in a Number"
     return ""
+
+
+# Bytes of a partition key and of a sort key, and levels of lists and maps within each other.
+KEY_BYTES, SORT_KEY_BYTES, LEVELS = 2048, 1024, 32
+
+
+@limit("dynamodb/tableItem:TableItem", source=f"{_GUIDE}Constraints.html")
+def key_and_depth_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
+    """A key is a short text, number or bytes; 32 levels; bytes in base64."""
+    item = parsed(wanted.inputs["item"]) or {}
+    for name, most in (("hashKey", KEY_BYTES), ("rangeKey", SORT_KEY_BYTES)):
+        value = item.get(str(wanted.inputs.get(name)))
+        if not isinstance(value, dict) or len(value) != 1:
+            continue
+        ((kind, inside),) = value.items()
+        wrong = f"{_INVALID}Type mismatch for key" if kind not in {"S", "N", "B"} else ""
+        if kind == "S" and len(str(inside).encode()) > most:
+            wrong = f"{_INVALID}Size of the key has exceeded the maximum size limit of {most} bytes"
+        if wrong:
+            yield Refusal("PutItem", "ValidationException", wrong, "item")
+    if max(map(_depth, item.values()), default=0) > LEVELS:
+        message = "Nesting Levels have exceeded supported limits"
+        yield Refusal("PutItem", "ValidationException", message, "item")
+
+
+def _depth(value: Any) -> int:
+    inside = value.get("M", value.get("L")) if isinstance(value, dict) else None
+    within = inside.values() if isinstance(inside, dict) else inside
+    return 1 + max(map(_depth, within or ()), default=0) if isinstance(inside, dict | list) else 0

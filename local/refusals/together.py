@@ -72,6 +72,8 @@ def names_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     for token, rule in UNIQUE.items():
         seen: set[tuple[str, ...]] = set()
         for each in of(everything, token):
+            if rule.drawn and not each.inputs.get(rule.drawn):
+                continue
             key = tuple(str(each.inputs.get(name)) for name in rule.by)
             # IAM's names do not tell case apart.
             compared = tuple(part.lower() for part in key) if token.startswith("iam/") else key

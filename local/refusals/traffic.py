@@ -289,11 +289,26 @@ _PROBLEMS = {
 }
 
 
+_HOST = r"[A-Za-z0-9_*.-]+"
+# Developer guide of Route 53, "Supported DNS record types": what a value consists of.
+_FORMS = {
+    "CAA": re.compile(r'\d{1,3} (issue|issuewild|issuemail|issuevmc|iodef) ".*"'),
+    "CNAME": re.compile(_HOST),
+    "MX": re.compile(rf"\d{{1,5}} {_HOST}"),
+    "NS": re.compile(_HOST),
+    "PTR": re.compile(_HOST),
+    "SRV": re.compile(rf"\d{{1,5}} \d{{1,5}} \d{{1,5}} {_HOST}"),
+}
+
+
 def _is_of(kind: str, value: str) -> bool:
     if kind in {"A", "AAAA"}:
         try:
             return ipaddress.ip_address(value).version == (4 if kind == "A" else 6)
         except ValueError:
             return False
+    form = _FORMS.get(kind)
+    if form is not None and form.fullmatch(value) is None:
+        return False
     strings = re.findall(r'"([^"]*)"', value) or [value]
     return kind != "TXT" or all(len(each) <= _CHARACTERS_OF_A_STRING for each in strings)

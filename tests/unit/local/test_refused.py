@@ -18,6 +18,7 @@ from tests.unit.local import (
     refused_policies,
     refused_schema,
     refused_services,
+    refused_spelling,
     refused_stores,
     refused_traffic,
     refused_watching,
@@ -27,7 +28,7 @@ from tests.unit.local import (
 TABLES = (
     *(refused_clusters, refused_events, refused_forms, refused_messages, refused_policies),
     *(refused_schema, refused_services, refused_stores, refused_traffic, refused_watching),
-    *(refused_needing, refused_words),
+    *(refused_needing, refused_spelling, refused_words),
 )
 REFUSED = [pytest.param(*row, id=name) for t in TABLES for name, row in t.REFUSED.items()]
 TAKEN = [pytest.param(*row, id=name) for t in TABLES for name, row in t.TAKEN.items()]

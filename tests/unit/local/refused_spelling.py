@@ -1,0 +1,149 @@
+"""Forms and ranges of single inputs, the order of moves, and what keys and records may be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.unit.local.aws_inputs import GROUPS, ITEM, LAUNCHING, OF_NODES, RECORD, RECORDED, policy
+from tests.unit.local.refused_schema import GRANT, GRANTED, refreshed
+from tests.unit.local.seeded_inputs import TEMPLATE, template
+from tests.unit.local.test_refused_parts import NODE_GROUP
+
+ENDPOINT, KEY, QUEUE = "ec2/vpcEndpoint:VpcEndpoint", "kms/key:Key", "sqs/queue:Queue"
+LIFECYCLE = "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
+GATEWAY = {"vpcId": "vpc-0123456789abcdef0", "serviceName": "com.amazonaws.us-east-1.s3"}
+OWNER = {"AWS": "arn:aws:iam::123456789012:root"}
+ARGUMENT, SYNTAX = "InvalidArgument", "MalformedPolicyDocumentException"
+CHANGE, VALIDATION = "InvalidChangeBatch", "ValidationException"
+LINKED = (
+    "arn:aws:iam::123456789012:role/aws-service-role/eks.amazonaws.com/AWSServiceRoleForAmazonEKS"
+)
+
+
+def spot(**options: Any) -> Mapping[str, Any]:
+    return template(instanceMarketOptions={"marketType": "spot", "spotOptions": options})
+
+
+def keyed(**said: Any) -> Mapping[str, Any]:
+    owner = {"Effect": "Allow", "Principal": OWNER, "Action": "kms:*", "Resource": "*"}
+    return {"policy": policy({**owner, **said})}
+
+
+def moving(*moves: tuple[int, str], **rule: Any) -> Mapping[str, Any]:
+    listed = [{"days": days, "storageClass": kind} for days, kind in moves]
+    whole = {"id": "a", "status": "Enabled", "filter": {"prefix": "x/"}, "transitions": listed}
+    return {"bucket": "a-bucket", "rules": [{**whole, **rule}]}
+
+
+def kept(**values: Any) -> Mapping[str, Any]:
+    return {"tableName": "t", "hashKey": "pk", "item": json.dumps({"pk": {"S": "a"}, **values})}
+
+
+def nested(levels: int) -> Mapping[str, Any]:
+    value: dict[str, Any] = {"S": "x"}
+    for _ in range(levels):
+        value = {"M": {"m": value}}
+    return value
+
+
+def recorded(kind: str, value: str) -> Mapping[str, Any]:
+    return {**RECORDED, "type": kind, "records": [value], "ttl": 60}
+
+
+REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
+    "a spot price in words": (TEMPLATE, spot(maxPrice="cheap"), "InvalidParameterValue"),
+    "three threads": (
+        TEMPLATE,
+        template(cpuOptions={"coreCount": 2, "threadsPerCore": 3}),
+        "InvalidParameterValue",
+    ),
+    "a checkpoint beyond all": (
+        GROUPS,
+        refreshed(checkpointPercentages=[50, 150]),
+        "ValidationError",
+    ),
+    "a wait in words": (
+        GROUPS,
+        {**LAUNCHING, "waitForCapacityTimeout": "10 minutes"},
+        "Invalid Attribute Value",
+    ),
+    "451 nodes": (
+        NODE_GROUP,
+        {**OF_NODES, "scalingConfig": {"minSize": 0, "desiredSize": 1, "maxSize": 451}},
+        "InvalidParameterException",
+    ),
+    "an entry of a role of AWS's": (
+        "eks/accessEntry:AccessEntry",
+        {"clusterName": "c", "principalArn": LINKED},
+        "InvalidParameterException",
+    ),
+    "a grant to a service": (
+        GRANT,
+        {**GRANTED, "granteePrincipal": "ec2.amazonaws.com"},
+        "InvalidArnException",
+    ),
+    "a grant by an alias": (GRANT, {**GRANTED, "keyId": "alias/x"}, "NotFoundException"),
+    "a key's policy about nothing": (KEY, keyed(Resource=None), SYNTAX),
+    "a key's policy of no operator": (
+        KEY,
+        keyed(Condition={"StringIs": {"aws:SourceAccount": "1"}}),
+        SYNTAX,
+    ),
+    "an endpoint's policy for nobody": (
+        ENDPOINT,
+        {**GATEWAY, "policy": policy({"Effect": "Allow", "Action": "*", "Resource": "*"})},
+        "InvalidPolicyDocument",
+    ),
+    "a queue's own policy of no action": (
+        QUEUE,
+        {
+            "name": "q",
+            "policy": policy(
+                {"Effect": "Allow", "Principal": "*", "Action": "sqs:Send", "Resource": "*"}
+            ),
+        },
+        "InvalidAttributeValue",
+    ),
+    "colder before warmer": (LIFECYCLE, moving((90, "STANDARD_IA"), (60, "GLACIER")), ARGUMENT),
+    "a class twice": (LIFECYCLE, moving((30, "GLACIER"), (60, "GLACIER")), ARGUMENT),
+    "old versions that go before they move": (
+        LIFECYCLE,
+        moving(
+            noncurrentVersionExpiration={"noncurrentDays": 20},
+            noncurrentVersionTransitions=[{"noncurrentDays": 30, "storageClass": "GLACIER"}],
+        ),
+        ARGUMENT,
+    ),
+    "a prefix beside a filter": (LIFECYCLE, moving((30, "GLACIER"), prefix="y/"), "MalformedXML"),
+    "a key that is a boolean": (ITEM, kept(pk={"BOOL": True}), VALIDATION),
+    "a key of 2,049 bytes": (ITEM, kept(pk={"S": "a" * 2049}), VALIDATION),
+    "33 levels": (ITEM, kept(m=nested(33)), VALIDATION),
+    "mail of no preference": (RECORD, recorded("MX", "mail.x"), CHANGE),
+    "a service of three fields": (RECORD, recorded("SRV", "1 2 kafka.x"), CHANGE),
+}
+TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "a spot price: of five cents": (TEMPLATE, spot(maxPrice="0.05")),
+    "a wait: of 15 minutes": (GROUPS, {**LAUNCHING, "waitForCapacityTimeout": "15m"}),
+    "a checkpoint: half way": (
+        GROUPS,
+        refreshed(checkpointPercentages=[50, 100], checkpointDelay="3600"),
+    ),
+    "a grant: by a key's id": (
+        GRANT,
+        {**GRANTED, "keyId": "01234567-89ab-cdef-0123-456789abcdef"},
+    ),
+    "a key's policy: of its account": (KEY, keyed()),
+    "an endpoint's policy: for all": (
+        ENDPOINT,
+        {
+            **GATEWAY,
+            "policy": policy({"Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*"}),
+        },
+    ),
+    "moves: from warm to cold": (LIFECYCLE, moving((30, "STANDARD_IA"), (90, "GLACIER"))),
+    "an item: of 31 levels": (ITEM, kept(m=nested(31))),
+    "mail: by preference": (RECORD, recorded("MX", "10 mail.x")),
+    "a service: of four fields": (RECORD, recorded("SRV", "1 10 9092 kafka.x")),
+}
