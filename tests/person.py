@@ -1,0 +1,71 @@
+"""Somebody at a terminal: types commands into it, and answers what they ask."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROWS = 24
+# What ends a question of ours: `Brokers [3]: `, `Bring up prod? (yes) `.
+_QUESTION = re.compile(r"(?:\]: |: |\) )$")
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass
+class Person:
+    """Stands in a directory, before a window of so many columns."""
+
+    directory: Path
+    environment: Mapping[str, str]
+    columns: int = 80
+    code: int = 0  # of the last command, and what its terminal showed
+    said: str = ""
+
+    def types(self, command: str, *, answers: str = "", limit_seconds: float = 300) -> str:
+        """Run a line in a shell and return what was shown; each question gets the next key."""
+        ours, theirs = pty.openpty()
+        size = struct.pack("HHHH", ROWS, self.columns, 0, 0)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+        process = subprocess.Popen(
+            # A session whose terminal this is: Ctrl-C reaches it as from a keyboard.
+            ["setsid", "--ctty", "bash", "--noprofile", "--norc", "-c", command],
+            cwd=self.directory,
+            env={**self.environment, "TERM": "xterm-256color"},
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        keys = list(answers)
+        text, deadline = "", time.monotonic() + limit_seconds
+        try:
+            while chunk := _read(ours, deadline):
+                text += chunk
+                if keys and _QUESTION.search(_STYLE.sub("", text)):
+                    os.write(ours, keys.pop(0).encode())
+            self.code = process.wait(max(1.0, deadline - time.monotonic()))
+        finally:
+            os.close(ours)
+            process.kill()
+        self.said = _STYLE.sub("", text).replace("\r\n", "\n")
+        return self.said
+
+
+def _read(terminal: int, deadline: float) -> str:
+    """Return what came next, nothing once the other end is closed."""
+    ready, _, _ = select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))
+    assert ready, "the command ended neither by itself nor with a question"
+    try:
+        return os.read(terminal, 65536).decode(errors="replace")
+    except OSError:
+        return ""  # closed
