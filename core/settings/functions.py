@@ -108,7 +108,8 @@ class OfClaims(InCluster):
 class InKafka(InCluster):
     """What a function that speaks to Kafka is told."""
 
-    kafka_bootstrap: tuple[str, ...]
+    # One of each pool and zone, of a host's name that may have 253 characters.
+    kafka_bootstrap: tuple[str, ...] = field(metadata=KEPT)
     kafka: KafkaIdentity
 
 

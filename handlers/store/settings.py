@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
@@ -40,13 +41,16 @@ def read_settings(
     answer within seconds.
     """
     here = told(environment)
+    # One item is for several functions, of which each reads what it knows.
+    known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
+    found = _kept(environment, here, client)
     # What somebody sets by hand on the function holds.
-    whole = {**_kept(environment, here, client), **here}
+    whole = {**{name: value for name, value in found.items() if name in known}, **here}
     try:
         return codec.read(cls, whole)
     except InvalidInput as error:
-        found = [f"{SETTINGS} is wrong: {problem}; {REMEDY}" for problem in error.problems]
-        raise InvalidInput(found) from None
+        problems = [f"{SETTINGS} is wrong: {problem}; {REMEDY}" for problem in error.problems]
+        raise InvalidInput(problems) from None
 
 
 def _kept(

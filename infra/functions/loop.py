@@ -55,7 +55,7 @@ class Functions(pulumi.ComponentResource):
         self.ticks_queue = self._ticks_queue()
         late = {**args.late, "ticks_queue_url": self.ticks_queue.url}
         told = {each.name: settings(each, cluster, late) for each in args.definitions}
-        # What they keep is the API server and the pools' labels, the same for all of them.
+        # What they keep is the same for all: the API server, pools' labels, Kafka's addresses.
         self._kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
         self.functions = {each: self._function(each, told[each]) for each in told}
         sources = {"events": args.events_queue_arn, "ticks": self.ticks_queue.arn}

@@ -54,6 +54,17 @@ def test_what_is_kept_joins_the_environment() -> None:
     assert SETTINGS.whose.marks == ({"aws-node-termination-handler/local-orders": ()},)
 
 
+def test_an_item_for_several_functions_holds_what_another_one_reads() -> None:
+    table = OneItem({**KEPT, "kafka_bootstrap": ["kafka.example:9094"]})
+    assert read(NAMED, table) == SETTINGS
+
+
+def test_what_nobody_knows_in_the_environment_is_told() -> None:
+    odd = {**NAMED, "STILLWATER_SETTINGS": json.dumps({**SHORT, "kafka_bootstrap": []})}
+    with pytest.raises(InvalidInput, match="kafka_bootstrap is unknown"):
+        read(odd, OneItem(KEPT))
+
+
 def test_what_a_person_sets_on_the_function_holds() -> None:
     mine = {**DOCUMENT, "api": {**DOCUMENT["api"], "endpoint": "https://mine"}}
     by_hand = {**NAMED, "STILLWATER_SETTINGS": json.dumps(mine)}

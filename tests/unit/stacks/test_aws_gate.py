@@ -40,6 +40,27 @@ GROWN: Mapping[str, dict[str, Any]] = {
             *({**pool(n), "name": f"broker-{n}-{'p' * 8}"} for n in range(8)),
         ],
     ),
+    # Each function is told of a server of each pool and zone, in 4 KB.
+    "the longest host, in every pool and zone": description(
+        environment="e" * 22,
+        name="o" * 10,
+        availability_zones=[f"us-east-1{letter}" for letter in "abcdef"],
+        pools=[CONTROLLER, BROKER, *(pool(n) for n in range(6))],
+        kafka={
+            "listener": {
+                "authentication": "oauth",
+                "advertised_host": ".".join(["h" * 60] * 4) + ".host",
+                "oauth": {
+                    "valid_issuer_url": f"https://id.example/{'i' * 381}",
+                    "jwks_url": f"https://id.example/{'j' * 381}",
+                    "token_url": f"https://id.example/{'t' * 381}",
+                },
+            },
+            "functions": {"secret_name": "s" * 253, "authority_secret_name": "a" * 253},
+        },
+        probe={"image": "registry.example/gate:1"},
+        metrics={"prometheus": {"address": WORKSPACE, "labels": {"cluster": "x" * 980}}},
+    ),
     "long names and every option": description(
         **{
             **EVERYTHING,
