@@ -10,10 +10,10 @@ from rich.console import Console
 
 from cli import adopt
 from cli.stack_settings import spec_file
-from core.cluster import rights
+from core.cluster import changes, rights
 from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
-from infra.spec import doubts_in, read
+from infra.spec import changes_in, doubts_in, read, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,20 @@ class Checked:
         return bool(self.problems or (strict and self.doubts))
 
 
-def examine(named: Path) -> Checked:
-    """Check a description, by its file or its environment."""
+def examine(named: Path, against: Path | None = None) -> Checked:
+    """Check a description, by its file or its environment; beside one a cluster runs by, too."""
     try:
         path = spec_file(named)
         if (adopted := adopt.description(path)) is not None:
             return Checked(str(path), adopted.eks_cluster)
         parsed = read(path)
+        before = None if against is None else standing(spec_file(against))
+        if before is not None:
+            changes_in(path, parsed, before)
     except InvalidInput as error:
         return Checked(str(named), problems=error.problems)
     doubts = doubts_in(path, parsed)
+    doubts += [] if before is None else changes.felt(before, parsed)
     if parsed.environment == TWIN_ENVIRONMENT:
         doubts.append(
             f"environment is {TWIN_ENVIRONMENT!r}, which `up`, `destroy` and the others take for "

@@ -220,6 +220,12 @@ Spec = Annotated[
 def check(
     spec: Spec,
     *,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            help="The ClusterSpec a cluster runs by: what it could not follow is refused."
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -231,7 +237,7 @@ def check(
     """
     from cli import check as command
 
-    checked = command.examine(spec)
+    checked = command.examine(spec, against)
     if not as_json:
         command.show(checked, console, complaints, strict=strict)
         return

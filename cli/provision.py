@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +22,12 @@ from cli.engine.progress import LayerResult, Step
 from cli.farewell import Farewell, FarewellApi
 from cli.stack_settings import Described
 from cli.volumes import VOLUMES, of_namespace
+from core.cluster import changes, parse
 from core.errors import InvalidInput, StillwaterError
-from core.naming import FOUNDATION, LAYERS, TWIN_ENVIRONMENT
+from core.naming import FOUNDATION, KAFKA, LAYERS, TWIN_ENVIRONMENT
 
+# The output of Kafka's layer that holds what it was made from.
+SPEC = "spec"
 Operation = Literal["up", "preview", "destroy"]
 
 
@@ -60,8 +64,11 @@ def preview(environment: str, console: Console, wanted: Asked) -> None:
         _twin("preview", console)
         return
     stack_settings.require(environment)
+    cannot, felt = _changes(environment, console, wanted)
     results = _planned(environment, console, wanted)
     planned.show(results, console, diff=wanted.diff)
+    for sentence in (*cannot, *felt):
+        _say(console, sentence)
 
 
 def up(environment: str, console: Console, wanted: Asked) -> None:
@@ -73,12 +80,17 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         _twin("up", console)
         return
     stack_settings.require(environment)
+    cannot, felt = _changes(environment, console, wanted)
+    if cannot:
+        raise InvalidInput(cannot)
     if not wanted.yes:
         results = _planned(environment, console, wanted)
         planned.show(results, console, diff=wanted.diff)
         if not any(result.changes or result.skipped for result in results):
             console.print("Nothing is to be done.")
             return
+        for sentence in felt:
+            _say(console, sentence)
     planned.agreed(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
         results = layers.up()
@@ -119,6 +131,27 @@ def _twin(operation: Operation, console: Console) -> None:
 def _planned(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
     with _layers(environment, console, wanted) as layers:
         return layers.preview()
+
+
+def _changes(
+    environment: str, console: Console, wanted: Asked
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return what the cluster that runs could not follow of its changed spec, and what it feels."""
+    with _layers(environment, console, wanted) as layers:
+        made_from = layers.outputs(KAFKA).get(SPEC)
+    if made_from is None:
+        return (), ()
+    after = stack_settings.described(environment).spec
+    try:
+        before = parse(json.loads(made_from))
+    except (InvalidInput, ValueError):
+        # An older release wrote it, in words that have changed since.
+        unread = (
+            "What Kafka's layer was last made from cannot be read by this release, so that the "
+            "change was not held against it; read the preview."
+        )
+        return (), (unread,)
+    return changes.refused(before, after), changes.felt(before, after)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from core import timing
-from core.cluster import ClusterSpec, adoption, advice, contradictions, limits, parse
+from core.cluster import ClusterSpec, adoption, advice, changes, contradictions, limits, parse
 from core.cluster.adoption import Adoption
 from core.errors import InvalidInput
 from infra import spec_file
@@ -100,13 +100,31 @@ def problems_of(spec: ClusterSpec) -> list[str]:
 
 def doubts_of(spec: ClusterSpec) -> list[str]:
     """Return a sentence for everything that works now and costs something later, or is unknown."""
-    return [*limits.unchecked(spec), *contradictions.doubts(spec), *advice(spec)]
+    return [
+        *limits.unchecked(spec),
+        *limits.tight(spec),
+        *contradictions.doubts(spec),
+        *advice(spec),
+    ]
 
 
 def doubts_in(path: Path, spec: ClusterSpec) -> list[str]:
     """Return the same behind file, line and column of what they are of."""
     found = spec_file.load(path)
     return [found.located(sentence) for sentence in doubts_of(spec)]
+
+
+def standing(path: Path) -> ClusterSpec:
+    """Return the spec in a file that a cluster runs by, whatever is to be said of it today."""
+    found = spec_file.load(path)
+    return parse(found.content, found.locate)
+
+
+def changes_in(path: Path, spec: ClusterSpec, before: ClusterSpec) -> None:
+    """Raise InvalidInput with what a cluster that runs by `before` could not follow, and where."""
+    if problems := changes.refused(before, spec):
+        found = spec_file.load(path)
+        raise InvalidInput(found.located(problem) for problem in problems)
 
 
 def content(path: Path) -> Mapping[str, object]:

@@ -12,6 +12,9 @@ from core.cluster import rights
 from core.cluster.network import service_cidr
 from core.cluster.spec import ClusterSpec
 
+# Of a pod's memory; what Java needs beside it is rarely less than a fifth.
+LARGEST_HEAP = 0.8
+
 
 def advice(spec: ClusterSpec) -> list[str]:
     """Return a sentence for each choice that works now and costs something later."""
@@ -23,6 +26,8 @@ def advice(spec: ClusterSpec) -> list[str]:
         *_karpenter(spec),
         *_services(spec),
         *_extended_support(spec),
+        *_heaps(spec),
+        *_nobody_told(spec),
     ]
 
 
@@ -92,6 +97,29 @@ def _extended_support(spec: ClusterSpec) -> Iterator[str]:
             f"kubernetes.upgrade_policy extended: once {spec.kubernetes.version} has left standard "
             f"support, its control plane costs six times as much, which `estimate` counts from the "
             f"first month."
+        )
+
+
+def _heaps(spec: ClusterSpec) -> Iterator[str]:
+    """Warn of a heap beside which Java itself has too little room."""
+    asked = {f"pool {pool.name}": (pool.heap_mib, pool.memory_request_mib) for pool in spec.pools}
+    if spec.connect is not None:
+        asked["connect"] = (spec.connect.heap_mib, spec.connect.memory_request_mib)
+    for whose, (heap, memory) in asked.items():
+        if heap > LARGEST_HEAP * memory:
+            yield (
+                f"heap_mib of {whose} is {heap} of {memory} MiB: Java takes memory beside its "
+                f"heap, for threads, classes and buffers, and the kernel kills a pod that goes "
+                f"beyond; lower it to {int(LARGEST_HEAP * memory)} or less."
+            )
+
+
+def _nobody_told(spec: ClusterSpec) -> Iterator[str]:
+    told = [*spec.alerts.email, *([spec.alerts.sns_topic_arn] if spec.alerts.sns_topic_arn else [])]
+    if told and not spec.alerts.enabled:
+        yield (
+            f"alerts.enabled is false, so that {', '.join(told)} would never be told; set it to "
+            f"true, or leave them out."
         )
 
 

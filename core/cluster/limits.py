@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from core import instances
+from core.cluster import requests
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.instances import InstanceType
 
@@ -24,12 +25,13 @@ LONGEST_SUFFIX = {
 }
 # How no name of these may begin. Sources: CreateLoadBalancer, CreateSecurityGroup, S3's bucket
 # naming rules.
+BUCKET = "a bucket's name"
 RESERVED_STARTS = {
     "internal-": "a load balancer's name",
     "sg-": "a security group's name",
-    "amzn-s3-demo-": "a bucket's name",
-    "sthree-": "a bucket's name",
-    "xn--": "a bucket's name",
+    "amzn-s3-demo-": BUCKET,
+    "sthree-": BUCKET,
+    "xn--": BUCKET,
 }
 # A VPC of ours is divided by the letter of the zone; no region has more.
 ZONE_LETTERS = "abcdefgh"
@@ -79,6 +81,8 @@ class HasKubernetes(Protocol):
 
     @property
     def system_instance_type(self) -> str: ...
+    @property
+    def node_monitoring(self) -> bool: ...
 
 
 class HasLimits(Protocol):
@@ -120,7 +124,7 @@ def check(spec: HasLimits) -> list[Breach]:
     known = instances.table().types
     for pool in spec.pools:
         if pool.instance_type in known:
-            found += _of_pool(pool, known[pool.instance_type])
+            found += _of_pool(spec, pool, known[pool.instance_type])
     return found
 
 
@@ -135,6 +139,25 @@ def unchecked(spec: HasLimits) -> list[str]:
         for whose, name in asked
         if name not in table.types
     ]
+
+
+def tight(spec: HasLimits) -> list[str]:
+    """Return a sentence for each pool whose pod fits only if its machine has all of its memory."""
+    known, sentences = instances.table().types, []
+    for pool in spec.pools:
+        instance = known.get(pool.instance_type)
+        if instance is None or spec.node_provisioner == "karpenter":
+            continue
+        room = requests.room(instance, node_monitoring=spec.kubernetes.node_monitoring).memory_mib
+        sure = room - requests.overhead_mib(instance)
+        if sure < pool.memory_request_mib <= room:
+            sentences.append(
+                f"memory_request_mib of pool {pool.name} is {pool.memory_request_mib} MiB, and of "
+                f"the {instance.memory_mib} MiB of an {instance.name} its kernel and firmware keep "
+                f"up to {requests.KARPENTERS_OVERHEAD:.1%}: the pod might never find a node; ask "
+                f"for {sure} MiB or less."
+            )
+    return sentences
 
 
 def _nearest(instance_type: str) -> str:
@@ -181,10 +204,10 @@ def _zones(spec: HasLimits) -> Iterator[Breach]:
             )
 
 
-def _of_pool(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+def _of_pool(spec: HasLimits, pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
     yield from _performance(pool, instance)
     yield from _attachments(pool, instance)
-    yield from _requests(pool, instance)
+    yield from _requests(spec, pool, instance)
 
 
 def _performance(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
@@ -229,16 +252,21 @@ def _attachments(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
         )
 
 
-def _requests(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+def _requests(spec: HasLimits, pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+    room = requests.room(instance, node_monitoring=spec.kubernetes.node_monitoring)
+    karpenter = spec.node_provisioner == "karpenter"
+    memory = room.memory_mib - (requests.overhead_mib(instance) if karpenter else 0)
+    as_reckoned = " (as Karpenter reckons it)" if karpenter else ""
     for setting, unit, asked, has in (
-        ("memory_request_mib", "MiB", pool.memory_request_mib, instance.allocatable_memory_mib),
-        ("cpu_request_millis", "m", pool.cpu_request_millis, instance.allocatable_cpu_millis),
+        ("memory_request_mib", "MiB", pool.memory_request_mib, memory),
+        ("cpu_request_millis", "m", pool.cpu_request_millis, room.cpu_millis),
     ):
         if asked > has:
             yield Breach(
                 f"{setting}-within-instance",
                 f"{setting} of pool {pool.name} is {asked} {unit}",
-                f"an {instance.name} leaves its pods {has} {unit} beside what the system keeps",
+                f"an {instance.name} leaves it {has} {unit} beside what the system{as_reckoned} "
+                f"and the pods of every node keep",
                 "no node can ever run the pod",
                 f"lower {setting} or choose a larger instance type",
             )

@@ -10,13 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from core import instances
+from core.cluster import requests
+from core.cluster.requests import Request
 from core.cluster.spec import ClusterSpec
 from core.instances import InstanceType
 
-OPERATOR_CPU_MILLIS, OPERATOR_MEMORY_MIB = 200, 768
-KARPENTER_CPU_MILLIS, KARPENTER_MEMORY_MIB = 1000, 1024
-# One pod on every node: vpc-cni, kube-proxy, eks-pod-identity-agent, aws-ebs-csi-driver.
-ON_EVERY_NODE = 4
 # Cluster Autoscaler may double the groups of the system nodes (infra.eks.cluster).
 GROWTH = 2
 
@@ -25,14 +23,13 @@ GROWTH = 2
 class _Pods:
     whose: str
     replicas: int
-    cpu_millis: int = 0
-    memory_mib: int = 0
+    request: Request = requests.NONE
 
 
 def problems(spec: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each kind of node that cannot run what must run on it."""
     known = instances.table().types
-    daemons = ON_EVERY_NODE + spec.kubernetes.node_monitoring
+    daemons = len(requests.daemons(node_monitoring=spec.kubernetes.node_monitoring))
     for pool in spec.pools:
         kind = known.get(pool.instance_type)
         if kind is not None and daemons + 1 > kind.addressable_pods:
@@ -43,63 +40,104 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
             )
     kind = known.get(spec.kubernetes.system_instance_type)
     if kind is not None:
-        yield from _system(spec, kind, daemons)
+        yield from _addresses(spec, kind, daemons) or _requests(spec, kind)
 
 
-def _system(spec: ClusterSpec, kind: InstanceType, daemons: int) -> Iterator[str]:
-    pods = list(_pods(spec))
-    grows = spec.node_provisioner == "asg" and spec.cluster_autoscaler
-    nodes = spec.kubernetes.system_nodes_per_zone * len(spec.availability_zones)
-    most = nodes * (GROWTH if grows else 1)
+def _addresses(spec: ClusterSpec, kind: InstanceType, daemons: int) -> list[str]:
+    pods, most = list(_pods(spec)), _most_nodes(spec)
     room = most * max(0, kind.addressable_pods - daemons)
     wanted = sum(each.replicas for each in pods)
-    if wanted > room:
-        yield (
-            f"kubernetes.system_instance_type is {kind.name}, which has addresses for "
-            f"{kind.addressable_pods} pods, {daemons} of them every node's own: {most} such nodes "
-            f"have room for {room} and {wanted} are needed ({_listed(pods)}); choose a larger type "
-            f"or raise kubernetes.system_nodes_per_zone."
-        )
-        return
+    if wanted <= room:
+        return []
+    problem = (
+        f"kubernetes.system_instance_type is {kind.name}, which has addresses for "
+        f"{kind.addressable_pods} pods, {daemons} of them every node's own: {most} such nodes "
+        f"have room for {room} and {wanted} are needed ({_listed(pods)}); choose a larger type "
+        f"or raise kubernetes.system_nodes_per_zone."
+    )
+    return [problem]
+
+
+def _requests(spec: ClusterSpec, kind: InstanceType) -> Iterator[str]:
+    """Yield what is requested beyond what the nodes have: of each alone, of a kind, and in all."""
+    room, most = (
+        requests.room(kind, node_monitoring=spec.kubernetes.node_monitoring),
+        _most_nodes(spec),
+    )
+    pods = [each for each in _pods(spec) if each.request != requests.NONE]
+    fitting = True
     for each in pods:
-        for unit, asked, has in (
-            ("MiB of memory", each.memory_mib, kind.allocatable_memory_mib),
-            ("m of CPU", each.cpu_millis, kind.allocatable_cpu_millis),
-        ):
+        for unit, asked, has in _figures(each.request, room):
             if asked > has:
+                fitting = False
                 yield (
                     f"kubernetes.system_instance_type is {kind.name}, which leaves its pods {has} "
-                    f"{unit} beside what the system keeps, and each pod of {each.whose} requests "
-                    f"{asked}: none could ever run; choose a larger type."
+                    f"{unit} beside what the system and the pods of every node keep, and each pod "
+                    f"of {each.whose} requests {asked}: none could ever run; choose a larger type."
                 )
+    for each in pods if fitting else ():
+        on_a_node = min(has // asked for _, asked, has in _figures(each.request, room) if asked)
+        if each.replicas > most * on_a_node:
+            fitting = False
+            yield (
+                f"{each.replicas} pods of {each.whose} are asked for, each with "
+                f"{each.request.cpu_millis} m of CPU and {each.request.memory_mib} MiB, and the "
+                f"{most} system nodes ({kind.name}) have room for {most * on_a_node}: the others "
+                f"would wait for ever; ask for fewer, raise kubernetes.system_nodes_per_zone, or "
+                f"choose a larger kubernetes.system_instance_type."
+            )
+    wanted = Request(
+        sum(each.replicas * each.request.cpu_millis for each in pods),
+        sum(each.replicas * each.request.memory_mib for each in pods),
+    )
+    for unit, asked, has in _figures(
+        wanted, Request(most * room.cpu_millis, most * room.memory_mib)
+    ):
+        if fitting and asked > has:
+            yield (
+                f"kubernetes.system_instance_type is {kind.name}, of which the {most} system nodes "
+                f"have {has} {unit} for pods, and {asked} are requested ({_listed(pods)}): some "
+                f"would wait for ever; choose a larger type or raise "
+                f"kubernetes.system_nodes_per_zone."
+            )
+
+
+def _figures(asked: Request, has: Request) -> tuple[tuple[str, int, int], ...]:
+    return (
+        ("MiB of memory", asked.memory_mib, has.memory_mib),
+        ("m of CPU", asked.cpu_millis, has.cpu_millis),
+    )
+
+
+def _most_nodes(spec: ClusterSpec) -> int:
+    nodes = spec.kubernetes.system_nodes_per_zone * len(spec.availability_zones)
+    grows = spec.node_provisioner == "asg" and spec.cluster_autoscaler
+    return nodes * (GROWTH if grows else 1)
 
 
 def _pods(spec: ClusterSpec) -> Iterator[_Pods]:
     """Yield what runs on the system nodes and not on every one of them."""
-    yield _Pods("CoreDNS", 2)
-    yield _Pods("the EBS driver's controller", 2)
+    yield _Pods("CoreDNS", 2, requests.COREDNS)
+    yield _Pods("the EBS driver's controller", 2, requests.VOLUME_CONTROLLER)
     yield _Pods("the snapshot controller", 2)
-    yield _Pods("the load balancer controller", 2)
+    yield _Pods("the load balancer controller", 2, requests.LOAD_BALANCER_CONTROLLER)
+    yield _Pods("Kafka's topic and user operators", 1)
     if spec.node_provisioner == "karpenter":
-        yield _Pods("Karpenter", 2, KARPENTER_CPU_MILLIS, KARPENTER_MEMORY_MIB)
+        yield _Pods("Karpenter", 2, requests.KARPENTER)
     else:
-        yield _Pods("the node termination handler", 1)
+        yield _Pods("the node termination handler", 1, requests.TERMINATION_HANDLER)
         if spec.cluster_autoscaler:
-            yield _Pods("Cluster Autoscaler", 2)
+            yield _Pods("Cluster Autoscaler", 2, requests.CLUSTER_AUTOSCALER)
     if spec.strimzi.operator == "chart":
-        yield _Pods(
-            "Strimzi's operator",
-            spec.strimzi.replicas,
-            OPERATOR_CPU_MILLIS,
-            OPERATOR_MEMORY_MIB,
-        )
-    if spec.connect is not None:
-        yield _Pods(
-            "connect",
-            spec.connect.replicas,
-            spec.connect.cpu_request_millis,
-            spec.connect.memory_request_mib,
-        )
+        yield _Pods("Strimzi's operator", spec.strimzi.replicas, requests.OPERATOR)
+    if spec.eviction_gate is not None:
+        yield _Pods("the eviction gate", 2, requests.GATE)
+    if spec.probe is not None:
+        yield _Pods("the probe", 1, requests.PROBE)
+    connect = spec.connect
+    if connect is not None:
+        each = Request(connect.cpu_request_millis, connect.memory_request_mib)
+        yield _Pods("connect", connect.replicas, each)
 
 
 def _listed(pods: list[_Pods]) -> str:

@@ -17,6 +17,7 @@ import pulumi
 import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
+from core.cluster import requests
 from infra import iam
 from infra.charts import pods
 from infra.versions import (
@@ -91,7 +92,7 @@ def values(args: ClusterAutoscalerArgs) -> dict[str, Any]:
         "replicaCount": 2,
         "securityContext": pods.FILTERED_CALLS,
         "containerSecurityContext": pods.NO_CAPABILITIES,
-        "resources": pods.resources(cpu_millis=100, memory_mib=300, memory_limit_mib=600),
+        "resources": pods.resources(requests.CLUSTER_AUTOSCALER, memory_limit_mib=600),
         "extraArgs": {
             # A volume pins its broker to one group: nothing to balance, nothing to choose.
             "balance-similar-node-groups": False,

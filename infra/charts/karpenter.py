@@ -16,7 +16,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster.system_nodes import KARPENTER_CPU_MILLIS, KARPENTER_MEMORY_MIB
+from core.cluster import requests
 from core.constants import (
     KARPENTER_MAX_RECEIVE_COUNT,
     KARPENTER_RETENTION_SECONDS,
@@ -141,11 +141,7 @@ def values(args: KarpenterArgs) -> dict[str, Any]:
     return {
         "serviceAccount": {"name": RELEASE},
         # Its documentation's own figures.
-        "controller": {
-            "resources": pods.resources(
-                cpu_millis=KARPENTER_CPU_MILLIS, memory_mib=KARPENTER_MEMORY_MIB
-            )
-        },
+        "controller": {"resources": pods.resources(requests.KARPENTER)},
         "settings": {
             "clusterName": args.eks_cluster,
             "interruptionQueue": queue_name(args.prefix),

@@ -15,7 +15,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster import Timings
+from core.cluster import Timings, requests
 from infra import iam
 from infra.charts import pods
 from infra.charts.definitions import ChartWithDefinitions, definitions
@@ -115,7 +115,7 @@ def values(args: LoadBalancerControllerArgs) -> dict[str, Any]:
         "serviceAccount": {"name": RELEASE},
         "podSecurityContext": pods.FILTERED_CALLS,
         "securityContext": pods.NO_CAPABILITIES,
-        "resources": pods.resources(cpu_millis=100, memory_mib=128, memory_limit_mib=512),
+        "resources": pods.resources(requests.LOAD_BALANCER_CONTROLLER, memory_limit_mib=512),
         "replicaCount": REPLICAS,
         "podDisruptionBudget": {"maxUnavailable": 1},
         "watchNamespace": args.namespace,

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.cluster.requests import Request
+
 # Container: none of Linux's capabilities; these controllers open no port below 1024.
 NO_CAPABILITIES: dict[str, Any] = {"capabilities": {"drop": ["ALL"]}}
 # Pod: the container runtime's filter of system calls, which Kubernetes leaves off by default.
 FILTERED_CALLS: dict[str, Any] = {"seccompProfile": {"type": "RuntimeDefault"}}
 
 
-def resources(
-    *, cpu_millis: int, memory_mib: int, memory_limit_mib: int | None = None
-) -> dict[str, Any]:
+def resources(request: Request, *, memory_limit_mib: int | None = None) -> dict[str, Any]:
     """Return requests, and the memory at which a leak ends the pod and not its node."""
     return {
-        "requests": {"cpu": f"{cpu_millis}m", "memory": f"{memory_mib}Mi"},
-        "limits": {"memory": f"{memory_limit_mib or memory_mib}Mi"},
+        "requests": {"cpu": f"{request.cpu_millis}m", "memory": f"{request.memory_mib}Mi"},
+        "limits": {"memory": f"{memory_limit_mib or request.memory_mib}Mi"},
     }
 
 

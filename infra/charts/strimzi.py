@@ -14,7 +14,7 @@ import pulumi_kubernetes as k8s
 
 from core import naming
 from core.cluster import ClusterSpec
-from core.cluster.system_nodes import OPERATOR_CPU_MILLIS, OPERATOR_MEMORY_MIB
+from core.cluster.requests import OPERATOR
 from infra.alerts.metrics import operator_monitor
 from infra.charts.definitions import ChartWithDefinitions, definitions
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION
@@ -23,7 +23,7 @@ TYPE = "stillwater:infra:StrimziOperator"
 RELEASE = "strimzi-cluster-operator"
 # The label its Deployment sets on every pod, whatever the release is called.
 POD_LABELS = {"name": "strimzi-cluster-operator"}
-MEMORY = f"{OPERATOR_MEMORY_MIB}Mi"
+MEMORY = f"{OPERATOR.memory_mib}Mi"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def values(spec: ClusterSpec) -> dict[str, Any]:
         "operationTimeoutMs": spec.timings.strimzi_operation_timeout_seconds * 1000,
         # 384 MiB is enough for a small cluster; an operator killed for memory rolls nothing.
         "resources": {
-            "requests": {"cpu": f"{OPERATOR_CPU_MILLIS}m", "memory": MEMORY},
+            "requests": {"cpu": f"{OPERATOR.cpu_millis}m", "memory": MEMORY},
             "limits": {"cpu": "1000m", "memory": MEMORY},
         },
         "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},

@@ -13,6 +13,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from core.cluster.requests import NODE_MONITORING
 from infra import encryption, iam
 from infra.eks.addon_versions import version
 from infra.versions import ADDONS
@@ -20,8 +21,7 @@ from infra.versions import ADDONS
 NAMESPACE = "kube-system"
 VOLUME_DRIVER = "aws-ebs-csi-driver"
 BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
-# Writes what is wrong with a machine as conditions of its Node (core.incidents.sickness).
-NODE_MONITORING = "eks-node-monitoring-agent"
+# The agent writes what is wrong with a machine on its Node (core.incidents.sickness).
 AFTER_NODES = ("coredns", VOLUME_DRIVER, "snapshot-controller", NODE_MONITORING)
 
 

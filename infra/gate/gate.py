@@ -16,6 +16,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
+from core.cluster import requests
 from core.cluster.eviction_gate import EvictionGate as Described
 from core.cluster.operated import Operated
 from core.settings.environment import KEPT, SETTINGS
@@ -199,7 +200,7 @@ def _pod(
                 "ports": [{"name": "https", "containerPort": PORT}],
                 "readinessProbe": {**probe, "periodSeconds": 5},
                 "livenessProbe": {**probe, "periodSeconds": 10, "failureThreshold": 3},
-                "resources": pods.resources(cpu_millis=100, memory_mib=256, memory_limit_mib=1024),
+                "resources": pods.resources(requests.GATE, memory_limit_mib=1024),
                 "securityContext": {
                     **pods.NO_CAPABILITIES,
                     "allowPrivilegeEscalation": False,

@@ -13,7 +13,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from core import naming
-from core.cluster import ClientProbe, ClusterSpec
+from core.cluster import ClientProbe, ClusterSpec, requests
 from core.settings import codec, environment
 from core.settings.probe import AUTHORITY_DIRECTORY, PORT, USER_DIRECTORY, Probe
 from infra.alerts.metrics import POD_MONITOR_API
@@ -116,7 +116,7 @@ def pod_spec(spec: ClusterSpec, probe: ClientProbe) -> dict[str, Any]:
                     {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
                 ],
                 "ports": [{"name": PORT_NAME, "containerPort": PORT}],
-                "resources": resources(cpu_millis=50, memory_mib=128),
+                "resources": resources(requests.PROBE),
                 "securityContext": {
                     "allowPrivilegeEscalation": False,
                     "readOnlyRootFilesystem": True,

@@ -71,6 +71,8 @@ def build(layer: Layer) -> None:
     pulumi.export("load_balancer_security_group_id", balancing.security_group_id)
     pulumi.export("target_groups", dict(balancing.target_group_arns))
     pulumi.export("bootstrap", ",".join(bootstrap_servers(spec)))
+    # What a later run is held against (cli.provision).
+    pulumi.export("spec", spec.model_dump_json())
 
 
 def _after(layer: Layer, *before: pulumi.Resource) -> pulumi.ResourceOptions:

@@ -91,6 +91,31 @@ def test_what_is_doubted_is_refused_when_that_is_asked(
     assert words in str(strict.exception)
 
 
+def test_what_a_running_cluster_could_not_follow_is_refused_with_its_place(tmp_path: Path) -> None:
+    running, wanted = tmp_path / "running.yaml", tmp_path / "wanted.yaml"
+    running.write_text(EXAMPLE.read_text())
+    wanted.write_text(EXAMPLE.read_text().replace("size_gib: 500", "size_gib: 400"))
+    asked = ["check", str(wanted), "--against", str(running)]
+    done = CliRunner().invoke(app, asked)
+    assert isinstance(done.exception, InvalidInput)
+    (problem,) = done.exception.problems
+    assert "volume 0 of pool broker has 500 GiB and would have 400" in problem
+    assert problem.startswith(f"{wanted}:")
+    wanted.write_text(EXAMPLE.read_text().replace("size_gib: 500", "size_gib: 600"))
+    grown = CliRunner().invoke(app, asked)
+    assert (grown.exit_code, grown.stderr) == (0, "")
+
+
+def test_what_somebody_would_feel_of_a_change_is_a_warning(tmp_path: Path) -> None:
+    running, wanted = tmp_path / "running.yaml", tmp_path / "wanted.yaml"
+    running.write_text(EXAMPLE.read_text())
+    host = "advertised_host: kafka.orders.internal"
+    wanted.write_text(EXAMPLE.read_text().replace(host, "advertised_host: k.orders.internal"))
+    done = CliRunner().invoke(app, ["check", str(wanted), "--against", str(running)])
+    assert done.exit_code == 0
+    assert "was kafka.orders.internal and is k.orders.internal" in done.stderr
+
+
 @pytest.mark.parametrize("region", ["eu-west-1", "ap-southeast-1"])
 def test_another_region_is_checked_like_the_first(tmp_path: Path, region: str) -> None:
     path = tmp_path / "spec.yaml"

@@ -18,10 +18,10 @@ from cli.engine.progress import LayerResult, Step
 from cli.project.found import Project
 from cli.stack_settings import Described
 from core.errors import InvalidInput, StillwaterError
-from core.naming import FOUNDATION, LAYERS
+from core.naming import FOUNDATION, KAFKA, LAYERS
 from infra.eks.api import ApiError
 from tests.unit.cli.keyboard import Keyboard
-from tests.unit.infra.programs import spec
+from tests.unit.infra.programs import ZONES, spec
 
 FOUND = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "eks_cluster_name": "test-orders"}
 CHANGE = Change(urn="urn:pulumi:t::s::aws:ec2/vpc:Vpc::vpc", operation=Operation.CREATE)
@@ -39,14 +39,15 @@ class Stacks:
 
     changes: tuple[Change, ...] = (CHANGE,)
     outputs_: Mapping[str, Any] = FOUND
+    of_kafka: Mapping[str, Any] = {}
     called: list[str]
 
     def __init__(self, *_arguments: Any, layers: Sequence[str] = LAYERS, **_options: Any) -> None:
         self.layers = layers
 
     def outputs(self, layer: str) -> Mapping[str, Any]:
-        assert layer == FOUNDATION
-        return self.outputs_
+        assert layer in {FOUNDATION, KAFKA}
+        return self.outputs_ if layer == FOUNDATION else self.of_kafka
 
     def preview(self) -> list[LayerResult]:
         self.called.append("preview")
@@ -150,6 +151,39 @@ def test_where_nothing_is_to_change_nobody_is_asked(stacks: type[Stacks]) -> Non
     console = pipe()
     provision.up("prod", console, wanted())
     assert "Nothing is to be done." in said(console)
+
+
+def test_what_the_running_cluster_cannot_follow_is_refused_before_anything_runs(
+    stacks: type[Stacks],
+) -> None:
+    stacks.of_kafka = {"spec": spec(availability_zones=ZONES[::-1]).model_dump_json()}
+    with pytest.raises(InvalidInput, match="a node keeps its id"):
+        provision.up("prod", pipe(), wanted(yes=True))
+    assert stacks.called == []
+    console = pipe()
+    provision.preview("prod", console, wanted())
+    assert "a node keeps its id" in said(console).replace("\n", " ")
+
+
+def test_what_clients_feel_is_said_before_the_question(
+    stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = spec(kafka={"listener": {"bootstrap_port": 9200}})
+    stacks.of_kafka = {"spec": before.model_dump_json()}
+    console = answering("yes", monkeypatch)
+    provision.up("prod", console, wanted())
+    assert "kafka.listener.bootstrap_port was 9200 and is 9094" in said(console)
+
+
+@pytest.mark.parametrize("written", ["{}", '{"name": "orders", "of_old": 1}', "no JSON"])
+def test_what_an_older_release_wrote_stops_nobody(
+    stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    stacks.of_kafka = {"spec": written}
+    console = answering("yes", monkeypatch)
+    provision.up("prod", console, wanted())
+    assert "cannot be read by this release" in said(console)
+    assert stacks.called == ["preview", f"up {' '.join(LAYERS)}"]
 
 
 @pytest.mark.parametrize(

@@ -96,12 +96,12 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
     (
         "memory_request_mib-within-instance",
         spec(broker={"memory_request_mib": 32000}),
-        ("32000 MiB", "r7g.xlarge leaves its pods 31775 MiB", "larger instance type"),
+        ("32000 MiB", "r7g.xlarge leaves it 31625 MiB", "larger instance type"),
     ),
     (
         "cpu_request_millis-within-instance",
         spec(broker={"cpu_request_millis": 3950}),
-        ("3950 m", "its pods 3920 m", "no node can ever run the pod"),
+        ("3950 m", "leaves it 3730 m", "no node can ever run the pod"),
     ),
 ]
 

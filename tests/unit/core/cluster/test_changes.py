@@ -1,0 +1,138 @@
+"""core.cluster.changes: what a running cluster cannot follow, and what it can."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from core.cluster import ClusterSpec, changes, parse
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
+from tests.unit.infra.variants import VARIANTS
+
+PINNED = {**CONTROLLER, "zones": ZONES}
+TOPIC = {"name": "orders", "partitions": 12}
+
+
+def spec(**changed: Any) -> ClusterSpec:
+    return parse(description(**{"pools": [PINNED, BROKER], "topics": [TOPIC], **changed}))
+
+
+def pools(**changed: Any) -> dict[str, Any]:
+    return {"pools": [PINNED, {**BROKER, **changed}]}
+
+
+def kubernetes(version: str) -> dict[str, Any]:
+    return {"kubernetes": {"version": version}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"name": "orders-2"}, "name was orders and is orders-2"),
+        ({"environment": "prod"}, "environment was test and is prod"),
+        ({"kubernetes": {"namespace": "streams"}}, "kubernetes.namespace was kafka"),
+        ({"network": {"vpc_cidr": "10.50.0.0/16"}}, "network.vpc_cidr was 10.40.0.0/16"),
+        (pools(first_node_id=40), "the nodes of broker-a have the ids 10, and would be looked for"),
+        (pools(node_ids_per_zone=20), "the nodes of broker-b have the ids 20, and would be"),
+        (pools(name="kafka"), "nodes of broker-a run under ids that kafka-a would take"),
+        (
+            {"pools": [{**PINNED, "zones": ZONES[:1]}, BROKER]},
+            "of the controllers 1, 2 would go, and the voters of a live cluster cannot change",
+        ),
+        (
+            {"pools": [{**PINNED, "node_ids_per_zone": 3, "nodes_per_zone": 3}, BROKER]},
+            "the voters of a live cluster cannot change",
+        ),
+        (pools(role="combined"), "of the controllers 10, 20, 30 would join"),
+        (pools(volumes=[{"size_gib": 99}]), "volume 0 of pool broker has 100 GiB and would have"),
+        (kubernetes("1.34"), "kubernetes.version was 1.35 and is 1.34"),
+        ({"kafka": {"metadata_version": "4.1-IV0"}}, "that step cannot be undone"),
+        ({"topics": [{**TOPIC, "partitions": 6}]}, "has 12 partitions and would have 6"),
+    ],
+    ids=lambda value: value[:50] if isinstance(value, str) else "",
+)
+def test_what_a_running_cluster_cannot_follow_is_refused(
+    changed: dict[str, Any], words: str
+) -> None:
+    found = changes.refused(spec(), spec(**changed))
+    assert any(words in sentence for sentence in found), found
+    assert all(sentence.endswith(".") and "\n" not in sentence for sentence in found)
+
+
+@pytest.mark.parametrize("zones", [ZONES[::-1], [ZONES[1], ZONES[0], ZONES[2]]])
+def test_zones_of_another_order_are_refused(zones: list[str]) -> None:
+    found = changes.refused(spec(), spec(availability_zones=zones))
+    assert any("leave the order of availability_zones" in sentence for sentence in found)
+
+
+def test_a_zone_put_in_before_another_is_refused_and_one_behind_is_not() -> None:
+    two = spec(
+        availability_zones=[ZONES[0], ZONES[2]],
+        pools=[{**PINNED, "zones": ZONES[:1]}, {**BROKER, "nodes_per_zone": 2}],
+    )
+    grown = {"pools": [{**PINNED, "zones": ZONES[:1]}, {**BROKER, "nodes_per_zone": 2}]}
+    (found,) = changes.refused(two, spec(**grown))
+    assert (
+        "the nodes of broker-c have the ids 20, 21, and would be looked for under 30, 31" in found
+    )
+    behind = spec(availability_zones=[ZONES[0], ZONES[2], ZONES[1]], **grown)
+    assert changes.refused(two, behind) == []
+    assert changes.felt(two, behind) == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        pools(nodes_per_zone=3),
+        pools(volumes=[*BROKER["volumes"], {"size_gib": 10}]),  # type: ignore[misc]
+        pools(instance_type="r7g.8xlarge", spare_nodes_per_zone=2),
+        {"pools": [PINNED, BROKER, {**BROKER, "name": "more", "first_node_id": 100}]},
+        {"pools": [CONTROLLER, BROKER]},
+        kubernetes("1.36"),
+        kubernetes("1.37"),
+        {"topics": [{**TOPIC, "replication_factor": 1}]},
+        {"kafka": {"version": "4.3.0", "metadata_version": "4.3-IV0"}},
+        {"topics": [{**TOPIC, "partitions": 24, "config": {"retention.ms": 1}}, {"name": "more"}]},
+        {"topics": []},
+        {"network": {"interface_endpoints": True}, "connect": {}},
+        {
+            **pools(volumes=[{"size_gib": 1, "iops": 3000}]),
+            "volumes": {"mode": "apply", "max_monthly_increase_usd": 1},
+        },
+    ],
+    ids=str,
+)
+def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> None:
+    assert changes.refused(spec(), spec(**changed)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (
+            pools(nodes_per_zone=2),
+            {},
+            "the brokers 11, 21, 31 (broker-a, broker-b, broker-c) would",
+        ),
+        ({}, pools(volumes=BROKER["volumes"][:1]), "would have 1 volumes where it has 2"),  # type: ignore[index]
+        ({}, {"kafka": {"listener": {"first_advertised_port": 20_000}}}, "and is 20000: brokers"),
+        ({}, kubernetes("1.37"), "write 1.36 first, unless"),
+        ({}, {"topics": [{**TOPIC, "replication_factor": 1}]}, "set its replication_factor to 3"),
+        ({}, {"kafka": {"listener": {"tls": True}}, "users": [], **kubernetes("1.36")}, None),
+        ({"topics": []}, {"topics": [{**TOPIC, "replication_factor": 1}]}, None),
+    ],
+)
+def test_what_somebody_feels_is_said(
+    before: dict[str, Any], after: dict[str, Any], words: str | None
+) -> None:
+    found = changes.felt(spec(**before), spec(**after))
+    assert [words in each for each in found if words] == [True] * bool(words)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_a_layer_was_made_from_is_read_again_as_it_was(name: str) -> None:
+    made = parse(VARIANTS[name])
+    assert parse(json.loads(made.model_dump_json())) == made
