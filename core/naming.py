@@ -53,6 +53,8 @@ FOLLOWER_FETCHING = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 NODE_POOL_LABEL = "stillwater.dev/pool"
 # The pool of everything that is not Kafka; EKS itself looks after its nodes.
 SYSTEM_POOL = "system"
+# The part of names that is the bootstrap's, where a broker's or a pool's stands.
+BOOTSTRAP = "bootstrap"
 # Tags of ours, on everything of a cluster and on the instances of a pool; bills are split by them.
 CLUSTER_TAG = "stillwater:cluster"
 ENVIRONMENT_TAG = "stillwater:environment"
@@ -273,7 +275,7 @@ def target_group(prefix: str, role: str) -> str:
 
 def target_group_role(node_id: int | None) -> str:
     """Return the part of a target group's name that says whose it is; None is the bootstrap's."""
-    return "bootstrap" if node_id is None else str(node_id)
+    return BOOTSTRAP if node_id is None else str(node_id)
 
 
 def target_group_pattern(prefix: str) -> str:

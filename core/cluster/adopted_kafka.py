@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from core.cluster.adopted_names import INSIDE, Bootstrap, Called, KubernetesName, Namespace
-from core.cluster.fields import Frozen
+from core.cluster.adopted_names import INSIDE, Bootstrap, Called, Namespace
+from core.cluster.fields import Frozen, KubernetesName
 
 
 class Section(BaseModel):
@@ -51,6 +51,11 @@ def unspeakable(kafka: AdoptedKafka) -> Iterator[str]:
                 f"the cluster alone, and the functions stand outside; name a listener that "
                 f"their subnets reach, such as one behind a load balancer"
             )
+    if kafka.authentication == "tls" and not kafka.tls:
+        yield (
+            f"Kafka {kafka.title} has authentication tls and tls false, and a certificate is "
+            f"shown over TLS alone; set tls to true, or authentication to scram-sha-512 or none"
+        )
     if kafka.authentication == "none" and kafka.credentials_secret is not None:
         yield (
             f"Kafka {kafka.title} has a credentials_secret and authentication none, so "

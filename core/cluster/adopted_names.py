@@ -9,14 +9,13 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
+from core.cluster.fields import SUBDOMAIN
+
 Name = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$")]
-KubernetesName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
-]
 LabelKey = Annotated[
     str,
     StringConstraints(
-        pattern=r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$"
+        pattern=rf"^({SUBDOMAIN}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?$", max_length=317
     ),
 ]
 # CreateAutoScalingGroup: neither colons nor control characters.
@@ -24,21 +23,23 @@ GroupName = Annotated[str, StringConstraints(pattern=r"^[^:\x00-\x1f\x7f]{1,255}
 NodeGroupName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$")]
 # RFC 1123's label: a namespace has no dots.
 Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-\d$")]
-# An address of version six stands in brackets.
-_SERVER = r"([^\s:,\[\]]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}"
+Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$", max_length=32)]
+# Kafka takes underscores in a host's name, too; an address of version six stands in brackets.
+_HOST = r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?"
+_SERVER = rf"({_HOST}|\[[0-9A-Fa-f:.]+\]):[0-9]{{1,5}}"
 BOOTSTRAP = rf"^{_SERVER}(,{_SERVER})*$"
 Bootstrap = Annotated[str, StringConstraints(pattern=BOOTSTRAP)]
 # Characters of IAM's own in an ARN: wildcards, and the beginning of a variable.
 PATTERN = re.compile(r"[*?]|\$\{")
 # A Service's name, or a pod's behind one, as the cluster's own DNS has it.
-INSIDE = re.compile(r"[^.]+(\.[^.]+){1,2}\.svc(\..+)?")
+INSIDE = re.compile(r"[^.]+(\.[^.]+){1,2}\.svc(\..+)?", re.IGNORECASE)
 # What EKS calls the groups below its managed node groups.
 OF_EKS = re.compile(r"eks-.+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # A termination handler takes a standard queue alone.
-QUEUE_URL = r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d{12}/[A-Za-z0-9_-]{1,80}$"
+QUEUE_URL = r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/[0-9]{12}/[A-Za-z0-9_-]{1,80}$"
 QueueUrl = Annotated[str, StringConstraints(pattern=QUEUE_URL)]
-_REGION, _QUEUE = r"(?P<region>[a-z]{2}(?:-[a-z]+)+-\d)", r"(?P<path>/\d{12}/[A-Za-z0-9_-]{1,80})"
+_REGION = r"(?P<region>[a-z]{2}(?:-[a-z]+)+-[0-9])"
+_QUEUE = r"(?P<path>/[0-9]{12}/[A-Za-z0-9_-]{1,80})"
 # What SQS has called the same queue and still takes: before 2012, FIPS and dual-stack endpoints,
 # and an endpoint in a VPC.
 _QUEUE_FORMS = tuple(

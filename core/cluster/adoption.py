@@ -20,7 +20,6 @@ from core.cluster.adopted_names import (
     OF_EKS,
     PATTERN,
     GroupName,
-    KubernetesName,
     LabelKey,
     Name,
     NodeGroupName,
@@ -29,7 +28,8 @@ from core.cluster.adopted_names import (
 )
 from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
-from core.cluster.fields import SecurityGroupId, SubnetId, named_twice
+from core.cluster.fields import KubernetesName, SecurityGroupId, SubnetId, named_twice
+from core.cluster.limits import BUCKET, RESERVED_STARTS
 from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, Place, validated
 from core.cluster.slack import Slack
@@ -161,6 +161,7 @@ class Adoption(Section):
                 f"adopt.queue_url is in {self.queue_url.split('.')[1]}, and adopt.region is "
                 f"{self.region}, where the functions are; correct one of them"
             )
+        yield from self.alerts.elsewhere(self.region)
         yield from self._nowhere()
         if not (self.scaling_groups or self.managed_node_groups or self.node_pools):
             yield (
@@ -288,6 +289,12 @@ class Adoption(Section):
                     f"what is ours for Kafka {title} would be called {name!r}, and names of AWS's "
                     f"take 3 to 43 of a-z, 0-9 and -; give it another `called`"
                 )
+            for start, what in RESERVED_STARTS.items():
+                if what == BUCKET and name.startswith(start):
+                    yield (
+                        f"what is ours for Kafka {title} would be called {name}, and AWS keeps "
+                        f"{start!r} at the beginning of {what} for itself; give it another `called`"
+                    )
         yield from self._too_long()
         if self.scaling_groups and self.pool_label is None:
             yield (

@@ -33,7 +33,14 @@ def _email_address(value: str) -> str:
 
 EmailAddress = Annotated[str, AfterValidator(_email_address)]
 TopicArn = Annotated[
-    str, StringConstraints(pattern=r"^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$")
+    str, StringConstraints(pattern=r"^arn:aws:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}$")
+]
+
+
+# RFC 3986 has none of these signs, and Prometheus reads {{ as the beginning of an expression.
+_NEVER = r"\s\x00-\x1f\x7f\"<>\\^`{|}\ufffe\uffff"
+PageAddress = Annotated[
+    str, StringConstraints(pattern=rf"^[^{_NEVER}]+[^/{_NEVER}]$", max_length=400)
 ]
 
 
@@ -48,9 +55,7 @@ class Alerts(Frozen):
     """A topic that exists already, in this region, whose policy lets CloudWatch publish; null: one
     is made, encrypted with a key of its own.
     """
-    runbooks_url: Annotated[
-        str, StringConstraints(pattern=r"^[^\s\x00-\x1f\x7f]+[^/\s\x00-\x1f\x7f]$", max_length=400)
-    ] = "docs/runbooks"
+    runbooks_url: PageAddress = "docs/runbooks"
     """Put before `/<page>.md` in every alarm and alert, whose descriptions have 1,024 characters:
     where your people read docs/runbooks.
     """
@@ -58,10 +63,23 @@ class Alerts(Frozen):
     @field_validator("runbooks_url")
     @classmethod
     def _leads_to_a_page(cls, value: str) -> str:
-        scheme, colon, _ = value.partition(":")
-        if colon and "/" not in scheme and scheme.lower() not in {"http", "https"}:
-            raise ValueError(f"{value} is no address of a page; write https:// or a path")
+        scheme, colon, rest = value.partition(":")
+        if colon and "/" not in scheme:
+            on_the_web = scheme.lower() in {"http", "https"} and re.match(r"//[^/:?#]", rest)
+            if not on_the_web:
+                raise ValueError(f"{value} is no address of a page; write https:// or a path")
         return value
+
+    def elsewhere(self, region: str) -> list[str]:
+        """Return a clause, without the full stop, where the topic is of another region."""
+        topic = self.sns_topic_arn
+        if topic is None or topic.split(":")[3] == region:
+            return []
+        problem = (
+            f"alerts.sns_topic_arn {topic} is in {topic.split(':')[3]}, and an alarm of {region} "
+            f"may only tell a topic of {region}; name one there"
+        )
+        return [problem]
 
     @model_validator(mode="after")
     def _subscribers_need_our_topic(self) -> Self:

@@ -93,6 +93,7 @@ def doubts(spec: ClusterSpec) -> list[str]:
         *addresses.doubts(spec),
         *names.doubts(spec),
         *kafka_values.doubts(spec),
+        *tagging.doubts(spec.tags),
     ]
 
 
@@ -179,6 +180,11 @@ def _kubernetes_names(spec: ClusterSpec) -> Iterator[str]:
         yield (
             f"a pool is named {naming.SYSTEM_POOL}, which is what the nodes of everything that is "
             f"not Kafka are labelled; choose another name."
+        )
+    if any(pool.role.is_broker and pool.name == naming.BOOTSTRAP for pool in spec.pools):
+        yield (
+            f"a pool of brokers is named {naming.BOOTSTRAP}, which is what the load balancer's "
+            f"rules for the bootstrap port are called; choose another name."
         )
 
 

@@ -19,7 +19,7 @@ _TOP_LEVEL = (
 )
 TOP_LEVEL = frozenset(_TOP_LEVEL.split())
 OF_AWS = ("amazonaws.com", "amazonaws.com.cn", "api.aws", "on.aws", "aws.dev")
-OF_THE_CLUSTER = ("cluster.local",)
+OF_THE_CLUSTER = ("cluster.local", "svc")
 
 
 def problems(spec: ClusterSpec) -> Iterator[str]:

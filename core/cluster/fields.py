@@ -41,7 +41,7 @@ def _host_name(value: str) -> str:
     # (core.cluster.names says where it is not).
     if is_loopback(value):
         return value
-    if last.isdigit() or last.lower() == "localhost":
+    if last.isdigit() or last.lower() in {"localhost", "localdomain"}:
         raise ValueError(
             f"{value!r} is an address or every machine's own name, and a load balancer's addresses "
             f"change; write a name of your DNS, such as kafka.example.internal"
@@ -52,15 +52,23 @@ def _host_name(value: str) -> str:
 # RFC 1123, without the dot at the end.
 HostName = Annotated[str, AfterValidator(_host_name)]
 DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$")]
+# What Kubernetes takes for the name of most resources (RFC 1123, a subdomain): no part is empty, or
+# begins or ends with a hyphen.
+SUBDOMAIN = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
+KubernetesName = Annotated[str, StringConstraints(pattern=f"^{SUBDOMAIN}$", max_length=253)]
 # Strimzi's CRD admits no dash in a listener's name (research: strimzi-and-kafka 1.3).
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
-ZoneName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
-InstanceType = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$")]
+ZoneName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$", max_length=32)
+]
+InstanceType = Annotated[
+    str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$", max_length=32)
+]
 # Of the one partition that is served (core.regions).
 KmsKeyArn = Annotated[
     str,
     StringConstraints(
-        pattern=r"^arn:aws:kms:[a-z0-9-]+:\d{12}:key/"
+        pattern=r"^arn:aws:kms:[a-z0-9-]+:[0-9]{12}:key/"
         r"(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$"
     ),
 ]
@@ -70,7 +78,11 @@ VpcId = Annotated[str, StringConstraints(pattern=rf"^vpc-{_ID}$")]
 SubnetId = Annotated[str, StringConstraints(pattern=rf"^subnet-{_ID}$")]
 RouteTableId = Annotated[str, StringConstraints(pattern=rf"^rtb-{_ID}$")]
 SecurityGroupId = Annotated[str, StringConstraints(pattern=rf"^sg-{_ID}$")]
-Seconds = Annotated[int, Field(ge=1)]
+# Kubernetes' and Java's whole numbers end here (int32).
+MOST_WHOLE = 2**31 - 1
+Seconds = Annotated[int, Field(ge=1, le=MOST_WHOLE)]
+# Of the largest machine that EC2 has, u7inh-32tb.480xlarge.
+MOST_MIB, MOST_CPU_MILLIS = 32 * 1024**2, 1_920_000
 
 
 def is_loopback(host: str) -> bool:

@@ -11,12 +11,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from core.cluster.fields import DnsLabel, Frozen
+from core.cluster.fields import DnsLabel, Frozen, KubernetesName
 
-HttpsUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s\"\\;]+$")]
-SecretName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
+# It stands in a JAAS configuration between quotes, and a function is told of one.
+HttpsUrl = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[1-9][0-9]{0,4})?"
+        r"([/?][^\s\"\\;]*)?$",
+        max_length=400,
+    ),
+]
 # What stands in a JAAS configuration between quotes.
-Claim = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/-]+$")]
+Claim = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:/-]+$", max_length=200)]
 # Strimzi's KafkaUserQuotas hold an Integer of Java's; one user beyond it stops the user operator.
 MOST_BYTES_PER_S = 2**31 - 1
 Resource = Literal["topic", "group", "cluster", "transactionalId"]
@@ -197,12 +204,12 @@ class Functions(Frozen):
     """How they say who they are, where that is not what `kafka.listener` asks. `aws-iam`: by their
     AWS role, to Amazon MSK.
     """
-    secret_name: SecretName | None = None
+    secret_name: KubernetesName | None = None
     """A Secret in `kubernetes.namespace` that somebody else fills, for all of them: `user.crt` and
     `user.key`, or `tls.crt` and `tls.key`; `username` and `password`; or `client-id` and
     `client-secret`. No users are made then, and what they need is granted by its owner.
     """
-    authority_secret_name: SecretName | None = None
+    authority_secret_name: KubernetesName | None = None
     """A Secret with the authorities (`*.crt`) of the brokers' certificates; without one,
     Strimzi's `<cluster>-cluster-ca-cert`.
     """

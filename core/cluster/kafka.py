@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, field_validator
 
-from core.cluster.fields import DnsLabel, Frozen, HostName, ListenerName, Seconds
+from core.cluster import metric_expressions
+from core.cluster.fields import (
+    MOST_CPU_MILLIS,
+    MOST_MIB,
+    MOST_WHOLE,
+    DnsLabel,
+    Frozen,
+    HostName,
+    ListenerName,
+    Seconds,
+)
 from core.cluster.identity import Acl, Asking, Functions
+from core.cluster.images import Image
+from core.cluster.kafka_kinds import SHORT
 from core.errors import InvalidInput
 from core.settings import prometheus_address
-
-# The grammar of github.com/distribution/reference.
-_IMAGE = re.compile(
-    r"([A-Za-z0-9.-]+(:\d+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*"
-    r"(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?",
-    re.ASCII,
-)
-
-
-# Of the repository, its registry included (the same grammar: NameTotalLengthMax).
-IMAGE_LIMIT = 255
-
-
-def image_name(value: str) -> str:
-    if len(value.partition("@")[0]) > IMAGE_LIMIT:
-        raise ValueError(
-            f"an image's name has {len(value)} characters, and registries take {IMAGE_LIMIT}; "
-            f"shorten it"
-        )
-    if _IMAGE.fullmatch(value) is None:
-        raise ValueError(
-            f"{value!r} is no image: write [registry/]repository[:tag][@sha256:digest], the "
-            f"repository in lower case, such as registry.example/team/connect:1.4"
-        )
-    return value
 
 
 class Listener(Asking):
@@ -65,13 +51,13 @@ class InternalListener(Asking):
 class Probe(Frozen):
     """When the kubelet asks, and how often it takes no for an answer."""
 
-    initial_delay_seconds: Annotated[int, Field(ge=0)] = 15
+    initial_delay_seconds: Annotated[int, Field(ge=0, le=MOST_WHOLE)] = 15
     """How long after its start a container is asked first."""
     period_seconds: Seconds = 10
     """How often it is asked."""
     timeout_seconds: Seconds = 5
     """How long an answer may take; none by then is a no."""
-    failure_threshold: Annotated[int, Field(ge=1)] = 3
+    failure_threshold: Annotated[int, Field(ge=1, le=MOST_WHOLE)] = 3
     """How many times in a row no is the answer before the kubelet acts."""
 
 
@@ -132,14 +118,8 @@ class Metrics(Frozen):
     @classmethod
     def _are_expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for expression in value:
-            if not expression.strip():
-                raise ValueError(
-                    "an empty expression would let every metric through; name what is meant"
-                )
-            try:
-                re.compile(expression)
-            except re.error as error:
-                raise ValueError(f"{expression!r} is no regular expression: {error}") from None
+            if (problem := metric_expressions.refused(expression)) is not None:
+                raise ValueError(problem)
         return value
 
 
@@ -152,9 +132,9 @@ class Kafka(Frozen):
     """The format of the metadata log. Raised after `version`, once every node runs it; it is the
     step that cannot be undone.
     """
-    default_replication_factor: Annotated[int, Field(ge=1)] = 3
+    default_replication_factor: Annotated[int, Field(ge=1, le=SHORT)] = 3
     """Replicas of a topic that says nothing else, Kafka's own topics included."""
-    min_insync_replicas: Annotated[int, Field(ge=1)] = 2
+    min_insync_replicas: Annotated[int, Field(ge=1, le=SHORT)] = 2
     """How many of them must be in sync for a write with `acks=all`."""
     listener: Listener = Listener()
     """For clients outside the cluster."""
@@ -201,17 +181,17 @@ class Connect(Frozen):
 
     replicas: Annotated[int, Field(ge=1, le=50)] = 3
     """Workers."""
-    heap_mib: Annotated[int, Field(ge=128)] = 1024
+    heap_mib: Annotated[int, Field(ge=128, le=MOST_MIB)] = 1024
     """A worker's Java heap."""
-    memory_request_mib: Annotated[int, Field(ge=256)] = 2048
+    memory_request_mib: Annotated[int, Field(ge=256, le=MOST_MIB)] = 2048
     """A worker's memory, request and limit."""
-    cpu_request_millis: Annotated[int, Field(ge=50)] = 500
+    cpu_request_millis: Annotated[int, Field(ge=50, le=MOST_CPU_MILLIS)] = 500
     """A worker's CPU request, in thousandths of a core."""
     grace_seconds: Seconds = 60
     """How long a worker has to stop its tasks before it is killed."""
     startup_seconds: Annotated[int, Field(ge=30, le=3600)] = 120
     """Until then a worker that starts, or rebalances for long, is not restarted for it."""
-    image: Annotated[str, AfterValidator(image_name)] | None = None
+    image: Image | None = None
     """An image with connectors in it; without one, Strimzi's, which has Kafka's own alone."""
     acls: tuple[Acl, ...] = ()
     """What its connectors need: topics, and groups `connect-NAME` of sinks. Its own topics and
@@ -228,7 +208,7 @@ class ClientProbe(Frozen):
     that back: what applications see, as metrics and as a service level objective.
     """
 
-    image: Annotated[str, AfterValidator(image_name)]
+    image: Image
     """An image with this package in it: the eviction gate's, by `docker build --target gate`."""
     objective_percent: Annotated[float, Field(ge=95, le=99.999)] = 99.9
     """Which share of all attempts must succeed over 30 days; the rest is the error budget. Below

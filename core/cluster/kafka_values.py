@@ -14,6 +14,9 @@ from core.cluster.kafka_kinds import Kind, Value
 from core.cluster.kafka_settings import BROKER, OTHERS, TOPIC
 from core.cluster.spec import ClusterSpec
 
+# Of a line of Java's properties, where a backslash begins an escape: one that stands for itself is
+# written twice, and one at the end takes the next line in.
+_ESCAPED = re.compile(r"\\\\|\\u[0-9a-fA-F]{4}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 # Settings that Kafka 4 has no more; a broker that is told one of them starts without it.
 GONE = {
@@ -22,6 +25,11 @@ GONE = {
     "log.message.format.version": "Kafka 4 has one message format",
     "log.message.downconversion.enable": "Kafka 4 converts no messages",
     "delegation.token.master.key": "Kafka 4 calls it delegation.token.secret.key",
+    "log.message.timestamp.difference.max.ms": "Kafka 4 has log.message.timestamp.before.max.ms "
+    "and log.message.timestamp.after.max.ms in its place",
+    "offsets.commit.required.acks": "Kafka 4 always waits for all replicas",
+    "reserved.broker.max.id": "Kafka 4 gives no ids of its own",
+    "control.plane.listener.name": "Kafka 4 has controllers in its place",
 }
 # Of a setting that is nearly one of Kafka's; a plugin's are less alike.
 ALIKE = 0.88
@@ -94,4 +102,10 @@ def _lines(key: str, config: Mapping[str, Value]) -> Iterator[str]:
             yield (
                 f"{key} sets {setting} to {str(value)[:60]!r}, which is more than a line, and the "
                 f"rest would be settings of their own; write it in one line."
+            )
+        elif "\\" in _ESCAPED.sub("", str(value)):
+            yield (
+                f"{key} sets {setting} to {str(value)[:60]!r}, and the properties that Kafka reads "
+                f"take a single backslash away, at the end together with the next line; write it "
+                f"twice."
             )

@@ -24,7 +24,7 @@ NEVER_NODES = {
     r"a1": "A1's processors are too old for Amazon Linux 2023, which every node runs",
     r"mac\d*(-\w+)?": "EC2 launches it on a Dedicated Host alone, and it runs macOS",
     r"(g\d\w*|gr\d\w*|p\d\w*(-\w+)?|dl\d\w*|trn\d\w*|inf\d|vt1|f\d)": _ACCELERATED,
-    r"t[12]|[cm]1|m2|m3\.(medium|large)": _NOT_OPTIMIZED,
+    r"t[12]|[cm]1|m2|m3\.(medium|large)|c[cgr][12]|hs1": _NOT_OPTIMIZED,
 }
 _NOT_OPTIMIZED_SIZES = frozenset({"c3.large", "c3.8xlarge", "r3.large", "r3.8xlarge", "i2.8xlarge"})
 # From small to large, as EC2 counts them: so many times an xlarge.

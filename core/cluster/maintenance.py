@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, field_validator
 
-from core.cluster.fields import Frozen
+from core.cluster.fields import Frozen, named_twice
 from core.window import Window
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -25,10 +25,17 @@ class Maintenance(Frozen):
         "sun",
     )
     """The days on which it opens, in UTC."""
-    start_utc: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+    start_utc: Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
     """When it opens, as in 03:00."""
     duration_minutes: Annotated[int, Field(ge=30, le=1440)] = 120
     """How long it stays open; a replacement that has begun is not stopped at its end."""
+
+    @field_validator("days")
+    @classmethod
+    def _names_each_day_once(cls, value: tuple[Day, ...]) -> tuple[Day, ...]:
+        if twice := named_twice(value):
+            raise ValueError(f"{twice[0]} is named twice; name it once")
+        return value
 
     @property
     def start_minute(self) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from core import naming, regions
 from core.cluster import kafka_settings
-from core.cluster.fields import is_loopback, named_twice
+from core.cluster.fields import is_loopback
 from core.cluster.spec import ClusterSpec
 from core.constants import INTERNAL_LISTENER
 from core.settings.prometheus_address import Workspace
@@ -32,7 +32,6 @@ SECRETS_OF_A_CLUSTER = frozenset(
         *("kafka-brokers", "kafka-exporter-certs", "cruise-control-certs", "cruise-control-api"),
     }
 )
-_SERVICE_ACCOUNT = re.compile(r"system:serviceaccount:[a-z0-9-]{1,63}:[a-z0-9.-]{1,253}")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _LIKE_AN_ARN = re.compile(r".*-[A-Za-z0-9]{6}")
 
@@ -46,11 +45,7 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
     yield from _labels(spec)
     yield from _secrets_of_strimzi(spec)
     yield from _topics_of_connect(spec)
-    yield from _accounts(spec)
     yield from _acls(spec)
-    if spec.maintenance is not None:
-        for day in named_twice(spec.maintenance.days):
-            yield f"maintenance.days names {day} twice; name it once."
 
 
 def doubts(spec: ClusterSpec) -> Iterator[str]:
@@ -122,6 +117,12 @@ def _secrets_of_strimzi(spec: ClusterSpec) -> Iterator[str]:
                 f"user {user.name} would have the Secret {user.name}, in which Strimzi keeps the "
                 f"cluster's own keys; rename the user."
             )
+        elif user.name == spec.kafka.functions.authority_secret_name:
+            yield (
+                f"user {user.name} would have the Secret {user.name}, which "
+                f"kafka.functions.authority_secret_name names as that of the brokers' authorities; "
+                f"rename the user."
+            )
 
 
 def _topics_of_connect(spec: ClusterSpec) -> Iterator[str]:
@@ -134,28 +135,17 @@ def _topics_of_connect(spec: ClusterSpec) -> Iterator[str]:
             )
 
 
-def _accounts(spec: ClusterSpec) -> Iterator[str]:
-    gate = spec.eviction_gate
-    for account in gate.operators if gate is not None else ():
-        if _SERVICE_ACCOUNT.fullmatch(account) is None:
-            yield (
-                f"eviction_gate.operators names {account[:80]!r}, which is no service account; "
-                f"write it as system:serviceaccount:NAMESPACE:NAME."
-            )
-
-
 def _acls(spec: ClusterSpec) -> Iterator[str]:
     for user in spec.users:
         for acl in user.acls:
-            if (
-                acl.resource == "topic"
-                and acl.name not in {None, "*"}
-                and not _TOPIC.fullmatch(str(acl.name))
-            ):
+            if acl.resource != "topic" or acl.name in {None, "*"}:
+                continue
+            alone = acl.name in {".", ".."} and not acl.prefix
+            if alone or not _TOPIC.fullmatch(str(acl.name)):
                 yield (
                     f"user {user.name} has an ACL on the topic {acl.name!r}, and no topic is "
-                    f"called so: their names have letters, digits, dots, hyphens and underscores; "
-                    f"correct it."
+                    f"called so: their names have letters, digits, dots, hyphens and underscores, "
+                    f"and not a dot or two alone; correct it."
                 )
 
 

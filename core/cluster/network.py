@@ -56,7 +56,9 @@ class Network(Frozen):
     """The VPC: one private subnet per availability zone."""
 
     vpc_cidr: str = "10.40.0.0/16"
-    """The VPC's private IPv4 block, /16 to /20; of an existing VPC: the block it has."""
+    """The VPC's private IPv4 block, /16 to /20; of an existing VPC: the block it has, /16 to
+    /28.
+    """
     secondary_cidrs: tuple[str, ...] = ()
     """Blocks that an existing VPC has beside it and whose subnets hold clients or nodes."""
     existing: ExistingNetwork | None = None
@@ -99,13 +101,24 @@ class Network(Frozen):
 
     @field_validator("vpc_cidr")
     @classmethod
-    def _is_a_private_block(cls, value: str) -> str:
+    def _is_a_block_of_a_vpc(cls, value: str) -> str:
         block = address_block(value)
-        if block.version != 4 or not 16 <= block.prefixlen <= 20 or not block.is_private:
+        if block.version != 4 or not 16 <= block.prefixlen <= 28:
             raise ValueError(
-                f"{value} must be a private IPv4 block between /16 and /20, such as 10.40.0.0/16"
+                f"{value} must be an IPv4 block between /16 and /28, as AWS gives a VPC"
             )
         return value
+
+    @model_validator(mode="after")
+    def _can_be_divided(self) -> Self:
+        """Refuse what a VPC of ours cannot be; one that exists has the block it has."""
+        block = ipaddress.ip_network(self.vpc_cidr)
+        if self.existing is None and (block.prefixlen > 20 or not block.is_private):
+            raise ValueError(
+                f"vpc_cidr {self.vpc_cidr} must be a private IPv4 block between /16 and /20, such "
+                f"as 10.40.0.0/16"
+            )
+        return self
 
 
 def service_cidr(blocks: Sequence[str]) -> str:

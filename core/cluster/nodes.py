@@ -8,6 +8,8 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from core.cluster.fields import (
+    MOST_CPU_MILLIS,
+    MOST_MIB,
     DnsLabel,
     Frozen,
     InstanceType,
@@ -45,7 +47,7 @@ class Role(StrEnum):
 class Kubernetes(Frozen):
     """The EKS control plane and the nodes for everything that is not Kafka."""
 
-    version: Annotated[str, StringConstraints(pattern=r"^1\.\d{2}$")] = "1.35"
+    version: Annotated[str, StringConstraints(pattern=r"^1\.[0-9]{2}$")] = "1.35"
     """The EKS cluster's version. It moves up one minor version at a time."""
     upgrade_policy: Literal["standard", "extended"] = "standard"
     """What follows a version's fourteen months of standard support. `standard`: AWS upgrades the
@@ -125,7 +127,9 @@ class Snapshots(Frozen):
 
     every_hours: Literal[1, 2, 3, 4, 6, 8, 12, 24] = 24
     """How often; what Data Lifecycle Manager offers."""
-    start_at_utc: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] = "03:00"
+    start_at_utc: Annotated[str, StringConstraints(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] = (
+        "03:00"
+    )
     """When the first of a day is taken, HH:MM."""
     kept: Annotated[int, Field(ge=1, le=1000)] = 7
     """How many of each volume; older ones are deleted."""
@@ -162,11 +166,11 @@ class NodePool(Frozen):
     """Volumes may together be faster than their instance sustains: small sizes burst."""
     volume_policy: VolumePolicy = VolumePolicy()
     """How its volumes grow and speed up."""
-    heap_mib: Annotated[int, Field(ge=128)] = 4096
+    heap_mib: Annotated[int, Field(ge=128, le=MOST_MIB)] = 4096
     """Kafka's Java heap; the page cache wants the larger rest."""
-    memory_request_mib: Annotated[int, Field(ge=256)] = 8192
+    memory_request_mib: Annotated[int, Field(ge=256, le=MOST_MIB)] = 8192
     """The pod's memory, request and limit."""
-    cpu_request_millis: Annotated[int, Field(ge=50)] = 1000
+    cpu_request_millis: Annotated[int, Field(ge=50, le=MOST_CPU_MILLIS)] = 1000
     """The pod's CPU request, in thousandths of a core."""
 
     def policy(self, *, apply: bool = False) -> Policy:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from core.cluster.adopted_names import BOOTSTRAP
+from core.cluster.fields import SUBDOMAIN
+
 _AN_ID = "and 17 digits or letters from a to f, as AWS shows it"
 WORDS: Mapping[str, str] = {
-    r"^[a-z]{2}(-[a-z]+)+-\d$": "a region such as eu-west-1; a zone has a letter more",
-    r"^[a-z]{2,4}(-[a-z]+)+-\d$": "a region such as eu-west-1; a zone has a letter more",
-    r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$": "an availability zone such as eu-west-1a: its region and one "
-    "letter",
-    r"^([01]\d|2[0-3]):[0-5]\d$": "a time of day in UTC between 00:00 and 23:59, such as 03:30",
-    r"^1\.\d{2}$": "a minor version of Kubernetes such as 1.35, in quotes",
+    r"^[a-z]{2}(-[a-z]+)+-[0-9]$": "a region such as eu-west-1; a zone has a letter more",
+    r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$": "a region such as eu-west-1; a zone has a letter more",
+    r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$": "an availability zone such as eu-west-1a: its region and "
+    "one letter",
+    r"^([01][0-9]|2[0-3]):[0-5][0-9]$": "a time of day in UTC between 00:00 and 23:59, such as "
+    "03:30",
+    r"^1\.[0-9]{2}$": "a minor version of Kubernetes such as 1.35, in quotes",
     r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$": "an instance type such as r7g.large",
     r"^[a-z]([a-z0-9-]{0,30}[a-z0-9])?$": "at most 32 lower case letters, digits and hyphens, the "
     "first a letter and the last no hyphen",
@@ -23,9 +27,9 @@ WORDS: Mapping[str, str] = {
     r"^[a-z0-9]{1,11}$": "at most 11 lower case letters and digits",
     r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$": "at most 63 lower case letters, digits and hyphens, "
     "with no hyphen at either end",
-    r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$": "at most 253 lower case letters, digits, dots and "
-    "hyphens, with a letter or digit at both ends",
-    r"^([a-z0-9.-]{1,253}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$": "the key of a "
+    f"^{SUBDOMAIN}$": "at most 253 lower case letters, digits, dots and hyphens, with a letter or "
+    "digit at both ends and beside each dot",
+    rf"^({SUBDOMAIN}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?$": "the key of a "
     "Kubernetes label such as example.com/pool or pool",
     r"^[a-zA-Z_][a-zA-Z0-9_]*$": "the name of a Prometheus label: letters, digits and underscores, "
     "no digit first",
@@ -42,18 +46,18 @@ WORDS: Mapping[str, str] = {
     "C0123456789; no name",
     r"^[^=\s][^=\x00-\x1f]*$": "the key of a tag, without an equals sign",
     r"^[^=\s][^=\x00-\x1f]{0,127}(=[^\x00-\x1f]{0,255}\S)?$": "the key of a tag, or KEY=VALUE",
-    r"^([^\s:,\[\]]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}(,([^\s:,\[\]]+|\[[0-9A-Fa-f:.]+\]):\d{1,5})*$": (
-        "HOST:PORT, several with commas and no spaces"
-    ),
-    r"^[^\s\x00-\x1f\x7f]+[^/\s\x00-\x1f\x7f]$": "an address without spaces, and without a slash "
-    "at its end",
+    BOOTSTRAP: "HOST:PORT, several with commas and no spaces",
+    r"^[^\s\x00-\x1f\x7f\"<>\\^`{|}\ufffe\uffff]+[^/\s\x00-\x1f\x7f\"<>\\^`{|}\ufffe\uffff]$": "an "
+    "address without spaces, quotes, braces and other signs that no address has, and without a "
+    "slash at its end",
     r"^[^\x00-\x1f\x7f]+$": "text without tabs, line breaks and other control characters",
-    r"^https://[^\s\"\\;]+$": "an address that begins with https:// and has no spaces in it",
-    r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/\d{12}/[A-Za-z0-9_-]{1,80}$": "the URL of a "
+    r"^https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[1-9][0-9]{0,4})?([/?][^\s\"\\;]*)?$": "an "
+    "address that begins with https:// and a host's name, and has no spaces in it",
+    r"^https://sqs\.[a-z0-9-]+\.amazonaws\.com/[0-9]{12}/[A-Za-z0-9_-]{1,80}$": "the URL of a "
     "standard queue, such as https://sqs.eu-west-1.amazonaws.com/111122223333/NAME",
-    r"^arn:aws:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$": "the ARN of a standard topic, such as "
-    "arn:aws:sns:eu-west-1:111122223333:NAME",
-    r"^arn:aws:kms:[a-z0-9-]+:\d{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}"
+    r"^arn:aws:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}$": "the ARN of a standard topic, such "
+    "as arn:aws:sns:eu-west-1:111122223333:NAME",
+    r"^arn:aws:kms:[a-z0-9-]+:[0-9]{12}:key/(mrk-[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}"
     r"-[0-9a-f]{12})$": "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/ID; no alias",
     r"^vpc-([0-9a-f]{8}|[0-9a-f]{17})$": f"vpc- {_AN_ID}",
     r"^subnet-([0-9a-f]{8}|[0-9a-f]{17})$": f"subnet- {_AN_ID}",

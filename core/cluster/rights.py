@@ -184,6 +184,12 @@ def _function_problems(spec: ClusterSpec) -> Iterator[str]:
             "kafka.listener.authentication is oauth, and the functions need to know where a token "
             "is had; set kafka.listener.oauth.token_url"
         )
+    if how not in {"aws-iam", kafka.listener.authentication}:
+        yield (
+            f"kafka.functions.authentication is {how}, and the functions come through "
+            f"kafka.listener, which asks for {kafka.listener.authentication}; leave it out, or "
+            f"change one of them"
+        )
     if how in {"none", "aws-iam"} and functions.secret_name is not None:
         yield (
             f"kafka.functions.secret_name is {functions.secret_name}, and with authentication "

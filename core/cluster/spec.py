@@ -44,7 +44,7 @@ class ClusterSpec(Frozen):
     """The Kafka cluster's name, in every pod's and resource's."""
     environment: DnsLabel
     """Begins the stacks' names, `<environment>-<layer>`, and with `name` every AWS resource's."""
-    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
     """The AWS region."""
     availability_zones: Annotated[tuple[ZoneName, ...], Field(min_length=1, max_length=6)]
     """In order: a zone's place decides its node ids, so add at the end."""
@@ -200,7 +200,7 @@ class ClusterSpec(Frozen):
             *self._topic_problems(),
             *[f"users names {name} twice; name each once" for name in _twice(self.users)],
             *rights.problems(self),
-            *self._alert_problems(),
+            *self.alerts.elsewhere(self.region),
             *tagging.problems(self.tags),
             *self._key_problems(),
         ]
@@ -211,7 +211,9 @@ class ClusterSpec(Frozen):
     def _load_balancer_problems(self) -> list[str]:
         listener, zone = self.kafka.listener, self.load_balancer.private_zone
         problems = []
-        if zone is not None and not f".{listener.advertised_host}".endswith(f".{zone}"):
+        if zone is not None and not (
+            f".{listener.advertised_host}".lower().endswith(f".{zone}".lower())
+        ):
             problems.append(
                 f"advertised_host {listener.advertised_host} is not in the private_zone {zone}; "
                 f"change one of them"
@@ -256,12 +258,15 @@ class ClusterSpec(Frozen):
         for pool in self.pools:
             node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
             highest = max(placement.node_ids(self, pool), default=pool.first_node_id)
-            longest = naming.listener_broker_service(
-                self.name, node_pool, highest, listener.name, listener.port
-            )
+            kind, longest = "host name", naming.pod(self.name, node_pool, highest)
+            if pool.role.is_broker:
+                service = naming.listener_broker_service(
+                    self.name, node_pool, highest, listener.name, listener.port
+                )
+                kind, longest = "Service", service
             if len(longest) > DNS_LABEL_LIMIT:
                 problems.append(
-                    f"the Service {longest} of pool {pool.name} has {len(longest)} characters, and "
+                    f"the {kind} {longest} of pool {pool.name} has {len(longest)} characters, and "
                     f"Kubernetes allows {DNS_LABEL_LIMIT}; shorten the cluster's or the pool's name"
                 )
         return problems
@@ -315,15 +320,6 @@ class ClusterSpec(Frozen):
             f"a key of {self.region} alone; name one there"
         )
         return [problem]
-
-    def _alert_problems(self) -> list[str]:
-        topic, problems = self.alerts.sns_topic_arn, []
-        if topic is not None and topic.split(":")[3] != self.region:
-            problems.append(
-                f"alerts.sns_topic_arn {topic} is in {topic.split(':')[3]}, and an alarm of "
-                f"{self.region} may only tell a topic of {self.region}; name one there"
-            )
-        return problems
 
 
 def _twice(named: Iterable[Topic] | Iterable[User]) -> list[str]:

@@ -2,7 +2,8 @@
 
 A tag given once goes onto some forty kinds of resources, so the smallest limit of them all holds.
 Source: AWS's tag naming limits, and of the kinds that have narrower ones IAM (keys do not tell case
-apart), the EBS CSI driver and Karpenter (keys that are theirs).
+apart), the EBS CSI driver, the load balancer controller, the network plugin and Karpenter. By some
+of their keys another cluster's controller takes what it finds for its own, and deletes it.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ KEY_CHARACTERS = r"[\w\s+\-=.:/@]*"
 # its nodes' tags and a node template besides, a volume its claim's names.
 TAGS_OF_OURS = 20
 _CHARACTERS = re.compile(KEY_CHARACTERS)
-# Keys that somebody else writes: AWS, Kubernetes, the EBS CSI driver, Karpenter, ourselves.
+# Keys that somebody else writes: AWS, Kubernetes, its controllers, Karpenter, ourselves.
 RESERVED_PREFIXES = (
     "aws:",
     "aws-node-termination-handler/",
     "ebs.csi.aws.com/",
     "eks:",
+    "elbv2.k8s.aws/",
+    "gateway.k8s.aws.",
+    "ingress.k8s.aws/",
     "k8s.io/cluster-autoscaler/",
     "karpenter.",
-    "kubernetes.io/",
+    "kubernetes.io",
+    "node.k8s.amazonaws.com/",
+    "service.k8s.aws/",
     "stillwater:",
 )
 RESERVED_KEYS = frozenset({"name", "managed-by", "csivolumename", "csivolumesnapshotname"})
@@ -64,6 +70,19 @@ def narrow_problems(tags: Mapping[str, str], *, snapshots: bool) -> Iterator[str
                 f"tags has the key {key!r} with {' '.join(map(repr, wrong))}, and Data Lifecycle "
                 f"Manager, which takes the snapshots, takes neither spaces nor @ in a key; "
                 f"replace it."
+            )
+
+
+def doubts(tags: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for a tag that AWS takes and volumes get otherwise.
+
+    Source: the EBS CSI driver is told of its tags as KEY=VALUE, with commas between.
+    """
+    for key in tags:
+        if "=" in key:
+            yield (
+                f"tags has the key {key!r}, and the volume driver reads a key up to its first =, "
+                f"so that volumes get the tag {key.partition('=')[0]!r} there; replace it."
             )
 
 

@@ -62,7 +62,7 @@ class Volumes(Frozen):
     """`advise`: decisions are told, nothing is changed. `apply`: the volumes in the KafkaNodePools
     are changed by it, and no more by `stillwater up`.
     """
-    max_monthly_increase_usd: Annotated[Decimal, Field(ge=0)] | None = None
+    max_monthly_increase_usd: Annotated[Decimal, Field(ge=0, le=1_000_000_000)] | None = None
     """What all volumes may cost a month above what the pools' `volumes` ask for. Null: no limit,
     which `apply` does not accept.
     """

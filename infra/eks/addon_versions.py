@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from infra.versions import ADDONS, ADDONS_KUBERNETES
 
-VERSION = re.compile(r"v\d+\.\d+\.\d+-eksbuild\.\d+")
+VERSION = re.compile(r"v[0-9]+\.(?P<minor>[0-9]+)\.[0-9]+-eksbuild\.[0-9]+")
+OLDEST_PROXY = 3
 # The one add-on whose version must be that of the control plane.
 FOLLOWS_KUBERNETES = "kube-proxy"
 
@@ -29,9 +30,32 @@ def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
         for addon, asked in sorted(chosen.items())
         if addon in ADDONS and VERSION.fullmatch(asked) is None
     ]
+    found += _of_another_kubernetes(kubernetes_version, chosen)
     if kubernetes_version != ADDONS_KUBERNETES and FOLLOWS_KUBERNETES not in chosen:
         found.append(_unknown(kubernetes_version))
     return found
+
+
+def _of_another_kubernetes(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the version of the add-on that follows the control plane's.
+
+    Source: EKS user guide, "Manage kube-proxy in Amazon EKS clusters": no newer than the control
+    plane, and three minor versions older at the most.
+    """
+    asked = VERSION.fullmatch(chosen.get(FOLLOWS_KUBERNETES, ""))
+    if asked is None:
+        return []
+    minor = int(kubernetes_version.split(".")[1])
+    if minor - OLDEST_PROXY <= int(asked["minor"]) <= minor:
+        return []
+    problem = (
+        f"kubernetes.addon_versions has {FOLLOWS_KUBERNETES} at {asked[0]} beside "
+        f"kubernetes.version {kubernetes_version}, and it may be no newer than that, and "
+        f"{OLDEST_PROXY} minor versions older at the most; take one of `aws eks "
+        f"describe-addon-versions --addon-name {FOLLOWS_KUBERNETES} --kubernetes-version "
+        f"{kubernetes_version}`."
+    )
+    return [problem]
 
 
 def version(addon: str, chosen: Mapping[str, str]) -> str:

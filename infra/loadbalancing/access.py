@@ -29,7 +29,7 @@ def access(
         vpc_id=vpc_id,
         opts=opts,
     )
-    ports = {"bootstrap": (listener.bootstrap_port, listener.bootstrap_port)}
+    ports = {naming.BOOTSTRAP: (listener.bootstrap_port, listener.bootstrap_port)}
     ports |= {pool.name: _ports(spec, pool) for pool in spec.pools if pool.role.is_broker}
     blocks = {"vpc": spec.network.vpc_cidr}
     # Subnets of a further block of the VPC hold clients like any other's.

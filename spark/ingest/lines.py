@@ -48,8 +48,7 @@ def header(files: Files, address: str, what: str) -> list[str]:
             data = _inflated(data)
         names = _names(data, what)
     except UnicodeDecodeError:
-        problem = f"{what} cannot be read: it is not written in UTF-8; save it as UTF-8."
-        raise InvalidInput([problem]) from None
+        raise InvalidInput([f"{what} is not written in UTF-8; save it as UTF-8."]) from None
     except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise InvalidInput([f"{what} cannot be read: {error}."]) from None
     if not any(names):

@@ -145,7 +145,10 @@ def test_a_termination_is_heard_in_whosever_hook_the_machine_waits() -> None:
     }
 
 
-IMAGE = {"image": "registry.example/stillwater-gate:1.4", "operators": ["system:x"]}
+IMAGE = {
+    "image": "registry.example/stillwater-gate:1.4",
+    "operators": ["system:serviceaccount:ops:roller"],
+}
 
 
 @functools.cache

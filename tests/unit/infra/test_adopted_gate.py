@@ -57,7 +57,7 @@ def test_the_gate_runs_off_kafkas_machines_and_knows_its_own_pods_by_name() -> N
     assert evicted["expression"] == "request.name.matches('^orders-(.+)-[0-9]+$')"
     left_out = asked["pods.stillwater.dev"]["matchConditions"][0]["expression"]
     assert "system:serviceaccount:shop-kafka:strimzi-cluster-operator" in left_out
-    assert '"system:x"' in left_out
+    assert '"system:serviceaccount:ops:roller"' in left_out
 
 
 def written(kind: str) -> list[dict[str, Any]]:

@@ -124,6 +124,14 @@ def test_another_kubernetes_needs_another_kube_proxy() -> None:
     assert addon_versions.problems("1.34", {"kube-proxy": "v1.34.6-eksbuild.11"}) == []
 
 
+@pytest.mark.parametrize("version", ["v1.36.0-eksbuild.1", "v1.31.14-eksbuild.2"])
+def test_a_kube_proxy_that_eks_never_has_beside_a_control_plane_is_refused(version: str) -> None:
+    (problem,) = addon_versions.problems("1.35", {"kube-proxy": version})
+    assert f"has kube-proxy at {version} beside kubernetes.version 1.35" in problem
+    assert "3 minor versions older at the most" in problem
+    assert addon_versions.problems("1.35", {"kube-proxy": "v1.32.0-eksbuild.1"}) == []
+
+
 def test_a_version_of_an_addon_that_is_not_ours_is_refused() -> None:
     (problem,) = addon_versions.problems("1.35", {"kube-poxy": "v1"})
     assert "kube-poxy, which is no add-on of this cluster" in problem

@@ -55,6 +55,27 @@ REFUSED = {
         {"level": "watch", "kafkas": [KAFKA | {"credentials_secret": "toolkit"}]},
         "has a credentials_secret and authentication none",
     ),
+    "a certificate in the clear": (
+        {
+            "level": "watch",
+            "kafkas": [
+                KAFKA | {"authentication": "tls", "tls": False, "credentials_secret": "toolkit"}
+            ],
+        },
+        "has authentication tls and tls false, and a certificate is shown over TLS alone",
+    ),
+    "a topic of another region": (
+        {"alerts": {"sns_topic_arn": "arn:aws:sns:us-east-1:111122223333:calls"}},
+        "is in us-east-1, and an alarm of eu-north-1 may only tell a topic of eu-north-1",
+    ),
+    "a day twice": (
+        {"maintenance": {"start_utc": "03:00", "days": ["mon", "mon"]}},
+        "maintenance.days: mon is named twice; name it once.",
+    ),
+    "an account of nobody": (
+        {"eviction_gate": IMAGE | {"operators": ["kubernetes-admin"]}},
+        "write it as system:serviceaccount:NAMESPACE:NAME.",
+    ),
     "a pattern of groups": (
         {"scaling_groups": ["kafka-*"]},
         "names kafka-*, which IAM would read as a pattern of names",

@@ -97,3 +97,25 @@ def test_enough_replicas_in_the_other_zone_are_enough() -> None:
 def test_a_cluster_in_one_zone_has_chosen_that() -> None:
     changed = spec(1, brokers=ZONES[:1]).model_dump(mode="json")
     assert advice(parse({**changed, "availability_zones": ZONES[:1]})) == []
+
+
+def changed(**settings: Any) -> list[str]:
+    raw = spec().model_dump(mode="json")
+    pools = [{**raw["pools"][0], **settings.pop("pool", {})}, raw["pools"][1]]
+    return advice(parse({**raw, "pools": pools, **settings}))
+
+
+def test_a_heap_that_leaves_java_too_little_is_warned_of() -> None:
+    assert changed(pool={"heap_mib": 6553}, connect={"heap_mib": 1638}) == []
+    (said,) = changed(pool={"heap_mib": 6554})
+    assert "heap_mib of pool controller is 6554 of 8192 MiB" in said
+    assert "lower it to 6553 or less" in said
+    (said,) = changed(connect={"heap_mib": 2000})
+    assert "heap_mib of connect is 2000 of 2048 MiB" in said
+
+
+def test_addresses_that_nobody_writes_to_are_warned_of() -> None:
+    (said,) = changed(alerts={"enabled": False, "email": ["a@example.org"]})
+    assert "so that a@example.org would never be told" in said
+    assert changed(alerts={"enabled": False}) == []
+    assert changed(alerts={"email": ["a@example.org"]}) == []

@@ -195,6 +195,12 @@ def test_a_spec_cannot_be_changed() -> None:
         pytest.param("alerts.runbooks_url", "a\x00b", ("runbooks_url",), id="control-character"),
         pytest.param("bill_cluster_tag", f"a={'x' * 257}", ("bill_cluster_tag",), id="bill-value"),
         pytest.param("bill_cluster_tag", f"{'a' * 129}=x", ("bill_cluster_tag",), id="bill-key"),
+        pytest.param(
+            "maintenance",
+            {"days": ["mon", "mon"], "start_utc": "03:00"},
+            ("mon is named twice",),
+            id="day-twice",
+        ),
         pytest.param("alerts.email", ["a@x.org"] * 2, ("a@x.org twice",), id="email-twice"),
         pytest.param("alerts.runbooks_url", "x" * 401, ("400",), id="runbooks-url"),
         pytest.param("webhook_concurrency", 0, ("webhook_concurrency",), id="no-concurrency"),
@@ -326,6 +332,13 @@ EXISTING = {
         "us-east-1c": "subnet-0123456789abcdef2",
     },
 }
+
+
+@pytest.mark.parametrize("block", ["10.0.0.0/24", "100.64.0.0/16", "52.1.0.0/22", "10.9.0.0/28"])
+def test_a_vpc_that_exists_has_the_block_it_has(block: str) -> None:
+    assert parse(changed("network", {"existing": EXISTING, "vpc_cidr": block}))
+    (found,) = problems(changed("network", {"vpc_cidr": block}))
+    assert f"vpc_cidr {block} must be a private IPv4 block between /16 and /20" in found
 
 
 def test_an_existing_network_has_a_subnet_for_every_zone_and_no_other() -> None:

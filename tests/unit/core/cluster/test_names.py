@@ -9,7 +9,7 @@ import pytest
 from core.cluster import contradictions, parse
 from core.errors import InvalidInput
 from infra.kafka.topics import resource_name
-from tests.unit.infra.programs import description
+from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 EXISTING = {
     "vpc_id": "vpc-0123456789abcdef0",
@@ -100,7 +100,41 @@ def user(name: str, **more: Any) -> dict[str, Any]:
             {"eviction_gate": {"image": "r.example/g:1", "operators": ["nobody"]}},
             "system:serviceaccount:NAMESPACE:NAME",
         ),
+        (
+            {
+                "eviction_gate": {
+                    "image": "r.example/g:1",
+                    "operators": ["system:serviceaccount:-a:b"],
+                }
+            },
+            "system:serviceaccount:NAMESPACE:NAME",
+        ),
         ({"connect": {"image": f"{'a' * 300}:1"}}, "registries take 255"),
+        (named("svc"), "answered for by the cluster's own DNS"),
+        (
+            {"kafka": {"listener": {"advertised_host": "orders-kafka-bootstrap.kafka.svc"}}},
+            "answered for by the cluster's own DNS",
+        ),
+        ({"kafka": {"listener": {"advertised_host": "x.localdomain"}}}, "every machine's own"),
+        ({"kafka": {"functions": {"secret_name": "a..b"}}}, "beside each dot"),
+        ({"kafka": {"functions": {"authority_secret_name": "a.-b"}}}, "beside each dot"),
+        (
+            {**user("ours"), "kafka": {"functions": {"authority_secret_name": "ours"}}},
+            "names as that of the brokers' authorities",
+        ),
+        (
+            user("u", acls=[{"resource": "topic", "name": "..", "operations": ["Read"]}]),
+            "no topic is called so",
+        ),
+        (
+            {"pools": [CONTROLLER, {**BROKER, "name": "bootstrap"}]},
+            "a pool of brokers is named bootstrap",
+        ),
+        ({"alerts": {"runbooks_url": "https://w.example/{{x}}"}}, "runbooks_url is"),
+        ({"alerts": {"runbooks_url": "https:"}}, "is no address of a page"),
+        ({"tags": {"elbv2.k8s.aws/cluster": "x"}}, "belongs to AWS, Kubernetes"),
+        ({"tags": {"node.k8s.amazonaws.com/instance_id": "x"}}, "belongs to AWS, Kubernetes"),
+        ({"tags": {"kubernetes.io": "x"}}, "belongs to AWS, Kubernetes"),
         ({"alerts": {"runbooks_url": "javascript:alert(1)"}}, "is no address of a page"),
         ({"tags": {"team": "AWS:x"}}, "AWS keeps what begins with aws: for itself, in values too"),
         (
@@ -135,6 +169,14 @@ def test_a_name_or_address_of_somebody_elses_is_refused(
     [
         named("internal", "kafka.internal"),
         named("orders.local"),
+        named("orders.internal", "Kafka.Orders.Internal"),
+        named("svc.example.org"),
+        {"pools": [{**CONTROLLER, "name": "bootstrap"}, BROKER]},
+        user(
+            "u", acls=[{"resource": "topic", "name": ".", "prefix": True, "operations": ["Read"]}]
+        ),
+        {**user("ours"), "kafka": {"functions": {"secret_name": "ours"}}},
+        {"tags": {"k8s.io/x": "a=b"}},
         named("amazonaws.com.example.org"),
         slack("http://127.0.0.1:8099/api/"),
         slack("https://slack-gov.com/api/"),
@@ -156,6 +198,11 @@ def test_a_name_or_address_of_somebody_elses_is_refused(
 )
 def test_what_only_looks_like_it_is_taken(changed: dict[str, Any]) -> None:
     assert found(**changed) == []
+
+
+def test_a_tag_that_volumes_get_otherwise_is_doubted() -> None:
+    (doubt,) = contradictions.doubts(parse(description(tags={"a=b": "c", "d": "e=f"})))
+    assert "volumes get the tag 'a' there" in doubt
 
 
 def test_more_blocks_than_a_vpc_has_by_default_are_doubted() -> None:

@@ -138,6 +138,27 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
             ("an ACL on a topic needs a name", '"*" for every topic'),
             id="a topic without a name",
         ),
+        *(
+            pytest.param(
+                {"kafka": kafka},
+                (f"authentication is {how}, and the functions come through", "change one of them"),
+                id=f"functions by {how}",
+            )
+            for how, kafka in {
+                "scram-sha-512": {"functions": {"authentication": "scram-sha-512"}},
+                "tls": {"listener": SCRAM, "functions": {"authentication": "tls"}},
+                "none": {**OPEN, "listener": {}, "functions": {"authentication": "none"}},
+            }.items()
+        ),
+        pytest.param(
+            {
+                "kafka": {
+                    "listener": {**OAUTH, "oauth": {**OAUTH["oauth"], "jwks_url": "https://:9/x"}}
+                }
+            },
+            ("begins with https:// and a host's name",),
+            id="an address without a host",
+        ),
         pytest.param(
             {"users": acl("group", "Read", name="*", prefix=True)},
             ("begins with an asterisk",),

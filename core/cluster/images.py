@@ -1,0 +1,56 @@
+"""Decides whether a name is an image's, by the grammar of github.com/distribution/reference.
+
+A registry with its port, a repository of lower case parts, a tag, a digest; and one rule more for
+what must not run in two versions at once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+# Of the repository, its registry included (NameTotalLengthMax).
+IMAGE_LIMIT = 255
+LAST_PORT = 65_535
+_HOST_PART = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+# Between words of a part stand a dot, one or two underscores, or hyphens.
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*(?::(?P<port>[0-9]{{1,5}}))?/)?{_PART}(?:/{_PART})*"
+    r"(?::\w[\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?",
+    re.ASCII,
+)
+
+
+def image_name(value: str) -> str:
+    """Return an image's name; raise ValueError with a sentence for what is none."""
+    if len(value.partition("@")[0]) > IMAGE_LIMIT:
+        raise ValueError(
+            f"an image's name has {len(value)} characters, and registries take {IMAGE_LIMIT}; "
+            f"shorten it"
+        )
+    found = _IMAGE.fullmatch(value)
+    if found is None or not 0 < int(found["port"] or 1) <= LAST_PORT:
+        raise ValueError(
+            f"{value!r} is no image: write [registry/]repository[:tag][@sha256:digest], the "
+            f"repository in lower case, such as registry.example/team/connect:1.4"
+        )
+    return value
+
+
+def versioned(value: str) -> str:
+    """Return an image's name that says its version."""
+    name = image_name(value).rpartition("/")[2]
+    _, _, tag = name.partition(":")
+    if "@sha256:" not in name and tag in {"", "latest"}:
+        raise ValueError(
+            f"{value} names no version, so two replicas may run two; end it with a tag other than "
+            f"latest, or with a digest, such as registry.example/stillwater-gate:1.4"
+        )
+    return value
+
+
+Image = Annotated[str, AfterValidator(image_name)]
+VersionedImage = Annotated[str, AfterValidator(versioned)]

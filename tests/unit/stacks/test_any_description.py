@@ -1,0 +1,27 @@
+"""Of whatever right description somebody writes, AWS refuses nothing that is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from unittest import mock
+
+from hypothesis import Phase, given, settings
+
+from local.refusals import gate
+from tests.unit.infra import real_outputs, recording
+from tests.unit.infra.any_description import descriptions
+from tests.unit.infra.aws_gate import wanted
+from tests.unit.infra.programs import run_layers
+
+
+# A program takes seconds: few at a time, other ones each time.
+@settings(max_examples=2, phases=[Phase.reuse, Phase.generate], deadline=None)
+@given(raw=descriptions())
+def test_aws_refuses_nothing_of_a_right_description(raw: Mapping[str, Any]) -> None:
+    with (
+        mock.patch.object(recording, "REGION", raw["region"]),
+        mock.patch.object(real_outputs, "REGION", raw["region"]),
+    ):
+        layers = run_layers(raw, real_sizes=True)
+    assert [refusal.sentence for refusal in gate.all_refusals(wanted(layers))] == []
