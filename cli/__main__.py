@@ -21,10 +21,6 @@ from typing import NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WITHOUT_TWIN = "This command runs on the twin, which is a distribution of its own"
 WITHOUT_REPORT = "This command reads a bill with Spark and draws it"
-IN_REACH = (
-    "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
-    "missing), and may you do this?"
-)
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 OF_THE_REPORT = {"matplotlib", "pandas", "pyarrow", "pyspark"}
 _asked: list[int] = []
@@ -73,6 +69,8 @@ def _run(arguments: Sequence[str] | None) -> None:
     except Exception as error:
         if _asked or not _of_aws(error):
             raise
+        from cli.reach import IN_REACH  # noqa: PLC0415
+
         sys.exit(_in_red(f"{str(error).rstrip('.')}. {IN_REACH}"))
 
 

@@ -24,6 +24,7 @@ from rich.text import Text
 from cli import aws, described, watching
 from cli.described import Described
 from cli.doctor import target
+from cli.reach import IN_REACH
 from cli.watching import Pace, Page
 from core import naming
 from core.cluster import ClusterSpec
@@ -311,4 +312,6 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(f"The ledger could not be read or written: {error}.") from None
+        raise StillwaterError(
+            f"The ledger could not be read or written: {str(error).rstrip('.')}. {IN_REACH}"
+        ) from None

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from cli.incidents import Desk
+from cli.reach import IN_REACH
 from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.volumes.ledger import History, free_slots
@@ -120,7 +121,9 @@ def _ask(desk: Desk, *, dry_run: bool) -> Mapping[str, Any]:
             FunctionName=name, Payload=json.dumps({"dry_run": dry_run}).encode()
         )
     except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(f"The function {name} cannot be called: {error}") from None
+        raise StillwaterError(
+            f"The function {name} cannot be called: {str(error).rstrip('.')}. {IN_REACH}"
+        ) from None
     said = json.loads(answer["Payload"].read())
     if "FunctionError" in answer:
         raise StillwaterError(

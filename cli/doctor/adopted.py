@@ -9,7 +9,7 @@ import base64
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -27,11 +27,13 @@ from core.cluster.adopted import operated
 from core.cluster.adopted_drift import Gate, Standing, findings, secrets_named, unread
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput, StillwaterError
+from core.survey.facts import Unread as NotRead
 from handlers.adapters.eks import eks_token
 from infra import spec_file
 from infra.alerts import alarms
 from infra.eks.api import Api, Object
 
+V = TypeVar("V")
 GATE_NAMESPACE = "kube-system"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
@@ -94,14 +96,17 @@ def _read(
     workloads = on(api, tools.workloads)
     handlers = on(workloads, tools.handlers)
     urls = () if adopted.queue_url is None else (adopted.queue_url,)
+    groups = known(lambda: account.groups(_client(session, "autoscaling"), adopted.scaling_groups))
+    pools = on(api, machines.node_pools)
+    kafkas = on(api, lambda found: {k.title: k for k in kafka.kafkas(found, None)})
     return Standing(
-        groups=known(
-            lambda: account.groups(_client(session, "autoscaling"), adopted.scaling_groups)
-        ),
+        groups=groups,
         node_groups=known(lambda: _node_groups(adopted, session)),
-        node_pools=on(api, lambda found: frozenset(machines.node_pools(found))),
+        node_pools=on(pools, frozenset),
         node_labels=on(api, _node_labels),
-        kafkas=on(api, _kafkas),
+        kafkas=on(
+            kafkas, lambda found: frozenset(f"{k.namespace}/{k.name}" for k in found.values())
+        ),
         secrets=on(api, lambda found: _secrets(found, secrets_named(adopted))),
         handlers=handlers,
         handler_queues=known(lambda: _standing_queues(session, urls, by_url=True)),
@@ -113,7 +118,17 @@ def _read(
         functions=known(lambda: _functions(session, functions)),
         queues=known(lambda: _standing_queues(session, queues)),
         gates=on(api, lambda found: _gates(adopted, found)),
+        going=frozenset(
+            [f"Auto Scaling group {name}" for name, each in _of(groups).items() if each.deleting]
+            + [f"NodePool {name}" for name, each in _of(pools).items() if each.leaving]
+            + [title for title, each in _of(kafkas).items() if each.leaving]
+        ),
     )
+
+
+def _of(part: Mapping[str, V] | NotRead) -> Mapping[str, V]:
+    """Return what is known of a part; that it could not be read is said by itself."""
+    return {} if isinstance(part, NotRead) else part
 
 
 def _api(adopted: Adoption, session: boto3.Session) -> Api:
@@ -137,10 +152,6 @@ def _node_groups(adopted: Adoption, session: boto3.Session) -> frozenset[str]:
 
 def _node_labels(api: Api) -> frozenset[str]:
     return frozenset(key for node in items(api, "/api/v1", "nodes") for key in labels(node))
-
-
-def _kafkas(api: Api) -> frozenset[str]:
-    return frozenset(f"{each.namespace}/{each.name}" for each in kafka.kafkas(api, None))
 
 
 def _secrets(api: Api, wanted: Iterable[str]) -> frozenset[str]:

@@ -37,6 +37,7 @@ TITLES = {
     "functions": "functions",
     "queues": "queues",
     "gates": "eviction gates",
+    "going": "what is being deleted",
 }
 
 
@@ -72,6 +73,8 @@ class Standing:
     functions: frozenset[str] | Unread
     queues: frozenset[str] | Unread
     gates: Mapping[str, Gate] | Unread
+    # What of it somebody has deleted and is still there, by kind and name.
+    going: frozenset[str] | Unread = frozenset()
 
 
 def unread(standing: Standing) -> list[tuple[str, str]]:
@@ -95,6 +98,7 @@ def findings(
     """Return what differs; `functions` and `queues` are the names of ours that are to be there."""
     return [
         *_named(adopted, standing),
+        *_going(adopted, standing),
         *_groups(adopted, standing),
         *_there("Kafka", [k.title for k in adopted.kafkas], standing.kafkas, "name the Kafka"),
         *_there(
@@ -133,6 +137,21 @@ def _named(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     yield from _there(
         "node label", labels, standing.node_labels, "name the label that Kafka's nodes carry"
     )
+
+
+def _going(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+    """Find what is named, is there, and is about to be gone."""
+    if isinstance(standing.going, Unread):
+        return
+    named = (
+        *(f"Auto Scaling group {name}" for name in adopted.scaling_groups),
+        *(f"NodePool {name}" for name in adopted.node_pools),
+        *(f"Kafka {kafka.title}" for kafka in adopted.kafkas),
+    )
+    for title in named:
+        if title in standing.going:
+            remedy = "find out who deletes it; its machines and pods end with it"
+            yield Finding(title, PRESENT, "somebody deletes it", remedy)
 
 
 def _groups(adopted: Adoption, standing: Standing) -> Iterator[Finding]:

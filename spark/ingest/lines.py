@@ -48,7 +48,8 @@ def header(files: Files, address: str, what: str) -> list[str]:
             data = _inflated(data)
         names = _names(data, what)
     except UnicodeDecodeError:
-        raise InvalidInput([f"{what} is not written in UTF-8; save it as UTF-8."]) from None
+        problem = f"{what} cannot be read: it is not written in UTF-8; save it as UTF-8."
+        raise InvalidInput([problem]) from None
     except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise InvalidInput([f"{what} cannot be read: {error}."]) from None
     if not any(names):

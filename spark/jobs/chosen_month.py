@@ -19,7 +19,8 @@ def chosen(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str
     """Return the month asked for; without one the last whole one, or that with most of the bill.
 
     A month that is over counts as whole where it holds half of what the dearest does: an export's
-    last days spill into a month of their own. Raises InvalidInput for a month that is not there.
+    last days spill into a month of their own. Where every month gave back, every one is whole.
+    Raises InvalidInput for a month that is not there.
     """
     known = sorted(period for period in deliveries if period != tables.UNKNOWN_PERIOD)
     if not known:
@@ -32,7 +33,8 @@ def chosen(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str
     whole = [
         period
         for period in known
-        if first_day_after(period) <= today and deliveries[period].billed_cost * 2 >= most
+        if first_day_after(period) <= today
+        and (deliveries[period].billed_cost * 2 >= most or most <= 0)
     ]
     if whole:
         return whole[-1]

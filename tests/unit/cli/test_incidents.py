@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 from rich.console import Console
 
@@ -193,3 +194,11 @@ def test_a_moment_is_a_time_or_a_span(text: str, moment: float) -> None:
 def test_anything_else_is_no_time(text: str) -> None:
     with pytest.raises(InvalidInput, match="is no time"):
         moment_of(text, AT)
+
+
+def test_a_ledger_out_of_reach_is_told_with_what_to_look_at() -> None:
+    with (
+        pytest.raises(StillwaterError, match=r"no route\. Is the environment up in this account"),
+        command.sentences(),
+    ):
+        raise ClientError({"Error": {"Code": "X", "Message": "no route"}}, "Query")

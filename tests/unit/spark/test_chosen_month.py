@@ -31,6 +31,11 @@ def test_the_days_that_an_export_spills_into_the_next_month_are_no_whole_one() -
     assert chosen(None, of(**{"2024-09": "20.05", "2024-10": "0.24"}), TODAY) == "2024-09"
 
 
+def test_of_months_that_all_gave_back_it_is_the_last_one() -> None:
+    given = of(**{"2026-08": "-40", "2026-09": "-50", "2026-10": "-90", "2026-11": "-1"})
+    assert chosen(None, given, TODAY) == "2026-10"
+
+
 def test_a_month_that_is_asked_for_and_not_there_is_refused_with_those_that_are() -> None:
     assert chosen("2026-09", AUTUMN, TODAY) == "2026-09"
     with pytest.raises(InvalidInput, match="no bill of 2026-08, only of 2026-09, 2026-10, 2026-11"):

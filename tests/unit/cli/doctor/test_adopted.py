@@ -152,3 +152,12 @@ def test_a_description_of_a_survey_is_the_surveys(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["doctor", str(described(tmp_path, "survey"))])
     assert done.exit_code == 2
     assert "`stillwater survey` judges it" in done.stderr
+
+
+def test_a_kafka_that_somebody_deletes_is_found_while_it_is_there(
+    server: Server, tmp_path: Path
+) -> None:
+    going = {**KAFKA, "metadata": {**KAFKA["metadata"], "deletionTimestamp": "2026-11-01"}}
+    server.held["/apis/kafka.strimzi.io/v1/kafkas"] = {"items": [going]}
+    (first, *_) = adopted.examine(described(tmp_path, "gate")).findings
+    assert (first.what, first.found) == ("Kafka shop-kafka/orders", "somebody deletes it")

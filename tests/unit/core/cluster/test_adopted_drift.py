@@ -140,6 +140,16 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
         {"gates": {"shop-orders-gate": WELL}},
         "eviction gate shop-orders-gate: none at this level, found present",
     ),
+    (
+        "watch",
+        {"going": frozenset({"Kafka shop-kafka/orders", "NodePool of-others"})},
+        "Kafka shop-kafka/orders: present, found somebody deletes it",
+    ),
+    (
+        "act",
+        {"going": frozenset({"Auto Scaling group kafka-a"})},
+        "Auto Scaling group kafka-a: present, found somebody deletes it",
+    ),
     ("gate", {"gates": {}}, "eviction gate shop-orders-gate: present, found missing"),
     (
         "gate",

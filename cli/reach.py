@@ -1,0 +1,8 @@
+"""What to ask oneself when AWS refuses or is not reached; every command ends with the same."""
+
+from __future__ import annotations
+
+IN_REACH = (
+    "Is the environment up in this account and region (`stillwater preview ENV` shows what is "
+    "missing), and may you do this?"
+)
