@@ -236,6 +236,9 @@ def source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
     elif not _is_block(wanted.inputs.get("cidrIpv4")):
         message = f"CIDR block {wanted.inputs['cidrIpv4']} is malformed"
         yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv4")
+    elif not _is_ipv6(wanted.inputs.get("cidrIpv6")):
+        message = f"CIDR block {wanted.inputs['cidrIpv6']} is no network of IPv6"
+        yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv6")
     elif _has_host_bits(wanted.inputs.get("cidrIpv4")):
         # The provider's own, before any call: EC2 would keep the network and show another block
         # than the program's (terraform-provider-aws, IPv4CIDRNetworkAddress).
@@ -246,7 +249,13 @@ def source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
 
 @limit("ec2/route:Route", source=f"{_EC2}API_CreateRoute.html")
 def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
-    """A block."""
+    """A block, of the kind that its input has."""
+    wide = wanted.inputs.get("destinationIpv6CidrBlock")
+    narrow = wanted.inputs.get("destinationCidrBlock")
+    if not _is_ipv6(wide) or (narrow is not None and ":" in str(narrow)):
+        message = f"{wide if not _is_ipv6(wide) else narrow} is no block of this kind"
+        at = "destinationCidrBlock" if _is_ipv6(wide) else "destinationIpv6CidrBlock"
+        yield Refusal("CreateRoute", "InvalidParameterValue", message, at)
     block = wanted.inputs.get("destinationCidrBlock")
     if not _is_block(block):
         message = f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a "
@@ -257,6 +266,14 @@ def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
         message = f'"{block}" is not a valid IPv4 CIDR block; did you mean '
         message += f'"{ipaddress.ip_network(str(block), strict=False)}"?'
         yield Refusal("CreateRoute", "Invalid Attribute Value", message, "destinationCidrBlock")
+
+
+def _is_ipv6(written: object) -> bool:
+    """Say whether a block is one of IPv6's, without host bits; none at all is in order."""
+    try:
+        return written is None or ipaddress.ip_network(str(written)).version == 6
+    except ValueError:
+        return False
 
 
 def _has_host_bits(written: object) -> bool:

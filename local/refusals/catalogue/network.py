@@ -48,7 +48,14 @@ made("ec2/routeTable:RouteTable", call("ec2", "CreateRouteTable"))
 made("ec2/routeTableAssociation:RouteTableAssociation", call("ec2", "AssociateRouteTable"))
 made(
     "ec2/securityGroup:SecurityGroup",
-    call("ec2", "CreateSecurityGroup", names={"name": "GroupName"}),
+    call(
+        "ec2",
+        "CreateSecurityGroup",
+        "description",
+        names={"name": "GroupName"},
+        # What the provider says where the program says nothing.
+        build=lambda i: {"Description": i.get("description", "Managed by Pulumi")},
+    ),
 )
 made("ec2/subnet:Subnet", call("ec2", "CreateSubnet"))
 made(

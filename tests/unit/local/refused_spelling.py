@@ -6,9 +6,23 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.unit.local.aws_inputs import GROUPS, ITEM, LAUNCHING, OF_NODES, RECORD, RECORDED, policy
+from tests.unit.local.aws_inputs import (
+    GROUPS,
+    ITEM,
+    LAUNCHING,
+    OF_NODES,
+    RECORD,
+    RECORDED,
+    RULE_TARGET,
+    SCHEDULE,
+    SCHEDULED,
+    SECURITY_GROUP,
+    TARGETED,
+    policy,
+    without,
+)
 from tests.unit.local.refused_schema import GRANT, GRANTED, refreshed
-from tests.unit.local.seeded_inputs import TEMPLATE, template
+from tests.unit.local.seeded_inputs import RULE, TEMPLATE, template
 from tests.unit.local.test_refused_parts import NODE_GROUP
 
 ENDPOINT, KEY, QUEUE = "ec2/vpcEndpoint:VpcEndpoint", "kms/key:Key", "sqs/queue:Queue"
@@ -50,6 +64,14 @@ def nested(levels: int) -> Mapping[str, Any]:
 
 def recorded(kind: str, value: str) -> Mapping[str, Any]:
     return {**RECORDED, "type": kind, "records": [value], "ttl": 60}
+
+
+def grouped(**rule: Any) -> Mapping[str, Any]:
+    return {"name": "g", "vpcId": "vpc-0123456789abcdef0", "ingress": [rule]}
+
+
+def scheduled(arn: str, **parameters: Any) -> Mapping[str, Any]:
+    return {**SCHEDULED, "target": {**SCHEDULED["target"], "arn": arn, **parameters}}
 
 
 REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
@@ -120,10 +142,67 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
     "a key that is a boolean": (ITEM, kept(pk={"BOOL": True}), VALIDATION),
     "a key of 2,049 bytes": (ITEM, kept(pk={"S": "a" * 2049}), VALIDATION),
     "33 levels": (ITEM, kept(m=nested(33)), VALIDATION),
+    "a group's own rule of falling ports": (
+        SECURITY_GROUP,
+        grouped(protocol="tcp", fromPort=20, toPort=2, cidrBlocks=["10.0.0.0/8"]),
+        "InvalidParameterValue",
+    ),
+    "a group's own rule of no network": (
+        SECURITY_GROUP,
+        grouped(protocol="tcp", fromPort=1, toPort=2, cidrBlocks=["10.0.0.0/40"]),
+        "InvalidParameterValue",
+    ),
+    "a table's own route to nowhere": (
+        "ec2/routeTable:RouteTable",
+        {"vpcId": "vpc-0123456789abcdef0", "routes": [{"cidrBlock": "0.0.0.0/0"}]},
+        "MissingParameter",
+    ),
+    "a rule of IPv6 for IPv4": (
+        "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        {**without(RULE, "cidrIpv4"), "cidrIpv6": "10.0.0.0/8"},
+        "InvalidParameterValue",
+    ),
+    "a rule that calls a bucket": (RULE_TARGET, {**TARGETED, "arn": "arn:aws:s3:::b"}, VALIDATION),
+    "a rule that calls a stream without a role": (
+        RULE_TARGET,
+        {**TARGETED, "arn": "arn:aws:kinesis:us-east-1:123456789012:stream/s"},
+        VALIDATION,
+    ),
+    "a schedule that sends an event of no kind": (
+        SCHEDULE,
+        scheduled("arn:aws:events:us-east-1:123456789012:event-bus/b"),
+        VALIDATION,
+    ),
     "mail of no preference": (RECORD, recorded("MX", "mail.x"), CHANGE),
     "a service of three fields": (RECORD, recorded("SRV", "1 2 kafka.x"), CHANGE),
 }
 TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "a group's own rules: of all protocols": (
+        SECURITY_GROUP,
+        grouped(protocol="-1", fromPort=0, toPort=0, cidrBlocks=["0.0.0.0/0"]),
+    ),
+    "a table's own route: to the world": (
+        "ec2/routeTable:RouteTable",
+        {
+            "vpcId": "vpc-0123456789abcdef0",
+            "routes": [{"cidrBlock": "0.0.0.0/0", "gatewayId": "igw-0123456789abcdef0"}],
+        },
+    ),
+    "a rule: of IPv6": (
+        "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+        {**without(RULE, "cidrIpv4"), "cidrIpv6": "2001:db8::/64"},
+    ),
+    "a rule: that writes a log": (
+        RULE_TARGET,
+        {**TARGETED, "arn": "arn:aws:logs:us-east-1:123456789012:log-group:/aws/events/x"},
+    ),
+    "a schedule: that sends an event": (
+        SCHEDULE,
+        scheduled(
+            "arn:aws:events:us-east-1:123456789012:event-bus/b",
+            eventbridgeParameters={"detailType": "a", "source": "b"},
+        ),
+    ),
     "a spot price: of five cents": (TEMPLATE, spot(maxPrice="0.05")),
     "a wait: of 15 minutes": (GROUPS, {**LAUNCHING, "waitForCapacityTimeout": "15m"}),
     "a checkpoint: half way": (

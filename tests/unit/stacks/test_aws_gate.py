@@ -7,6 +7,7 @@ models, to the table of limits that the models lack, and to what AWS adds by its
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from local.refusals import calls, gate
 from local.refusals.refusal import Wanted
 from tests.unit.infra.aws_gate import wanted
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
+from tests.unit.infra.real_outputs import real
 from tests.unit.infra.variants import EVERYTHING, VARIANTS
 
 WORKSPACE = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-01234567-89ab-cdef-0123-456789abcdef"
@@ -86,6 +88,34 @@ def resources(request: pytest.FixtureRequest, cache: None) -> list[Wanted]:
 def test_aws_refuses_nothing(resources: list[Wanted]) -> None:
     found = gate.all_refusals(resources)
     assert [refusal.sentence for refusal in found] == []
+
+
+@pytest.mark.parametrize("variant", ["certificates", "karpenter with everything"])
+def test_what_holds_another_is_deleted_before_it(variant: str, cache: None) -> None:
+    """The engine deletes what depends first, and the layers from the last to the first."""
+    layers = run_layers({**EVERY_VARIANT[variant], "ephemeral": True}, real_sizes=True)
+    made = [r for layer in layers.values() for r in layer.resources if r.type.startswith("aws:")]
+    kept: list[str] = []
+    for resource in made:
+        leaving = Wanted(resource.type, real(resource.type, resource.name, resource.inputs)[0])
+        leaving = replace(leaving, inputs=resource.inputs)
+        for layer in layers.values():
+            if resource not in layer.resources:
+                continue
+            beside = [r for r in layer.resources if r.type.startswith("aws:") and r is not resource]
+            holders = [
+                r
+                for r in beside
+                if gate.deletion_refusals(leaving, [Wanted(r.type, r.name, r.inputs)])
+            ]
+            kept += [
+                f"{r.name} holds {resource.name}"
+                for r in holders
+                if resource.mock_urn not in set().union(*r.references.values())
+                and resource.urn not in r.depends_on
+            ]
+    assert len(made) > 100
+    assert kept == []
 
 
 def test_a_type_that_is_only_stored_says_what_replaces_it(resources: list[Wanted]) -> None:
