@@ -71,7 +71,7 @@ def state_of(world: World) -> int:
             world.refusing,
             frozenset((id_, task.state) for id_, task in world.roots.items()),
             world.unreplaced,
-            (world.elsewhere, world.claimless, world.scheduled),
+            (world.elsewhere, world.claimless, world.scheduled, world.abandoned),
             tuple(agenda),
         )
     )

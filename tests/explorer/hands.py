@@ -21,6 +21,8 @@ from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_ev
 Choice = tuple[str, ...]
 PAST_LEASE, PAST_HOLD = LEASE + 150, HOLD_LIMIT + 700
 NOT_WHOLE = "kafka whole"  # its readings: a service of its own
+# In days: a reboot is over before a walk is, however it went.
+AHEAD = {REBOOT: "0.02", RETIREMENT: "2"}
 ZONE_IDS = {"us-east-1a": "use1-az4", "us-east-1b": "use1-az6", "us-east-1c": "use1-az1"}
 
 
@@ -47,7 +49,7 @@ def choices(world: World) -> Iterator[Choice]:
 
 
 def _schedules(world: World) -> Iterator[Choice]:
-    yield from (("scheduled", code, "2") for code in (REBOOT, RETIREMENT))
+    yield from (("scheduled", code, days) for code, days in AHEAD.items())
     yield from (("called off", code) for code in sorted(world.scheduled))
 
 
@@ -71,7 +73,8 @@ def _lease_deleted(world: World) -> None:
 
 
 def _hook_by_hand(world: World, instance_id: str, hook: str, result: str) -> None:
-    nature.complete(world, instance_id, hook, None, HookResult(result))
+    if nature.complete(world, instance_id, hook, None, HookResult(result)):
+        world.abandoned |= {instance_id} if result == HookResult.ABANDON.value else set()
 
 
 def _maximum_lowered(world: World, name: str) -> None:

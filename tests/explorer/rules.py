@@ -61,7 +61,9 @@ def evicted(world: World, drain: Drain, node_id: int) -> str:
     if incident.kind in URGENT:
         return "aws"
     _alone(world, node_id)
-    if incident.state in {State.RETAINED, State.CANCELLED}:
+    # Whoever abandons a hook in the middle of a drain stops the hook, and not the drain.
+    by_hand = drain.instance_id in world.abandoned
+    if incident.state in {State.RETAINED, State.CANCELLED} and not by_hand:
         break_rule(
             world,
             "kept_drained",
@@ -347,7 +349,9 @@ def _ended_or_paged(world: World, incident: Incident) -> None:
             break_rule(world, "page_lost", f"{incident.id} has paged {key}; nobody was called.")
     if any(id_ == incident.id for id_, _ in world.paged):
         return
-    if incident.open:
+    # What a run has begun is bounded by the run's deadline, which is longer than these worlds.
+    of_run = incident.kind is Kind.ROTATION and not incident.hooks and bool(world.paged)
+    if incident.open and not of_run:
         break_rule(
             world, "stuck", f"{incident.id} stays {incident.state} unheard: {incident.reason}"
         )

@@ -12,7 +12,7 @@ from tests.explorer.limits import HOLD_LIMIT
 from tests.explorer.roots import IMAGE
 from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
 from tests.unit.handlers.announced import ec2_event
-from tests.unit.handlers.health_events import REBOOT, RETIREMENT, health_event
+from tests.unit.handlers.health_events import health_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,8 @@ def _retired(world: World) -> None:
 
 def _retired_and_rebooted(world: World) -> None:
     """AWS announces a reboot of the machine that it retires; the reboot comes first."""
-    hands.scheduled(world, RETIREMENT, "7")
-    hands.scheduled(world, REBOOT, "3")
+    for code, days in hands.AHEAD.items():
+        hands.scheduled(world, code, days)
     world.agenda["leave", "i-0b"] = START + 60
 
 
@@ -148,6 +148,7 @@ IN_PLACE = (
 )
 ONE = Scenario("one leaver", _leaving("i-0a"))
 TWO = Scenario("two leavers", _leaving("i-0a", "i-0b"))
+RETIRED = Scenario("a retirement, a reboot and a leaver", _retired_and_rebooted)
 BEHIND_THE_GATE = (
     Scenario(
         "three drainers",
@@ -170,7 +171,7 @@ SCENARIOS = (
     Scenario("two leavers without capacity", _without_capacity),
     Scenario("a loss and a leaver", _lost),
     Scenario("a retirement and a leaver", _retired),
-    Scenario("a retirement, a reboot and a leaver", _retired_and_rebooted),
+    RETIRED,
     Scenario("two leavers of combined roles", _combined(_leaving("i-0a", "i-0b"))),
     Scenario("a spot warning and a leaver", _spot),
     Scenario("a rotation and a leaver", _rotated),

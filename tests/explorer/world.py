@@ -114,6 +114,7 @@ class World:
     combined: bool = False  # its brokers are its controllers as well
     elsewhere: frozenset[str] = frozenset()  # groups whose next instance comes up in another zone
     claimless: frozenset[int] = frozenset()  # brokers whose claim was deleted: they start no more
+    abandoned: frozenset[str] = frozenset()  # instances whose hook somebody abandoned by hand
     scheduled: frozenset[str] = frozenset()  # codes of what AWS has ahead of the first machine
     broken: tuple[str, ...] = ()  # rules that did not hold
 
