@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.events import Kind
 from core.incidents import in_place, own_drain
 from core.incidents.actions import (
     Action,
@@ -167,12 +168,24 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return go(State.REPLACING, nowhere_to_go(incident), *give_back)
     allowed, reason = consent(incident, seen, policy)
     if not allowed:
-        return stay(incident, policy, reason, *give_back)
+        told = _waits_long(incident, seen, policy, reason)
+        return stay(incident, policy, reason, *told, *give_back)
     if overruled(incident, seen, policy):
         page = Page("last_in_sync", f"AWS takes instance {incident.instance_id}. {reason}")
         step = _leased(incident, seen, policy, reason, mine=mine)
         return replace(step, actions=(*step.actions, page))
     return _leased(incident, seen, policy, reason, mine=mine)
+
+
+def _waits_long(
+    incident: Incident, seen: Observation, policy: Policy, reason: str
+) -> tuple[Action, ...]:
+    """Call a person for planned work that Kafka keeps waiting: no hook bounds it, and no run."""
+    bounded = hooked(incident) or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
+    since = max(incident.entered_at, incident.kept_at or 0.0)
+    if bounded or seen.now - since <= policy.hold_limit_seconds:
+        return ()
+    return (Page("waits_long", f"{incident.node_name} waits since {clock(since)}. {reason}"),)
 
 
 def _lacks_a_place(incident: Incident, seen: Observation, policy: Policy) -> bool:

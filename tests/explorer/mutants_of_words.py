@@ -6,6 +6,12 @@ from tests.explorer.mutant import Mutant
 
 WORDS = (
     Mutant(
+        "planned work waits unheard",
+        "core",
+        "    if bounded or seen.now - since <= policy.hold_limit_seconds:",
+        "    if bounded or seen.now > since:",
+    ),
+    Mutant(
         "the hold limit runs on under a pause",
         "core",
         "return max(self.held_since, self.kept_at or 0.0)",

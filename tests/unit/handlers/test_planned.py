@@ -392,3 +392,19 @@ def test_a_retirement_in_a_frozen_zone_does_not_run_past_awss_date(station: Stat
     station.announce(hook_event("drain"))
     station.announce(hook_event("gate"))
     tick_until(station, State.DRAINING)
+
+
+def test_a_retirement_that_kafka_keeps_waiting_calls_a_person_once(station: Station) -> None:
+    announced(station)
+    spare(station)
+    station.cluster.kafka = healthy_kafka(out=20)
+    tick_until(station, State.HOLDING)
+    station.now += POLICY.hold_limit_seconds - 60
+    station.tick()
+    assert station.incident().pages == ()
+    station.now += 120
+    station.tick()
+    station.tick()
+    assert station.incident().pages == ("waits_long",)
+    (page,) = station.ticks.pages
+    assert "broker 20 is fenced" in page["reason"]
