@@ -112,9 +112,9 @@ MUTANTS = (
     _M(
         "Kafka's consent is not asked",
         "core",
-        "    if not allowed:\n        return stay(incident, policy, reason, *give_back)",
+        "    if not allowed:\n        told = _waits_long(incident, seen, policy, reason)",
         "    if not allowed and not incident.node_id:\n"
-        "        return stay(incident, policy, reason, *give_back)",
+        "        told = _waits_long(incident, seen, policy, reason)",
     ),
     _M(
         "Kafka's silence is consent",
