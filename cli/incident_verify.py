@@ -34,11 +34,11 @@ def verify(named: str, console: Console) -> None:
             incidents = desk.incidents(closed=True)
         found, count = breaks(incidents, gate=desk.spec.gate), len(incidents)
     if found:
-        raise StillwaterError(_told(sorted(found), count))
+        raise StillwaterError(_report_text(sorted(found), count))
     console.print(f"{count} incidents keep all {len(RULES)} rules: {', '.join(RULES)}.")
 
 
-def _told(found: Sequence[Break], count: int) -> str:
+def _report_text(found: Sequence[Break], count: int) -> str:
     more = len(found) - MOST_SHOWN
     lines = [f"Of {count} incidents, the first step that breaks a rule:", str(found[0])]
     lines.extend(f"then {each}" for each in found[1:MOST_SHOWN])

@@ -42,7 +42,7 @@ def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | N
         found.append((f"  {part}", None))
         of_part = [change for change in result.changes if change.part == part]
         for change in sorted(of_part, key=lambda c: (_order(c), c.kind, c.name)):
-            found += _told(change, diff=diff)
+            found += _change_lines(change, diff=diff)
     return found
 
 
@@ -58,7 +58,7 @@ def _order(change: Change) -> int:
     return order.index(change.operation)
 
 
-def _told(change: Change, *, diff: bool) -> list[tuple[str, str | None]]:
+def _change_lines(change: Change, *, diff: bool) -> list[tuple[str, str | None]]:
     sign, style = _SIGNS[change.operation]
     notes = []
     if change.operation is Operation.REPLACE:

@@ -46,7 +46,7 @@ def fetch(
         title = f"AWS Price List of {region}, GetProducts"
     if problems := gathered.problems():
         raise InvalidInput(problems)
-    before = _stored(output)
+    before = _stored_prices(output)
     made = price_list.document(gathered, before, title)
     text = json.dumps(made, indent=2) + "\n"
     # Whatever was written by hand beside it is held to the same rules as when it is read.
@@ -143,7 +143,7 @@ def _is(field: str, value: str) -> dict[str, str]:
     return {"Type": "TERM_MATCH", "Field": field, "Value": value}
 
 
-def _stored(output: Path) -> dict[str, Any]:
+def _stored_prices(output: Path) -> dict[str, Any]:
     if not output.is_file():
         return {}
     text = output.read_text(encoding="utf-8")

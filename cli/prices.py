@@ -31,7 +31,7 @@ def checked(
         _say(console, f"None was read more than {old_days} days ago.")
     if tables is None:
         return bool(aged)
-    found = price_check.disagreements(book, _billed(tables))
+    found = price_check.disagreements(book, _billed_rates(tables))
     for each in found:
         _say(console, each.sentence, style="yellow")
     if not found:
@@ -39,7 +39,7 @@ def checked(
     return bool(aged or found)
 
 
-def _billed(root: Path) -> list[price_check.BilledRate]:
+def _billed_rates(root: Path) -> list[price_check.BilledRate]:
     """Return the rates of the usage table that a report left."""
     from cli import class_record  # noqa: PLC0415 - `prices check` alone starts no JVM
     from spark import tables  # noqa: PLC0415 - `prices check` alone starts no JVM

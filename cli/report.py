@@ -63,10 +63,10 @@ def on_this_machine(asked: Asked, console: Console) -> Document:
     """Make the report with a local Spark session; what is in S3 is copied here first."""
     _made_folders(asked)
     with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
-        return _made(_at_hand(asked, Path(scratch), console), console)
+        return _document_of(_at_hand(asked, Path(scratch), console), console)
 
 
-def _made(asked: Asked, console: Console) -> Document:
+def _document_of(asked: Asked, console: Console) -> Document:
     from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import every  # noqa: PLC0415 - the same
@@ -166,7 +166,7 @@ def on_emr(asked: Asked, console: Console) -> Document:
         raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
     # What the job read stays where it is: its tables hold what they say.
     asked = replace(asked, bill=None, finished=True)
-    return _made(asked, console)
+    return _document_of(asked, console)
 
 
 RUNNERS: Mapping[str, Callable[[Asked, Console], Document]] = {

@@ -59,7 +59,7 @@ def plan_page(plan: Mapping[str, Any]) -> str:
     if plan.get("interval_seconds"):
         least, most = map(span, plan["interval_seconds"])
         said += f" Between {least} and {most} by what nodes took in the last run."
-    return _page("A rotation as planned", said, [*_planned(plan)], plan["notes"])
+    return _page("A rotation as planned", said, [*_planned_bars(plan)], plan["notes"])
 
 
 def run_page(run: Run, now: float) -> str:
@@ -72,7 +72,7 @@ def run_page(run: Run, now: float) -> str:
     return _page(run.id, f"{run.state.value.capitalize()}, {took}. {run.reason}", bars, ())
 
 
-def _planned(plan: Mapping[str, Any]) -> Iterator[Bar]:
+def _planned_bars(plan: Mapping[str, Any]) -> Iterator[Bar]:
     nodes, at_once = plan["nodes"], bool(plan.get("stops_together"))
     begins, batches = 0.0, dict.fromkeys(node["batch"] for node in nodes)
     for batch in batches:

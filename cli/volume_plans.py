@@ -143,8 +143,8 @@ def _histories(found: Mapping[str, History], now: float) -> Table:
             (
                 f"{datetime.fromtimestamp(m.started_at, UTC):%Y-%m-%d %H:%M}",
                 m.state.value,
-                "" if m.original is None else _said(m.original),
-                _said(m.target),
+                "" if m.original is None else _size_text(m.original),
+                _size_text(m.target),
                 m.reason or "not ours",
             )
             for m in reversed(each.modifications)
@@ -155,5 +155,5 @@ def _histories(found: Mapping[str, History], now: float) -> Table:
     return table
 
 
-def _said(volume: Gp3) -> str:
+def _size_text(volume: Gp3) -> str:
     return f"{volume.size_gib} GiB, {volume.iops} IOPS, {volume.throughput_mib_per_s} MiB/s"

@@ -42,10 +42,10 @@ def watch(console: Console, look: Callable[[float], Page[T]], pace: Pace) -> T:
             if end is not None:
                 return end
             pace.pause(pace.seconds)
-            page, end = _seen(look, pace.now())
+            page, end = _page_of(look, pace.now())
 
 
-def _seen(look: Callable[[float], Page[T]], now: float) -> Page[T]:
+def _page_of(look: Callable[[float], Page[T]], now: float) -> Page[T]:
     try:
         return look(now)
     except (StillwaterError, BotoCoreError, ClientError) as error:

@@ -51,7 +51,7 @@ def freeze(environment: str, zone: str, until: str, because: str, console: Conso
         )
     with sentences():
         desk = Desk.of(environment)
-        zone_id, name = _resolved(desk, zone)
+        zone_id, name = _zone_names(desk, zone)
         freezes = _freezes(desk)
         elsewhere = {f.zone for f in freezes.current(now)} - {name}
         if not zones_of(desk.of_ours) - elsewhere - {name}:
@@ -74,7 +74,7 @@ def thaw(environment: str, zone: str, because: str, console: Console) -> None:
     now = time.time()
     with sentences():
         desk = Desk.of(environment)
-        zone_id, name = _resolved(desk, zone)
+        zone_id, name = _zone_names(desk, zone)
         freezes = _freezes(desk)
         before = {i.key for i in freezes.incidents() if i.open}
         after = freezes.thaw(zone_id, now, desk.actor, because)
@@ -110,7 +110,7 @@ def zones_of(spec: ClusterSpec) -> set[str]:
     return {zone for pool in spec.pools for zone in spec.zones_of(pool)}
 
 
-def _resolved(desk: Desk, said: str) -> tuple[str, str]:
+def _zone_names(desk: Desk, said: str) -> tuple[str, str]:
     """Return a zone's id and this account's name for it, from either."""
     answer = desk.client("ec2").describe_availability_zones(AllAvailabilityZones=True)
     names: Mapping[str, str] = {z["ZoneId"]: z["ZoneName"] for z in answer["AvailabilityZones"]}

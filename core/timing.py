@@ -291,7 +291,7 @@ RULES = (*_STOPPING, *_QUEUES, *_LOAD_BALANCER, *_KAFKA)
 
 def check(spec: HasTimings) -> list[Violation]:
     """Return every inequality that the spec's timings break, in the order of RULES."""
-    return [violation for rule in RULES if (violation := _broken(rule, spec.timings))]
+    return [violation for rule in RULES if (violation := _violation(rule, spec.timings))]
 
 
 def drain_life_seconds(timings: object) -> int:
@@ -310,7 +310,7 @@ def settings_of(formula: str) -> frozenset[str]:
     return frozenset(name for name in names if not name.isdigit() and name not in FACTS)
 
 
-def _broken(rule: Rule, timings: object) -> Violation | None:
+def _violation(rule: Rule, timings: object) -> Violation | None:
     left, right = _value(rule.left, timings), _value(rule.right, timings)
     if left < right or (left == right and rule.relation == "<="):
         return None

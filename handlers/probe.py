@@ -105,10 +105,10 @@ def serve(attempts: Attempts, settings: Probe) -> ThreadingHTTPServer:
 def _watch(
     settings: Probe, identity: Mapping[str, Any], known: Mapping[int, int], anew: threading.Event
 ) -> None:
-    before = _mounted(settings)
+    before = _mounted_files(settings)
     while not anew.is_set():
         time.sleep(LOOK_SECONDS)
-        if _mounted(settings) != before:
+        if _mounted_files(settings) != before:
             logger.info("The credentials were renewed: starting anew.")
             anew.set()
         try:
@@ -123,7 +123,7 @@ def _watch(
             anew.set()
 
 
-def _mounted(settings: Probe) -> dict[str, bytes]:
+def _mounted_files(settings: Probe) -> dict[str, bytes]:
     folders = (Path(settings.authority_directory), Path(settings.user_directory))
     files = (file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir()))
     return {str(file): file.read_bytes() for file in files if file.is_file()}

@@ -51,7 +51,7 @@ def _loop() -> Loop:
     nodes = open_nodes(settings, api)
     access = KafkaAccess(settings.kafka, api)
     acts = settings.level in ACTING
-    named = _named(settings)
+    named = _ownership(settings)
     needed = MOVING_LEADERS if acts else frozenset()
     kafka = KafkaAdmin(settings.kafka_bootstrap, access, needed=needed)
     records = DynamoRecords(settings.ledger_table, settings.region)
@@ -131,7 +131,7 @@ def _handler_of(settings: Tick) -> SqsQueue | None:
     return None if url is None else SqsQueue(url, settings.region)
 
 
-def _named(settings: Tick) -> Ownership | None:
+def _ownership(settings: Tick) -> Ownership | None:
     """Return the groups of a cluster that exists which may be changed; None: it is ours."""
     known = settings.instances
     return None if known is None else Ownership(scaling_groups=known.scaling_groups)

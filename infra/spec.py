@@ -50,9 +50,9 @@ def load(settings: Settings, environment: str, root: Path = ROOT) -> ClusterSpec
     """
     path = settings.get(PATH_KEY)
     if path and settings.get_object(INLINE_KEY) is None:
-        return _judged(spec_file.load(root / path), environment)
+        return _valid_spec(spec_file.load(root / path), environment)
     spec = parsed(settings, root)
-    problems = [*_misnamed(spec, environment), *problems_of(spec)]
+    problems = [*_naming_problems(spec, environment), *problems_of(spec)]
     if problems:
         raise InvalidInput(problems)
     return spec
@@ -84,7 +84,7 @@ def read(path: Path) -> ClusterSpec:
     for key, remedy in OTHER_FILES.items():
         if key in found.content and "pools" not in found.content:
             raise InvalidInput([f"{found.locate((key,), '')}{remedy}."])
-    return _judged(found)
+    return _valid_spec(found)
 
 
 def problems_of(spec: ClusterSpec) -> list[str]:
@@ -132,9 +132,9 @@ def content(path: Path) -> Mapping[str, object]:
     return spec_file.load(path).content
 
 
-def _judged(found: SpecFile, environment: str | None = None) -> ClusterSpec:
+def _valid_spec(found: SpecFile, environment: str | None = None) -> ClusterSpec:
     spec = parse(found.content, found.locate)
-    misnamed = [] if environment is None else _misnamed(spec, environment)
+    misnamed = [] if environment is None else _naming_problems(spec, environment)
     problems = [*misnamed, *problems_of(spec)]
     if problems:
         raise InvalidInput(found.located(problem) for problem in problems)
@@ -154,7 +154,7 @@ def _raw(settings: Settings, root: Path) -> object:
     raise InvalidInput([NO_SPEC])
 
 
-def _misnamed(spec: ClusterSpec, environment: str) -> list[str]:
+def _naming_problems(spec: ClusterSpec, environment: str) -> list[str]:
     problem = (
         f"environment is {spec.environment!r} but this stack is named for {environment!r}: "
         f"name the stack {spec.environment}-<layer> or change the spec."

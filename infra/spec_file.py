@@ -44,7 +44,9 @@ class SpecFile:
 
     def locate(self, place: Sequence[object], sentence: str) -> str:
         """Return `FILE:LINE:COLUMN: ` of a problem, or as much of it as can be known."""
-        found = self._deepest(place) if place else self._named(sentence) or self.places.get(())
+        found = (
+            self._deepest(place) if place else self._place_named(sentence) or self.places.get(())
+        )
         return f"{self.path}: " if found is None else f"{self.path}:{found.line}:{found.column}: "
 
     def located(self, sentence: str) -> str:
@@ -58,7 +60,7 @@ class SpecFile:
                 return self.places[known[:length]]
         return None
 
-    def _named(self, sentence: str) -> Place | None:
+    def _place_named(self, sentence: str) -> Place | None:
         words = list(dict.fromkeys(_WORD.findall(sentence)))
         pool = self._pool(sentence)
         compound = [word for word in words if "_" in word or "." in word]
@@ -69,7 +71,7 @@ class SpecFile:
         return (
             self._of_value(words)
             or (self.places[pool] if pool is not None else None)
-            or self._spelled(sentence)
+            or self._place_spelled(sentence)
             or self._first(words)
         )
 
@@ -84,7 +86,7 @@ class SpecFile:
         found = (self._of_key(word, None) for word in words)
         return next((self.places[each] for each in found if each is not None), None)
 
-    def _spelled(self, sentence: str) -> Place | None:
+    def _place_spelled(self, sentence: str) -> Place | None:
         """Return the place of a key that is no word, or of a topic or user that is named."""
         for path, place in self.places.items():
             key = path[-1] if path else ""

@@ -128,14 +128,14 @@ def prepared(place: Place) -> Iterator[None]:
         for part in ("bin", "logs", "pids", "pki", "volumes", "pods"):
             place.path(part).mkdir(parents=True)
         place.save()
-        with _marked(place):
+        with _marked_environment(place):
             yield
     finally:
         shutil.rmtree(place.directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _marked(place: Place) -> Iterator[None]:
+def _marked_environment(place: Place) -> Iterator[None]:
     """Let what this process starts without us, a Spark JVM say, carry the twin's mark too."""
     before = os.environ.get(PLACE_VARIABLE)
     os.environ[PLACE_VARIABLE] = str(place.directory)

@@ -70,15 +70,15 @@ class OnlyOurs:
         host = request.headers.get("host", "")
         if host not in self._hosts:
             wanted = " or ".join(sorted(self._hosts))
-            return _refused(421, f"This desk answers as {wanted}, not as {host!r}.")
+            return _refused_response(421, f"This desk answers as {wanted}, not as {host!r}.")
         origin = request.headers.get("origin", f"http://{host}")
         if origin != f"http://{host}":
-            return _refused(403, f"Another site asks: {origin!r}.")
+            return _refused_response(403, f"Another site asks: {origin!r}.")
         if request.url.path in PAGES:
             return None
         given = request.headers.get(TOKEN_HEADER, "").encode()
         if not secrets.compare_digest(given, self._token):
-            return _refused(
+            return _refused_response(
                 401, "The token is missing or wrong: open the address the terminal says."
             )
         return None
@@ -95,18 +95,18 @@ def application(watch: Watch, fulfil: Fulfil, token: str, port: int) -> ASGIApp:
         name = request.path_params["name"]
         if name not in WISHES:
             known = ", ".join(WISHES)
-            return _refused(404, f"Nobody knows the wish {name!r}; there are {known}.")
+            return _refused_response(404, f"Nobody knows the wish {name!r}; there are {known}.")
         try:
             said = json.loads(await _body(request))
         except ValueError:
-            return _refused(400, "The wish is no JSON object of at most 8 KB.")
+            return _refused_response(400, "The wish is no JSON object of at most 8 KB.")
         try:
             async with wishing:
                 done = await asyncio.to_thread(fulfil, name, said)
         except (InvalidInput, Conflict) as error:
-            return _refused(409, str(error))
+            return _refused_response(409, str(error))
         except StillwaterError as error:
-            return _refused(502, str(error))
+            return _refused_response(502, str(error))
         await watch.look_now()
         return JSONResponse({"said": done})
 
@@ -137,5 +137,5 @@ def _page(name: str, media_type: str) -> Callable[[Request], Response]:
     return lambda _request: Response(content, media_type=media_type)
 
 
-def _refused(status: int, sentence: str) -> Response:
+def _refused_response(status: int, sentence: str) -> Response:
     return JSONResponse({"refused": sentence}, status)

@@ -89,7 +89,7 @@ def _ledger(seen: LedgerSeen, reading: Reading, now: float) -> dict[str, Any]:
         ],
         "waits": [asdict(each) for each in waits(seen, now)],
         "leases": [
-            parts.lease(each, _named(seen, each)) for each in valid_leases(seen.leases, now)
+            parts.lease(each, _holder_name(seen, each)) for each in valid_leases(seen.leases, now)
         ],
         "zones": [parts.zone(each) for each in seen.zones if each.open],
         "run": None if seen.run is None else parts.run(seen.run),
@@ -125,7 +125,7 @@ def verdict(reading: Reading, sources: list[SourceState], now: float) -> Verdict
     pause = () if seen.pause is None else (seen.pause.sentence,)
     frozen = tuple(each.freeze().sentence for each in seen.zones if each.holds(now))
     running = seen.run is not None and seen.run.state is RunState.RUNNING
-    title = f"{_listed(out)} out" if out else "Nobody is out"
+    title = f"{_sentence_start(out)} out" if out else "Nobody is out"
     if waiting:
         title += f", {len(waiting)} more {'waits' if len(waiting) == 1 else 'wait'}"
     if _ledger_doubted(sources):
@@ -144,7 +144,7 @@ def names_out(seen: LedgerSeen, now: float) -> list[str]:
     out = {each.id: _short(each) for each in seen.incidents if each.open and each.state in OUT}
     for each in valid_leases(seen.leases, now):
         if each.out_at is not None:
-            out.setdefault(each.holder, _named(seen, each))
+            out.setdefault(each.holder, _holder_name(seen, each))
     return list(out.values())
 
 
@@ -171,7 +171,7 @@ def _wait_of(incident: Incident, seen: LedgerSeen, now: float) -> Wait:
         if zone.holds(now) and zone.zone is not None and zone.zone == incident.zone
     ]
     found += [
-        (_named(seen, lease), "")
+        (_holder_name(seen, lease), "")
         for lease in valid_leases(seen.leases, now)
         if hinders(lease, incident.id, incident.party)
     ]
@@ -213,7 +213,7 @@ def _ledger_doubted(sources: list[SourceState]) -> bool:
     return any(each.trouble for each in sources if each.name == Source.LEDGER)
 
 
-def _named(seen: LedgerSeen, lease: Lease) -> str:
+def _holder_name(seen: LedgerSeen, lease: Lease) -> str:
     """Name who holds a lease, as its incident does."""
     known = next((each for each in seen.incidents if each.id == lease.holder), None)
     if known is not None:
@@ -226,6 +226,6 @@ def _short(incident: Incident) -> str:
     return subject(incident).partition(", ")[0]
 
 
-def _listed(names: list[str]) -> str:
+def _sentence_start(names: list[str]) -> str:
     said = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     return f"{said[:1].upper()}{said[1:]} {'are' if len(names) > 1 else 'is'}"

@@ -86,14 +86,14 @@ def examine(target: Target) -> Diagnosis:
         findings=findings(wanted, snapshot),
         unread=unread,
         open_doors=(
-            *_paused(target),
+            *_pause_sentences(target),
             *rights.findings(target.spec),
             *blind_rolls(wanted.cluster, snapshot),
         ),
     )
 
 
-def _paused(target: Target) -> Iterator[str]:
+def _pause_sentences(target: Target) -> Iterator[str]:
     """Yield that the cluster is paused: as somebody wants it, and to be named all the same."""
     spec = target.spec
     try:
@@ -121,7 +121,7 @@ def _read(
             *((parts, _of_cluster(api, reader)) for parts, reader in cluster.readers()),
         ]
         asked = [
-            (parts, pool.submit(_taken, reader))
+            (parts, pool.submit(_answer_of, reader))
             for parts, reader in readers
             if all(getattr(wanted, part) is not None for part in parts)
         ]
@@ -136,7 +136,7 @@ def _of_cluster(api: Future[EksApi], reader: Callable[[EksApi], Iterator[Found]]
     return lambda: reader(api.result())
 
 
-def _taken(reader: Reader) -> _Answer:
+def _answer_of(reader: Reader) -> _Answer:
     """Return what a reader yields, and why it yields no more."""
     found: dict[str, Mapping[str, Any]] = {}
     try:

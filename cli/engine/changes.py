@@ -131,7 +131,7 @@ class Changes:
         change = _change(metadata, operation)
         known = self._found.get(metadata.urn)
         if known is not None:
-            change = _joined(known, change)
+            change = _stronger_change(known, change)
         self._found[metadata.urn] = change
 
     def all(self) -> tuple[Change, ...]:
@@ -146,11 +146,11 @@ def _change(metadata: Any, operation: Operation) -> Change:
         protected=bool(getattr(old or new, "protect", False)),
         because=tuple(getattr(metadata, "keys", None) or ()),
         differences=tuple(_differences(metadata, old, new)),
-        named=_named(new) or _named(old),
+        named=_live_name(new) or _live_name(old),
     )
 
 
-def _joined(known: Change, change: Change) -> Change:
+def _stronger_change(known: Change, change: Change) -> Change:
     strongest = max(known.operation, change.operation, key=_STRENGTH.index)
     return Change(
         urn=known.urn,
@@ -162,7 +162,7 @@ def _joined(known: Change, change: Change) -> Change:
     )
 
 
-def _named(state: Any) -> str | None:
+def _live_name(state: Any) -> str | None:
     """Return the name that the resource bears in AWS or Kubernetes, if the program gives it one."""
     inputs = getattr(state, "inputs", None) or {}
     metadata, tags = inputs.get("metadata"), inputs.get("tags")

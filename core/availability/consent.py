@@ -53,7 +53,7 @@ def may_leave_together(
     Source: KafkaAvailability and KafkaQuorumCheck (Strimzi 1.x), made stricter by `isr_margin` and
     by refusing while any other broker is out.
     """
-    held = _held(leaving, cluster)
+    held = _held_partitions(leaving, cluster)
     at_risk = cluster.at_risk_on(*leaving) if len(leaving) == 1 else held
     refusal = next(_refusals(leaving, cluster, at_risk, isr_margin, even_last=even_last), None)
     if refusal:
@@ -81,7 +81,7 @@ def may_leave_together(
     )
 
 
-def _held(leaving: frozenset[int], cluster: ClusterView) -> tuple[PartitionView, ...]:
+def _held_partitions(leaving: frozenset[int], cluster: ClusterView) -> tuple[PartitionView, ...]:
     """Return the partitions that any of these nodes has a replica of."""
     if len(leaving) == 1:
         return cluster.held_by(*leaving)
@@ -152,7 +152,7 @@ def _refusals(
         )
     for partition in at_risk:
         if not (even_last and _last(leaving, partition)) and breaks(leaving, partition, isr_margin):
-            yield f"{may_not}: {_broken(leaving, partition, isr_margin)}"
+            yield f"{may_not}: {_breach_sentence(leaving, partition, isr_margin)}"
 
 
 def _last(leaving: AbstractSet[int], partition: PartitionView) -> bool:
@@ -161,7 +161,7 @@ def _last(leaving: AbstractSet[int], partition: PartitionView) -> bool:
     return 1 < factor <= partition.min_isr and bool(partition.isr) and leaving >= set(partition.isr)
 
 
-def _broken(leaving: AbstractSet[int], partition: PartitionView, isr_margin: int) -> str:
+def _breach_sentence(leaving: AbstractSet[int], partition: PartitionView, isr_margin: int) -> str:
     """Say what a partition would be left with; it breaks."""
     left = sorted(set(partition.isr) - leaving)
     if not partition.keepable:

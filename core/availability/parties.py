@@ -32,15 +32,15 @@ def parties(
 ) -> tuple[tuple[int, ...], ...]:
     """Return the brokers of one zone in parties; each in its turn takes all it can."""
     left, found = list(node_ids), []
-    contested = _contested(node_ids, cluster)
+    contested = _contested_partitions(node_ids, cluster)
     while left:
-        members = _grown(left[0], left[1:], contested, isr_margin, most)
+        members = _largest_party(left[0], left[1:], contested, isr_margin, most)
         found.append(members)
         left = [node_id for node_id in left if node_id not in members]
     return tuple(found)
 
 
-def _grown(
+def _largest_party(
     first: int, others: Iterable[int], contested: _Held, isr_margin: int, most: int | None
 ) -> tuple[int, ...]:
     """Return a broker and all who may be away with it; none more could be added below `most`.
@@ -63,7 +63,7 @@ def _grown(
     return tuple(members)
 
 
-def _contested(node_ids: Iterable[int], cluster: ClusterView) -> _Held:
+def _contested_partitions(node_ids: Iterable[int], cluster: ClusterView) -> _Held:
     """Return, by broker, the partitions that the absence of some of these may break.
 
     One with every replica in sync and only one of them among these brokers is none: it keeps all

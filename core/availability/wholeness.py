@@ -80,7 +80,7 @@ def _lag(node_id: int, leader: int, caught_up_ms: dict[int, int]) -> float | Non
 
 
 def _doubts(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
-    yield from (_refused(refusal) for refusal in answers.refusals)
+    yield from (_doubt_of_refusal(refusal) for refusal in answers.refusals)
     yield from _of_rights(answers, needed)
     yield from _of_errors(answers)
     yield from map(Doubt, _of_topics(answers))
@@ -95,7 +95,7 @@ def _of_quorum(refusal: Refusal) -> bool:
     return refusal.call is Call.DESCRIBE_QUORUM
 
 
-def _refused(refusal: Refusal) -> Doubt:
+def _doubt_of_refusal(refusal: Refusal) -> Doubt:
     whom = "Kafka" if refusal.broker is None else f"Broker {refusal.broker}"
     if unauthorized(refusal.error):
         return Doubt(
@@ -170,7 +170,7 @@ def _of_brokers(answers: Answers) -> Iterator[Doubt]:
             f"Broker {differing[0]} is known to one broker and not to another: the metadata of one "
             f"of them lags."
         )
-    for broker_id in _repeated(each.broker_id for each in answers.brokers):
+    for broker_id in _repeats(each.broker_id for each in answers.brokers):
         yield Doubt(f"Kafka named broker {broker_id} twice.")
     for each in answers.brokers:
         if each.fenced is None:
@@ -182,7 +182,7 @@ def _of_voters(answers: Answers) -> Iterator[str]:
     if quorum is None:
         return
     voters = {voter.node_id for voter in quorum.voters}
-    for node_id in _repeated(voter.node_id for voter in quorum.voters):
+    for node_id in _repeats(voter.node_id for voter in quorum.voters):
         yield f"The quorum named controller {node_id} twice."
     if quorum.leader not in voters:
         yield f"The quorum is led by controller {quorum.leader}, which it does not count."
@@ -225,7 +225,7 @@ def _of_metadata_lag(answers: Answers) -> Iterator[Doubt]:
 
 def _of_partitions(answers: Answers) -> Iterator[str]:
     """Yield partitions whose own entries contradict themselves, or that leave a gap."""
-    for topic, number in _repeated((each.topic, each.number) for each in answers.partitions):
+    for topic, number in _repeats((each.topic, each.number) for each in answers.partitions):
         yield f"Kafka described partition {topic}-{number} twice."
     for topic, number, leader, replicas, isr, eligible, error in answers.partitions:
         members = set(replicas)
@@ -324,7 +324,7 @@ def _of_extra(
         )
 
 
-def _repeated(ids: Iterable[T]) -> list[T]:
+def _repeats(ids: Iterable[T]) -> list[T]:
     every = list(ids)
     if len(set(every)) == len(every):
         return []

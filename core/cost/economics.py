@@ -227,7 +227,7 @@ def _on_volumes(brokers: Brokers, book: PriceBook) -> Design:
         "the volume's throughput": brokers.throughput_mib_per_s * instances.BYTES_PER_MIB,
         "the instance's EBS baseline": instance.ebs_mb_per_s * instances.BYTES_PER_MB,
         **_network(rates),
-        **_seen(brokers),
+        **_seen_rates(brokers),
     }
     flow = _flow(brokers, limits)
     way = resync.after_outage(
@@ -270,7 +270,7 @@ def _on_disks(brokers: Brokers, book: PriceBook, in_place_share: float = 0.0) ->
         needed = max(brokers.number, math.ceil(held / (rates.nvme_bytes * FILL_LIMIT)))
         number = math.ceil(needed / brokers.zones) * brokers.zones
         share = brokers.number / number
-        flow = _flow(brokers, {**_network(rates), **_seen(brokers)}, share)
+        flow = _flow(brokers, {**_network(rates), **_seen_rates(brokers)}, share)
         usd, seconds = _of_a_disk(brokers, flow, brokers.held_bytes * share, book, in_place_share)
         yield Design(
             name=IN_PLACE if in_place_share else NVME,
@@ -338,7 +338,7 @@ def _network(rates: Rates) -> Mapping[str, float]:
     return {"the instance's network baseline": rates.network_bytes_per_s}
 
 
-def _seen(brokers: Brokers) -> Mapping[str, float]:
+def _seen_rates(brokers: Brokers) -> Mapping[str, float]:
     seen = brokers.seen_bytes_per_s
     return {} if seen is None else {"the rate measured in past rotations": seen}
 

@@ -59,7 +59,7 @@ def _of_json(characters: _Characters, name: str, wants: Wants) -> Iterator[Quote
     products: dict[str, Product] = {}
     for key in characters.members():
         if key == "products":
-            products = dict(_wanted(characters, str(facts.get("offerCode", "")), wants))
+            products = dict(_wanted_products(characters, str(facts.get("offerCode", "")), wants))
         elif key == "terms":
             yield from _of_terms(characters, products, _day(facts.get("publicationDate")))
         else:
@@ -68,7 +68,9 @@ def _of_json(characters: _Characters, name: str, wants: Wants) -> Iterator[Quote
         raise InvalidInput([_no_offer(name)])
 
 
-def _wanted(characters: _Characters, code: str, wants: Wants) -> Iterator[tuple[str, Product]]:
+def _wanted_products(
+    characters: _Characters, code: str, wants: Wants
+) -> Iterator[tuple[str, Product]]:
     for sku in characters.members():
         product = _product(characters.value(), code)
         if wants(product):

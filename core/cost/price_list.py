@@ -165,9 +165,9 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     for item, (usd, _) in sorted(gathered.believed.items()):
         kind, _, instance_type = item.partition(":")
         if kind == INSTANCE_HOUR:
-            types[instance_type] = _written(usd)
+            types[instance_type] = _plain_number(usd)
         else:
-            rows[item] = {"source": name, "usd": _written(usd)}
+            rows[item] = {"source": name, "usd": _plain_number(usd)}
     if types:
         rows[INSTANCE_HOUR] = {"source": name, "usd": types}
     regions = dict(into.get("regions", {}))
@@ -181,7 +181,7 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
     }
 
 
-def _written(usd: Decimal) -> str:
+def _plain_number(usd: Decimal) -> str:
     text = f"{usd:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

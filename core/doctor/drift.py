@@ -178,7 +178,7 @@ TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.item
 def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
     """Return everything that differs, part by part; a part that was not read says nothing."""
     return [
-        *(f for name, part in COMPARED.items() for f in _compared(name, part, expected, found)),
+        *(f for name, part in COMPARED.items() for f in _differences(name, part, expected, found)),
         *_services(expected, found.bindings or {}, found.services),
         *_pods(expected, found.pods or {}),
         *_volumes(found),
@@ -199,7 +199,7 @@ def blind_rolls(cluster: str, found: Snapshot) -> Iterator[str]:
             )
 
 
-def _compared(
+def _differences(
     name: str, part: Part, expectation: Expectation, snapshot: Snapshot
 ) -> Iterator[Finding]:
     wanted: Mapping[str, object] | None = getattr(expectation.snapshot, name)
@@ -215,7 +215,9 @@ def _compared(
             wants, has = getattr(expected, field), getattr(seen[member], field)
             if wants != has:
                 unit = " s" if field.endswith("_seconds") else ""
-                yield Finding(f"{label} of {what}", _said(wants, unit), _said(has, unit), remedy)
+                yield Finding(
+                    f"{label} of {what}", _value_text(wants, unit), _value_text(has, unit), remedy
+                )
 
 
 def _remedy(part: Part, member: str, expected: Expectation) -> str:
@@ -225,7 +227,7 @@ def _remedy(part: Part, member: str, expected: Expectation) -> str:
     return expected.up(naming.OPERATIONS if beside_functions else part.layer)
 
 
-def _said(value: object, unit: str) -> str:
+def _value_text(value: object, unit: str) -> str:
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -279,19 +281,24 @@ def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Finding]:
             f"strimzi.io/manual-rolling-update=true`: gates come only with a new pod"
         )
         if wanted - gates:
-            yield Finding(f"readiness gates of pod {name}", _bound(wanted), _bound(gates), restart)
+            yield Finding(
+                f"readiness gates of pod {name}",
+                _bindings_text(wanted),
+                _bindings_text(gates),
+                restart,
+            )
         elif gates - wanted:
             yield Finding(
                 f"readiness gates of pod {name}",
-                _bound(wanted),
-                _bound(gates),
+                _bindings_text(wanted),
+                _bindings_text(gates),
                 f"find the TargetGroupBinding whose Service selects it; then {restart}",
             )
 
 
-def _bound(gates: frozenset[str]) -> str:
+def _bindings_text(gates: frozenset[str]) -> str:
     """Return the bindings that gates wait for."""
-    return _said(frozenset(gate.removeprefix(GATES) for gate in gates), "")
+    return _value_text(frozenset(gate.removeprefix(GATES) for gate in gates), "")
 
 
 def _drain_cleaners(found: Snapshot) -> Iterator[Finding]:

@@ -25,15 +25,15 @@ def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
     if value not in {"ALARM", "OK"}:
         yield envelope.says(f"({shown(name)}) is {shown(value)}, which says nothing.")
         return
-    watched = list(_watched(envelope.detail))
+    watched = list(_watched_dimensions(envelope.detail))
     if not watched:
         yield envelope.says(f"({shown(name)}) watches no stalled I/O of a volume or an instance.")
     said = (text(state, "reason") or "") if isinstance(state, dict) else ""
     for dimensions in watched:
-        yield _stalled(envelope, dimensions, over=value == "OK", name=name, said=said)
+        yield _stall(envelope, dimensions, over=value == "OK", name=name, said=said)
 
 
-def _stalled(
+def _stall(
     envelope: Envelope, dimensions: Fields, *, over: bool, name: str | None, said: str
 ) -> Interruption | VolumeNotice | Ignored:
     volume_id = volume_in(dimensions.get("VolumeId"))
@@ -62,7 +62,7 @@ def _stalled(
     return envelope.says(f"({shown(name)}) watches a metric of no volume and no instance.")
 
 
-def _watched(detail: Fields) -> Iterator[Mapping[str, object]]:
+def _watched_dimensions(detail: Fields) -> Iterator[Mapping[str, object]]:
     """Yield the dimensions of each metric of stalled I/O that the alarm watches."""
     configuration = detail.get("configuration")
     metrics = configuration.get("metrics") if isinstance(configuration, dict) else None

@@ -74,7 +74,7 @@ def read(envelope: Envelope) -> Iterator[_Found]:
         category.lower() == SCHEDULED.lower() and (service or "").upper() in SCHEDULING_SERVICES
     )
     if planned:
-        yield from _scheduled(envelope)
+        yield from _scheduled_changes(envelope)
     elif category.lower() == ISSUE:
         yield from _issue(envelope)
     else:
@@ -85,7 +85,7 @@ def read(envelope: Envelope) -> Iterator[_Found]:
         )
 
 
-def _scheduled(envelope: Envelope) -> Iterator[_Found]:
+def _scheduled_changes(envelope: Envelope) -> Iterator[_Found]:
     entities = list(entities_of(envelope))
     answer = answer_to(code_of(envelope))
     problem = unreadable_time(envelope.detail, "startTime")

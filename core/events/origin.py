@@ -69,19 +69,19 @@ def doubt(found: Interruption, market: str | None, now: float) -> str | None:
         return _doubted_schedule(found, now)
     age = now - found.said_at(now)
     if found.kind in _ISSUES and not found.closed and age > OLDEST_ISSUE_SECONDS:
-        return f"{_named(found)} is from {clock(found.said_at(now))}: it was replayed."
+        return f"{_event_name(found)} is from {clock(found.said_at(now))}: it was replayed."
     return None
 
 
 def _doubted_warning(found: Interruption, market: str | None, now: float) -> str | None:
     if found.kind is Kind.SPOT_INTERRUPTION and market not in {None, SPOT}:
-        return f"{_named(found)} is a spot warning, and EC2 calls the instance {market}."
+        return f"{_event_name(found)} is a spot warning, and EC2 calls the instance {market}."
     said_at = found.announced_at(now)
     latest = max(said_at, found.due_at or said_at)
     if now - latest > OLDEST_WARNING_SECONDS:
         return (
-            f"{_named(found)} is from {clock(said_at)}, and the instance still stands: a warning "
-            f"is two minutes old at most."
+            f"{_event_name(found)} is from {clock(said_at)}, and the instance still stands: a "
+            f"warning is two minutes old at most."
         )
     return None
 
@@ -93,10 +93,10 @@ def _doubted_schedule(found: Interruption, now: float) -> str | None:
     if found.closed or now - latest <= OLDEST_SCHEDULE_SECONDS:
         return None
     return (
-        f"{_named(found)} is from {clock(said_at)}, for {clock(found.due_at or said_at)}: it was "
-        f"replayed, and EC2's own list of planned events says what still stands."
+        f"{_event_name(found)} is from {clock(said_at)}, for {clock(found.due_at or said_at)}: it "
+        f"was replayed, and EC2's own list of planned events says what still stands."
     )
 
 
-def _named(found: Interruption) -> str:
+def _event_name(found: Interruption) -> str:
     return f"The {found.kind.value} of instance {found.instance_id}"

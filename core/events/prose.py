@@ -119,7 +119,7 @@ def zone_words(prose: str, *, names: bool = False) -> ZoneWords:
     troubled: dict[str, None] = {}
     healthy: dict[str, None] = {}
     for clause in _clauses(_plain(prose)):
-        for zone, well in _judged(clause, names=names):
+        for zone, well in _zone_verdicts(clause, names=names):
             if well is not None:
                 (healthy if well else troubled)[zone] = None
     return ZoneWords(tuple(troubled), tuple(zone for zone in healthy if zone not in troubled))
@@ -141,16 +141,16 @@ def _clauses(prose: str) -> Iterator[str]:
         yield clause[begun:]
 
 
-def _judged(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
+def _zone_verdicts(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
     """Yield each zone of a clause and whether it is called well; None: neither."""
     pieces = clause.split(",")
     verdicts = {_verdict(piece) for piece in pieces if list(_zones(piece, names=names))}
     if verdicts == {True, False}:
         # "use1-az4 is degraded, no impact on use1-az6": each for itself.
         for piece in pieces:
-            yield from _weighed(piece, names=names)
+            yield from _verdicts_by_place(piece, names=names)
     else:
-        yield from _weighed(clause, names=names)
+        yield from _verdicts_by_place(clause, names=names)
 
 
 def _verdict(piece: str) -> bool | None:
@@ -162,18 +162,18 @@ def _verdict(piece: str) -> bool | None:
 
 
 def _zones(clause: str, *, names: bool) -> Iterator[tuple[int, str]]:
-    yield from _named(clause)
+    yield from _named_zones(clause)
     if names:
         yield from ((found.start(), found.group()) for found in _NAMED.finditer(clause))
 
 
-def _weighed(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
+def _verdicts_by_place(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
     zones = list(_zones(clause, names=names))
     if not zones:
         return
     doubted = _NOT_YET.search(clause) or _PARTLY.search(clause)
     well = bool(_HEALTHY.search(clause)) and not doubted
-    excepted, confined = _excepted(clause), _CONFINED.search(clause)
+    excepted, confined = _exception_span(clause), _CONFINED.search(clause)
     advice = bool(_ADVICE.search(clause))
     for position, zone in zones:
         left = bool(_AWAY.search(clause[max(0, position - LOOK_BACK) : position]))
@@ -186,7 +186,7 @@ def _weighed(clause: str, *, names: bool) -> Iterator[tuple[str, bool | None]]:
             yield zone, None if advice and not well else well
 
 
-def _excepted(clause: str) -> slice | None:
+def _exception_span(clause: str) -> slice | None:
     """Return where the zones stand that a clause excepts: at its end, or up to its comma."""
     found = _EXCEPTION.search(clause)
     if found is None:
@@ -195,7 +195,7 @@ def _excepted(clause: str) -> slice | None:
     return slice(found.start(), len(clause) if comma < 0 else comma)
 
 
-def _named(text: str) -> Iterator[tuple[int, str]]:
+def _named_zones(text: str) -> Iterator[tuple[int, str]]:
     """Yield each zone id of a text and where it stands, short forms and stretches spelled out."""
     for found in _FIRST.finditer(text):
         region, last = found.group(1), int(found.group(2))

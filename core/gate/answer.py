@@ -84,7 +84,7 @@ def rule(
         return refuse(
             f"Incident {incident.id} ({incident.kind}) sees to it: {incident.reason}", policy
         )
-    ready = _prepared(asked, incident, seen)
+    ready = _with_replacement(asked, incident, seen)
     refusal = hindrance(ready, seen, policy)
     if refusal == ASKED_LAST:
         return replace(refuse(refusal, policy), turn=_at_its_turn(ready, seen), unasked=True)
@@ -157,7 +157,7 @@ def _restarts(asked: Asked, incident: Incident, seen: Observation) -> bool:
     return asked.wish is Wish.DELETE_POD and starts_again_in_place(incident, seen)
 
 
-def _prepared(asked: Asked, incident: Incident, seen: Observation) -> Incident:
+def _with_replacement(asked: Asked, incident: Incident, seen: Observation) -> Incident:
     """Return the incident with the place the pod goes to: a ready node, or its own."""
     if incident.node_name is not None and _restarts(asked, incident, seen):
         own = Replacement(node=incident.node_name, ready_at=seen.now)

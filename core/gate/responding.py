@@ -96,8 +96,8 @@ def _status(present: str, message: str, *, done: bool) -> Json:
 def _call(eviction: Json) -> Call | None:
     metadata, status = _map(eviction.get("metadata")), _map(eviction.get("status"))
     pod = _map(_map(_map(eviction.get("spec")).get("target")).get("pod"))
-    turn = _named(status.get("targetResponders"))
-    own = _named(status.get("responders"))
+    turn = _own_entry(status.get("targetResponders"))
+    own = _own_entry(status.get("responders"))
     requesters = tuple(
         str(each.get("name"))
         for each in map(_map, status.get("requesters") or ())
@@ -119,7 +119,7 @@ def _call(eviction: Json) -> Call | None:
     )
 
 
-def _named(responders: object) -> Json:
+def _own_entry(responders: object) -> Json:
     """Return the gate's own entry of a list of responders."""
     every = responders if isinstance(responders, list) else []
     return next((_map(each) for each in every if _map(each).get("name") == RESPONDER), {})

@@ -89,7 +89,7 @@ def worker_verdict(worker: Worker, answers: Sequence[Answer]) -> HealthVerdict:
         return _unknown(worker, "was not asked", REST)
     last = answers[-1]
     if last.failure is not None:
-        return _unanswered(worker, last)
+        return _verdict_of_silence(worker, last)
     if last.status == 404 and last.document is None:
         # Jetty's own page: the port is open, and Connect's resources are not behind it yet.
         return _still_starting(worker, f"answers 404 without JSON to {last.path}")
@@ -158,7 +158,7 @@ def _fine(worker: Worker, said: str) -> HealthVerdict:
     return _verdict(Health.HEALTHY, worker, f"{said}, and Kafka answers")
 
 
-def _unanswered(worker: Worker, answer: Answer) -> HealthVerdict:
+def _verdict_of_silence(worker: Worker, answer: Answer) -> HealthVerdict:
     match answer.failure:
         case Failure.REFUSED:
             return _still_starting(worker, "refuses connections to its REST port")
@@ -180,7 +180,7 @@ def _unanswered(worker: Worker, answer: Answer) -> HealthVerdict:
                 f"did not answer {answer.path} within {answer.seconds:.0f} s: its tick thread is "
                 f"busy or blocked",
             )
-    return _unknown(worker, f"could not be asked: {_quoted(answer.detail)}", REST)
+    return _unknown(worker, f"could not be asked: {_quotation(answer.detail)}", REST)
 
 
 def _still_starting(worker: Worker, said: str) -> HealthVerdict:
@@ -196,15 +196,15 @@ def _still_starting(worker: Worker, said: str) -> HealthVerdict:
 
 def _strange(worker: Worker, answer: Answer) -> HealthVerdict:
     said = f"answered {answer.status} ({answer.content_type or 'no type'}) to {answer.path}"
-    quote = _quoted(answer.body) or "nothing"
+    quote = _quotation(answer.body) or "nothing"
     return _unknown(worker, f"{said}, which is no answer of Kafka Connect's: {quote}", REST)
 
 
 def _message(said: dict[str, object]) -> str:
-    return _quoted(str(said.get("message") or ""))
+    return _quotation(str(said.get("message") or ""))
 
 
-def _quoted(text: str) -> str:
+def _quotation(text: str) -> str:
     return " ".join(text.split())[:_LONGEST_QUOTE].rstrip(".")
 
 

@@ -88,7 +88,7 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     return [
         *_of_kafka(seen, expected, now),
         *_metadata(seen.metrics, expected),
-        *_unlisted(seen.nodes),
+        *_parts_without_a_list(seen.nodes),
         *_pods(seen.pods, expected, now),
         *_workers(seen, expected, now),
         Part(Kind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
@@ -114,11 +114,11 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
     for node_id in controllers:
         verdict = _node(node_id, Role.CONTROLLER, view, seen, now)
         yield Part(Kind.CONTROLLER, str(node_id), verdict)
-    active = _told(seen.metrics, view.quorum_leader)
+    active = _metrics_of(seen.metrics, view.quorum_leader)
     # A broker that the spec no longer has, or not yet, serves all the same.
     for node_id in sorted({*brokers, *view.brokers}):
         verdict = _node(node_id, Role.BROKER, view, seen, now)
-        notes = disagreements(node_id, view, _told(seen.metrics, node_id), active)
+        notes = disagreements(node_id, view, _metrics_of(seen.metrics, node_id), active)
         yield Part(Kind.BROKER, str(node_id), verdict, notes)
 
 
@@ -128,10 +128,12 @@ def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -
         return judge(node_id, view)
     pods = () if isinstance(seen.pods, Silence) else seen.pods
     pod = next((pod for pod in pods if pod.node_id == node_id), None)
-    return node_verdict(node_id, role, view, _told(seen.metrics, node_id), pod, now)
+    return node_verdict(node_id, role, view, _metrics_of(seen.metrics, node_id), pod, now)
 
 
-def _told(metrics: Mapping[int, NodeMetrics | Silence], node_id: int | None) -> NodeMetrics | None:
+def _metrics_of(
+    metrics: Mapping[int, NodeMetrics | Silence], node_id: int | None
+) -> NodeMetrics | None:
     told = None if node_id is None else metrics.get(node_id)
     return None if isinstance(told, Silence) else told
 
@@ -139,13 +141,13 @@ def _told(metrics: Mapping[int, NodeMetrics | Silence], node_id: int | None) -> 
 def _metadata(metrics: Mapping[int, NodeMetrics | Silence], expected: Expected) -> Iterator[Part]:
     for node_id, told in sorted(metrics.items()):
         role = expected.roles.get(node_id, "broker")
-        verdict = metadata_errors.verdict(node_id, role, _told(metrics, node_id))
+        verdict = metadata_errors.verdict(node_id, role, _metrics_of(metrics, node_id))
         if isinstance(told, Silence):
             verdict = replace(verdict, reason=f"{verdict.reason} {told.reason}")
         yield Part(Kind.METADATA, f"of node {node_id}", verdict)
 
 
-def _unlisted(nodes: Mapping[int, str] | Silence | None) -> Iterator[Part]:
+def _parts_without_a_list(nodes: Mapping[int, str] | Silence | None) -> Iterator[Part]:
     if isinstance(nodes, Silence):
         said = _unknown("Which nodes there are to be", KUBERNETES, nodes.reason)
         yield Part(Kind.POD, "nodes", said)

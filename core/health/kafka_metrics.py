@@ -178,12 +178,12 @@ def metric_of(name: str, labels: Mapping[str, str] | None = None) -> Metric | No
 def _labels(written: str) -> dict[str, str]:
     # The JMX exporter keeps the quotes that an ObjectName puts around a path.
     return {
-        key.lower(): _ESCAPED.sub(_unescaped, value).strip('"')
+        key.lower(): _ESCAPED.sub(_plain_character, value).strip('"')
         for key, value in _LABEL.findall(written)
     }
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _plain_character(found: re.Match[str]) -> str:
     return "\n" if found[1] == "n" else found[1]
 
 

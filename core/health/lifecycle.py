@@ -93,10 +93,10 @@ def _state(signs: BrokerSigns, session_seconds: float) -> tuple[Lifecycle, str]:
     if signs.told_to_stop and signs.process is not False:
         # Fenced at its end, a controlled shutdown still closes logs: it stops until it has ended.
         return Lifecycle.STOPPING, "its pod was told to stop"
-    return _fenced(signs, session_seconds)
+    return _fencing(signs, session_seconds)
 
 
-def _fenced(signs: BrokerSigns, session_seconds: float) -> tuple[Lifecycle, str]:
+def _fencing(signs: BrokerSigns, session_seconds: float) -> tuple[Lifecycle, str]:
     """Tell a broker that serves from one that is fenced, and that from one nobody hears of."""
     fenced = signs.is_fenced
     if fenced is None and signs.registration is not None:

@@ -106,8 +106,8 @@ def vetoes(now: ErrorSnapshot, acknowledged: ErrorSnapshot | None = None) -> tup
     """
     seen = acknowledged.nodes if acknowledged else {}
     return tuple(
-        f"Node {node_id} {_told(counts)}, and a restart would erase that: keep its log, find the "
-        f"cause (runbook {_runbook(counts)}), then acknowledge it."
+        f"Node {node_id} {_count_text(counts)}, and a restart would erase that: keep its log, find "
+        f"the cause (runbook {_runbook(counts)}), then acknowledge it."
         for node_id, counts in sorted(now.nodes.items())
         if counts.beyond(seen.get(node_id, ErrorCounts()))
     )
@@ -123,8 +123,8 @@ def verdict(node_id: int, role: str, metrics: NodeMetrics | None) -> HealthVerdi
         )
     counts = counts_of(metrics)
     if counts.any:
-        return HealthVerdict(Health.DEGRADED, f"Node {node_id} {_told(counts)}.")
-    missing = tuple(name for name, count in _expected(role, counts) if count is None)
+        return HealthVerdict(Health.DEGRADED, f"Node {node_id} {_count_text(counts)}.")
+    missing = tuple(name for name, count in _expected_counts(role, counts) if count is None)
     if missing:
         return HealthVerdict(
             Health.UNKNOWN,
@@ -135,14 +135,14 @@ def verdict(node_id: int, role: str, metrics: NodeMetrics | None) -> HealthVerdi
     return HealthVerdict(Health.HEALTHY, f"Node {node_id} has had no metadata errors.")
 
 
-def _expected(role: str, counts: ErrorCounts) -> list[tuple[str, int | None]]:
+def _expected_counts(role: str, counts: ErrorCounts) -> list[tuple[str, int | None]]:
     broker = [("metadata-load-error-count", counts.load)]
     broker.append(("metadata-apply-error-count", counts.apply))
     controller = [("MetadataErrorCount", counts.controller)]
     return {"broker": broker, "controller": controller}.get(role, broker + controller)
 
 
-def _told(counts: ErrorCounts) -> str:
+def _count_text(counts: ErrorCounts) -> str:
     parts = []
     if counts.load:
         parts.append(f"failed {_times(counts.load)} to load metadata")

@@ -43,7 +43,7 @@ def liveness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
     if observed.recovering:
         return HealthVerdict(Health.HEALTHY, f"{name} recovers its logs.")
     if observed.scraped:
-        closed = _closed(observed, limits)
+        closed = _closed_port(observed, limits)
         if closed is not None:
             return HealthVerdict(
                 Health.UNHEALTHY, f"{name} runs, but nobody listens on port {closed}."
@@ -71,7 +71,7 @@ def _hangs(observed: NodeObservation, limits: Limits) -> str | None:
     return "the quorum has fenced it" if observed.was_in_sync and observed.fenced else None
 
 
-def _closed(observed: NodeObservation, limits: Limits) -> int | None:
+def _closed_port(observed: NodeObservation, limits: Limits) -> int | None:
     """Return a port that should be open by now and is not.
 
     A broker opens its own only after its logs are recovered (KAFKA-14658), a controller within

@@ -25,7 +25,7 @@ def refused_keys(
 ) -> Iterator[str]:
     """Yield the dotted name of each key that the schema refuses."""
     root = schema if root is None else root
-    schema = _resolved(schema, root)
+    schema = _resolved_schema(schema, root)
     kinds = schema.get("type")
     allowed = [kinds] if isinstance(kinds, str) else list(kinds or ())
     if allowed and not any(_is(value, kind) for kind in allowed):
@@ -51,7 +51,7 @@ def _is(value: object, kind: str) -> bool:
     return isinstance(value, _TYPES.get(kind, (object,)))
 
 
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolved_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
     seen: set[str] = set()
     while isinstance(reference := schema.get("$ref"), str) and reference not in seen:
         seen.add(reference)

@@ -53,10 +53,10 @@ def but_consent(
     yield from _of_recovering(turn.node_id, set(seen.recovering) - beside, options)
     yield from _without_pod(turn, seen, seen.kafka)
     if seen.errors is not None:
-        yield from vetoes(seen.errors, _acknowledged(options))
+        yield from vetoes(seen.errors, _acknowledged_errors(options))
 
 
-def _acknowledged(options: Options) -> ErrorSnapshot | None:
+def _acknowledged_errors(options: Options) -> ErrorSnapshot | None:
     return None if options.acknowledged is None else from_dict(options.acknowledged)
 
 

@@ -76,7 +76,7 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     run = expecting(run, policy)
     leader = None if seen.kafka is None else seen.kafka.quorum_leader
     ordered = in_order(run.waiting, seen.pods, leader)
-    moved = _moved(ordered[0], seen)
+    moved = _departure_sentence(ordered[0], seen)
     if moved:
         skipped = replace(ordered[0], phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
         return again(noted(run.with_turn(skipped), ACTOR, moved, seen.now), policy, delay=0.0)
@@ -120,7 +120,7 @@ def _overtaken(turn: NodeTurn, now: float) -> bool:
 def _against(
     turn: NodeTurn, seen: RunObservation, options: Options, policy: Policy
 ) -> Iterator[str]:
-    moved = _moved(turn, seen)
+    moved = _departure_sentence(turn, seen)
     if moved:
         yield moved  # Taken off the run once it is its turn.
     yield from objections(turn, seen, options, policy)
@@ -216,7 +216,7 @@ def _begins(turn: NodeTurn) -> str:
     return f"gets root volume {turn.image_id} on instance {turn.instance_id}"
 
 
-def _moved(turn: NodeTurn, seen: RunObservation) -> str | None:
+def _departure_sentence(turn: NodeTurn, seen: RunObservation) -> str | None:
     """Say that a node has left its instance already: AWS took it, or somebody else did."""
     pod, node = seen.pod_of(turn.node_id), seen.node_of(turn.node_id)
     if pod is None and _forgotten(turn.node_id, seen):

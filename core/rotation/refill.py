@@ -80,12 +80,12 @@ def throttled(step: RunStep, seen: RunObservation) -> RunStep:
     for turn in run.in_hand:
         if turn.node_id in brokers:
             run = run.with_turn(replace(turn, throttled=True))
-    said = _said(run, wanted)
+    said = _throttle_sentence(run, wanted)
     run = noted(replace(run, throttled=brokers), ACTOR, said, seen.now)
     return replace(step, run=run, actions=(*step.actions, ThrottleRefill(wanted)))
 
 
-def _said(run: Run, wanted: Throttle | None) -> str:
+def _throttle_sentence(run: Run, wanted: Throttle | None) -> str:
     if wanted is None:
         return "Nobody refills any more, or it took too long: replication is not throttled."
     whom = ", ".join(str(each) for each in wanted.brokers)

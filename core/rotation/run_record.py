@@ -253,29 +253,29 @@ def to_document(run: Run) -> dict[str, Any]:
 
 def from_document(document: dict[str, Any], version: int) -> Run:
     """Read what `to_document` wrote; a field this version does not know is left out."""
-    known = _known(Run, document)
+    known = _known_fields(Run, document)
     known["state"] = RunState(known["state"])
     known["options"] = _options(known["options"])
     known["turns"] = tuple(
-        NodeTurn(**{**_tuples(_known(NodeTurn, turn)), "phase": Phase(turn["phase"])})
+        NodeTurn(**{**_tuples(_known_fields(NodeTurn, turn)), "phase": Phase(turn["phase"])})
         for turn in known["turns"]
     )
-    known["notes"] = tuple(Note(**_known(Note, note)) for note in known["notes"])
+    known["notes"] = tuple(Note(**_known_fields(Note, note)) for note in known["notes"])
     known["pages"] = tuple(known["pages"])
     known["out_of_sync"] = tuple(known.get("out_of_sync", ()))
     known["throttled"] = tuple(known.get("throttled", ()))
     if known.get("replication"):
-        known["replication"] = Replication(**_known(Replication, known["replication"]))
+        known["replication"] = Replication(**_known_fields(Replication, known["replication"]))
     return Run(**{**known, "version": version})
 
 
 def _options(document: dict[str, Any]) -> Options:
     """Read options; before `at_once` a number alone was called otherwise."""
     earlier = {"at_once": document.get("parallel_per_zone", 1)}
-    return Options(**_tuples(_known(Options, {**earlier, **document})))
+    return Options(**_tuples(_known_fields(Options, {**earlier, **document})))
 
 
-def _known(cls: type[Any], document: dict[str, Any]) -> dict[str, Any]:
+def _known_fields(cls: type[Any], document: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
 
 

@@ -67,7 +67,7 @@ def _read(kind: Any, told: Any, path: str, problems: list[str]) -> Any:
 
 def _dataclass(kind: Any, told: Any, path: str, problems: list[str]) -> Any:
     if not isinstance(told, dict):
-        problems.append(f"{_where(path)} is {_shown(told)}, and must be an object")
+        problems.append(f"{_where(path)} is {_excerpt(told)}, and must be an object")
         return None
     hints, known, found = _hints(kind), {each.name: each for each in fields(kind)}, {}
     problems += [f"{_where(_below(path, name))} is unknown" for name in told if name not in known]
@@ -82,7 +82,7 @@ def _dataclass(kind: Any, told: Any, path: str, problems: list[str]) -> Any:
 def _one_of(allowed: tuple[Any, ...], told: Any, path: str, problems: list[str]) -> Any:
     if told not in allowed:
         names = " or ".join(map(str, allowed))
-        problems.append(f"{_where(path)} is {_shown(told)}, and must be {names}")
+        problems.append(f"{_where(path)} is {_excerpt(told)}, and must be {names}")
     return told
 
 
@@ -90,7 +90,7 @@ def _plain(kind: Any, told: Any, path: str, problems: list[str]) -> Any:
     takes, meaning = _PLAIN.get(kind, (_nothing, "a list or an object"))
     value = takes(told)
     if value is None:
-        problems.append(f"{_where(path)} is {_shown(told)}, and must be {meaning}")
+        problems.append(f"{_where(path)} is {_excerpt(told)}, and must be {meaning}")
     return value
 
 
@@ -143,5 +143,5 @@ def _where(path: str) -> str:
     return path or "the document"
 
 
-def _shown(told: object) -> str:
+def _excerpt(told: object) -> str:
     return repr(told)[:LONGEST_SHOWN]

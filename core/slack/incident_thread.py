@@ -122,7 +122,7 @@ def head_message(incident: Incident, cluster: str, hold_limit: float) -> Message
     blocks: list[Block] = [
         header(title),
         section(f"{why}{now}{following}"),
-        {"type": "section", "fields": [_marked(f, LONGEST_FIELD) for f in _facts(incident)]},
+        {"type": "section", "fields": [_markdown(f, LONGEST_FIELD) for f in _facts(incident)]},
         context(_origin(incident, cluster)),
     ]
     return Message(_cut(f"{title}: {incident.reason}", LONGEST_TEXT), tuple(blocks))
@@ -178,18 +178,18 @@ def header(text: str) -> Block:
 
 
 def section(text: str) -> Block:
-    return {"type": "section", "text": _marked(text, LONGEST_TEXT)}
+    return {"type": "section", "text": _markdown(text, LONGEST_TEXT)}
 
 
 def context(text: str) -> Block:
-    return {"type": "context", "elements": [_marked(text, LONGEST_FIELD)]}
+    return {"type": "context", "elements": [_markdown(text, LONGEST_FIELD)]}
 
 
 def _plain(text: str, longest: int) -> Block:
     return {"type": "plain_text", "text": _cut(text, longest), "emoji": False}
 
 
-def _marked(text: str, longest: int) -> Block:
+def _markdown(text: str, longest: int) -> Block:
     return {"type": "mrkdwn", "text": _cut(text, longest)}
 
 

@@ -29,7 +29,7 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[Decision, ...]:
     grown = growth(of)
     quicker = speed.faster(of, book, now)
     wrong = troubles(of, now)
-    unmeasured = tuple(_unmeasured(of, each) for each in unknown(of, now))
+    unmeasured = tuple(_decision_without_figures(of, each) for each in unknown(of, now))
     beside = _advice(of, grown, quicker, book)
     change = _change(of, grown, quicker, book, now)
     if change is not None:
@@ -100,9 +100,9 @@ def _possible(of: VolumeSet, change: Decision, wrong: tuple[Trouble, ...], now: 
     obstacle = next(_obstacles(of, change.target or of.asked, wrong), None)
     if obstacle is not None:
         by, sentence = obstacle
-        return _refused(of, Kind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
+        return _refusal(of, Kind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
     free = slots(of, now)
-    if free <= _kept(of, change):
+    if free <= _reserved_slots(of, change):
         return _out_of_slots(of, change, free, now)
     return change
 
@@ -137,14 +137,14 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
 
 
 def _trouble(of: VolumeSet, trouble: Trouble) -> Decision:
-    return _refused(of, Kind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
+    return _refusal(of, Kind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
 
 
-def _unmeasured(of: VolumeSet, each: Unknown) -> Decision:
-    return _refused(of, Kind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
+def _decision_without_figures(of: VolumeSet, each: Unknown) -> Decision:
+    return _refusal(of, Kind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
 
 
-def _kept(of: VolumeSet, change: Decision) -> int:
+def _reserved_slots(of: VolumeSet, change: Decision) -> int:
     """Return how many slots a change must leave."""
     if change.emergency:
         return 0
@@ -164,7 +164,7 @@ def _out_of_slots(of: VolumeSet, change: Decision, free: int, now: float) -> Dec
         else ""
     )
     sentence = f"{left} and the next is free in {hours:.1f} h{last}. Then: {change.reason}"
-    return _refused(of, Kind.WAIT, sentence, "slots", change, until)
+    return _refusal(of, Kind.WAIT, sentence, "slots", change, until)
 
 
 def _advice(
@@ -174,7 +174,7 @@ def _advice(
     found = []
     if grown is not None and grown.capped:
         found.append(
-            _refused(
+            _refusal(
                 of,
                 Kind.ADVISE,
                 f"{grown.reason}, and the policy allows no more than {of.policy.largest_gib} GiB; "
@@ -183,7 +183,7 @@ def _advice(
             )
         )
     if quicker is not None and quicker.performance is None:
-        found.append(_refused(of, Kind.REFUSE, quicker.reason, quicker.refused_by))
+        found.append(_refusal(of, Kind.REFUSE, quicker.reason, quicker.refused_by))
     if grown is None and (less := smaller(of, book)) is not None:
         found.append(_plain(of, Kind.ADVISE, less))
     return tuple(found)
@@ -198,7 +198,7 @@ def _plain(of: VolumeSet, kind: Kind, reason: str) -> Decision:
     return Decision(pool=of.pool, number=of.number, kind=kind, reason=reason)
 
 
-def _refused(
+def _refusal(
     of: VolumeSet,
     kind: Kind,
     reason: str,

@@ -92,8 +92,8 @@ class _Line:
     """
 
     def __init__(self, points: Sequence[Sample]) -> None:
-        self._from_mid = _centred(list(map(_AT, points)))
-        self._above_mid = _centred(list(map(_USED, points)))
+        self._from_mid = _deviations(list(map(_AT, points)))
+        self._above_mid = _deviations(list(map(_USED, points)))
         self.slope = 0.0
         if len(points) >= 2 and points[-1].at - points[0].at >= LEAST_SPAN_SECONDS:
             over = sum(map(mul, self._from_mid, self._above_mid))
@@ -109,7 +109,7 @@ class _Line:
         return max(0.0, high - above[-1])
 
 
-def _centred(values: list[float]) -> list[float]:
+def _deviations(values: list[float]) -> list[float]:
     """Return values less their mean."""
     mid = sum(values) / len(values)
     return [value - mid for value in values]

@@ -126,7 +126,7 @@ def observed(
         known = now
     kept = [m for m in history.modifications if m.started_at > now - KEPT_SECONDS]
     if latest is not None:
-        kept = _joined(kept, latest)
+        kept = _with_latest(kept, latest)
     kept = [m for m in kept if not _came_to_nothing(m, actual, asked, now)]
     return History(known_since=known, looked_at=now, modifications=tuple(kept))
 
@@ -154,7 +154,7 @@ def _may_have_missed(history: History, latest: Modification | None, now: float) 
     )
 
 
-def _joined(known: list[Modification], latest: Modification) -> list[Modification]:
+def _with_latest(known: list[Modification], latest: Modification) -> list[Modification]:
     """Put AWS's latest in the place of what is known of it, or behind it."""
     for number, each in enumerate(known):
         if abs(each.started_at - latest.started_at) <= SAME_START_SECONDS:

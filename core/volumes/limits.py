@@ -181,10 +181,10 @@ def step_for(
     covering = [each for each in possible if each.covers(wanted)]
     if covering:
         return min(covering, key=lambda each: (each.throughput_mib_per_s, each.iops))
-    return max(possible, key=lambda each: _gained(each, wanted))
+    return max(possible, key=lambda each: _gain_order(each, wanted))
 
 
-def _gained(each: Performance, wanted: Performance) -> tuple[int, int, int, int]:
+def _gain_order(each: Performance, wanted: Performance) -> tuple[int, int, int, int]:
     """Order performances that do not suffice: what is had of the wanted, then the less to pay."""
     return (
         min(each.throughput_mib_per_s, wanted.throughput_mib_per_s),

@@ -35,7 +35,7 @@ class Wanted:
     summed: bool = False
 
 
-def _wanted() -> Iterator[Wanted]:
+def _wanted_series() -> Iterator[Wanted]:
     # A catch-up is told to a step, so what a restart is seen by comes finely.
     for name in ("bytesin", "bytesout", "replicationbytesin"):
         yield Wanted(f"{_KAFKA}brokertopicmetrics_{name}persec_total", 15.0, "broker")
@@ -48,7 +48,7 @@ def _wanted() -> Iterator[Wanted]:
         yield Wanted(name, series.STEP_SECONDS, "volume")
 
 
-WANTED = tuple(_wanted())
+WANTED = tuple(_wanted_series())
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,12 +99,12 @@ def named(missing: Sequence[str]) -> str:
 
 def matching(equal: Mapping[str, str], like: Mapping[str, str]) -> str:
     """Return the matchers of a selector: labels that are equal, and ones like an expression."""
-    matchers = [f'{name}="{_escaped(value)}"' for name, value in sorted(equal.items())]
+    matchers = [f'{name}="{_label_value(value)}"' for name, value in sorted(equal.items())]
     matchers += [f'{name}=~"{value}"' for name, value in sorted(like.items())]
     return "{" + ",".join(matchers) + "}"
 
 
-def _escaped(value: str) -> str:
+def _label_value(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

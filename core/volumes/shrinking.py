@@ -86,10 +86,12 @@ def smaller(of: VolumeSet, book: PriceBook) -> str | None:
             f"{_would_hold(of, size)}: a new pool with smaller volumes would, and whether moving "
             f"the data pays is not known without a price (`{fetch_command(book.region)}`)"
         )
-    return _replaced(of, held, size, book)
+    return _saving_sentence(of, held, size, book)
 
 
-def _replaced(of: VolumeSet, held: Sequence[Forecast], size: int, book: PriceBook) -> str | None:
+def _saving_sentence(
+    of: VolumeSet, held: Sequence[Forecast], size: int, book: PriceBook
+) -> str | None:
     types = {v.instance_type for v in of.volumes}
     each = [
         payback(of.asked, of.asked.of_size(size), f.used_bytes, next(iter(types)), book)

@@ -115,7 +115,8 @@ def right_size(
     reasons = [_why_size(current, wanted, use, goals), _why_performance(current, wanted, why)]
     if beyond is not None:
         reasons.append(
-            f"{_said(beyond)} are asked and {_said(goals.ceiling)} are the most there is here"
+            f"{_in_words(beyond)} are asked and {_in_words(goals.ceiling)} are the "
+            f"most there is here"
         )
     change = change_usd(current, wanted, book)
     return Sizing(
@@ -189,9 +190,9 @@ def _why_size(current: Gp3, wanted: Gp3, use: Use, goals: Goals) -> str:
 
 def _why_performance(current: Gp3, wanted: Gp3, why: str) -> str:
     if wanted.performance == current.performance:
-        return f"{_said(current.performance)} suffice"
-    return f"{_said(wanted.performance)} instead of {_said(current.performance)}: {why}"
+        return f"{_in_words(current.performance)} suffice"
+    return f"{_in_words(wanted.performance)} instead of {_in_words(current.performance)}: {why}"
 
 
-def _said(performance: Performance) -> str:
+def _in_words(performance: Performance) -> str:
     return f"{performance.iops} IOPS and {performance.throughput_mib_per_s} MiB/s"

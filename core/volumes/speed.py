@@ -119,11 +119,11 @@ def slower(of: VolumeSet, now: float) -> Speed | None:
 
 def quiet_seconds(of: VolumeSet, now: float) -> float:
     """Return how long a set must be quiet: longer each time a lowering was regretted."""
-    regretted = max((_regretted(v, now) for v in of.volumes), default=0)
+    regretted = max((_regrets(v, now) for v in of.volumes), default=0)
     return of.policy.quiet_seconds * min(LONGEST_BACKOFF, 1 << regretted)
 
 
-def _regretted(volume: VolumeView, now: float) -> int:
+def _regrets(volume: VolumeView, now: float) -> int:
     kinds = [
         m.kind
         for m in volume.history.within(now, FLAP_WINDOW_SECONDS)
@@ -190,7 +190,7 @@ def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
 
     Where no price is known, the smallest.
     """
-    generation, architecture = _made(current)
+    generation, architecture = _generation_and_architecture(current)
     fitting = [
         each
         for each in instances.table().types.values()
@@ -198,8 +198,8 @@ def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
         and each.ebs_iops >= RAISE_FACTOR * current.ebs_iops
         and each.memory_mib >= current.memory_mib
         and each.vcpus >= current.vcpus
-        and _made(each)[0] >= generation
-        and _made(each)[1] == architecture
+        and _generation_and_architecture(each)[0] >= generation
+        and _generation_and_architecture(each)[1] == architecture
     ]
     priced = [(usd, t.name, t) for t in fitting if (usd := _hour_usd(t, book)) is not None]
     if priced:
@@ -213,7 +213,7 @@ def _by_size(each: InstanceType) -> tuple[int, int, str]:
     return each.vcpus, each.memory_mib, each.name
 
 
-def _made(each: InstanceType) -> tuple[int, str]:
+def _generation_and_architecture(each: InstanceType) -> tuple[int, str]:
     """Return a type's generation and what its images are made for: m7g is Arm, m7i is not."""
     family = each.name.partition(".")[0]
     attributes = family.lstrip(LETTERS)

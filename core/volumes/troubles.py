@@ -32,11 +32,11 @@ def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Troubl
         or now - latest.started_at < SETTLING_SECONDS
     ):
         return
-    yield from _unapplied(of, volume)
-    yield from _drifted(of, volume)
+    yield from _unapplied_changes(of, volume)
+    yield from _drifts(of, volume)
 
 
-def _unapplied(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
+def _unapplied_changes(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
     claim, wanted = volume.claim, class_of(of.asked.performance)
     if (volume.requested_gib, volume.wanted_class) != (of.asked.size_gib, wanted):
         yield Trouble(
@@ -61,7 +61,7 @@ def _unapplied(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
         )
 
 
-def _drifted(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
+def _drifts(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
     actual = volume.actual
     if actual.size_gib > max(volume.requested_gib, volume.given_gib):
         yield Trouble(

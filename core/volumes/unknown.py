@@ -41,13 +41,13 @@ def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:
             "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
             "to a Prometheus that scrapes the kubelets"
         )
-        yield Unknown(_said(f"the fill of {names}", "grown", why), alarming=False)
+        yield Unknown(_unknown_sentence(f"the fill of {names}", "grown", why), alarming=False)
         return
     sources = [] if of.policy.grow_only else ["no broker told (DescribeLogDirs)"]
     if of.prometheus:
         sources.append("Prometheus has no kubelet_volume_stats of it")
     yield Unknown(
-        _said(f"the fill of {names}", "grown", " and ".join(sources)),
+        _unknown_sentence(f"the fill of {names}", "grown", " and ".join(sources)),
         alarming=_settled(missing, now),
     )
 
@@ -66,12 +66,12 @@ def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
         sources.append("Prometheus has not all of its aws_ebs_csi metrics")
     names = named([volume.claim for volume in missing])
     yield Unknown(
-        _said(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
+        _unknown_sentence(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
         alarming=_settled(missing, now),
     )
 
 
-def _said(what: str, undone: str, why: str) -> str:
+def _unknown_sentence(what: str, undone: str, why: str) -> str:
     return f"{what} is not known, so nothing is {undone}: {why}"
 
 

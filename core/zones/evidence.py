@@ -90,14 +90,14 @@ def judge(
 ) -> tuple[tuple[ZoneIncident, ...], tuple[ZonePage, ...]]:
     """Freeze what is borne out, thaw what is too old, and say whom to call about the rest."""
     pages: list[ZonePage] = []
-    judged = [_aged(i, sight.now, pages) for i in incidents]
+    judged = [_ended_by_age(i, sight.now, pages) for i in incidents]
     for position, incident in enumerate(judged):
         others = [i for n, i in enumerate(judged) if n != position]
-        judged[position] = _judged(incident, others, sight, pages)
+        judged[position] = _with_evidence(incident, others, sight, pages)
     return tuple(judged), tuple(pages)
 
 
-def _aged(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> ZoneIncident:
+def _ended_by_age(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> ZoneIncident:
     """End what nobody has said anything about for too long; a person decides about a freeze."""
     if not incident.open or incident.until is None or now < incident.until:
         return incident
@@ -113,10 +113,10 @@ def _aged(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> ZoneInci
         f"{reason} It is thawed, and planned work goes on there: freeze it again with `stillwater "
         f"zones freeze` if it is still in trouble."
     )
-    return _paged(over, "zone_silent", asked, pages)
+    return _with_page(over, "zone_silent", asked, pages)
 
 
-def _judged(
+def _with_evidence(
     incident: ZoneIncident,
     others: Sequence[ZoneIncident],
     sight: ZoneSight,
@@ -162,11 +162,11 @@ def _still_frozen(
             f"{speaker(incident.source)} speaks of zone {', '.join(beside)} while {zone} is "
             f"frozen: a text freezes no second zone."
         )
-        return _paged(incident, "zone_second", reason, pages)
+        return _with_page(incident, "zone_second", reason, pages)
     if incident.source != AUTOSHIFT:
         return incident
     reason = f"AWS shifts traffic out of {incident.where}: it is frozen; {ends_at(incident)}."
-    return _paged(incident, "zone_frozen", reason, pages)
+    return _with_page(incident, "zone_frozen", reason, pages)
 
 
 def _one_zone(
@@ -196,7 +196,7 @@ def _one_zone(
     frozen = replace(incident, zone_id=zone_id, zone=zone)
     reason = f"Zone {zone} ({zone_id}) is frozen: {speaker(incident.source)} says so; {borne_out}."
     moved = frozen.moved(ZoneState.FROZEN, sight.now, ACTOR, reason)
-    return _paged(moved, "zone_frozen", f"{reason} In time {ends_at(moved)}.", pages)
+    return _with_page(moved, "zone_frozen", f"{reason} In time {ends_at(moved)}.", pages)
 
 
 def _borne_out(
@@ -237,10 +237,12 @@ def _kept_watched(
     watched = incident.moved(ZoneState.WATCHED, sight.now, ACTOR, reason)
     if incident.source == PERSON:
         return watched  # Who asked was told at once.
-    return _paged(watched, key, reason, pages)
+    return _with_page(watched, key, reason, pages)
 
 
-def _paged(incident: ZoneIncident, key: str, reason: str, pages: list[ZonePage]) -> ZoneIncident:
+def _with_page(
+    incident: ZoneIncident, key: str, reason: str, pages: list[ZonePage]
+) -> ZoneIncident:
     if key in incident.pages:
         return incident
     pages.append(ZonePage(key, reason))

@@ -168,17 +168,17 @@ def hear(word: ZoneWord, incidents: Sequence[ZoneIncident], now: float) -> tuple
     if word.source == REHEARSAL:
         return tuple(incidents)
     if word.over:
-        return _ended(word, incidents, now)
+        return _without_ended(word, incidents, now)
     if too_old(word, now):
         return tuple(incidents)
     present = next((i for i in incidents if i.key == word.key), None)
     if present is None:
-        opened = _opened(word, now)
-        return tuple(incidents) if opened is None else _kept((*incidents, opened))
+        opened = _opened_incident(word, now)
+        return tuple(incidents) if opened is None else _without_oldest((*incidents, opened))
     return tuple(_carried_on(i, word, now) if i is present else i for i in incidents)
 
 
-def _opened(word: ZoneWord, now: float) -> ZoneIncident | None:
+def _opened_incident(word: ZoneWord, now: float) -> ZoneIncident | None:
     if not word.zone_ids:
         return None  # Nobody's zone yet; a later word of the same event may name one.
     blank = ZoneIncident(
@@ -221,14 +221,14 @@ def _taken_over(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncid
         said=word.said[:LONGEST_SAID] or incident.said,
     )
     if incident.source == HEALTH_ISSUE:
-        return _watched(named, word, now)
+        return _watched_incident(named, word, now)
     zone_id = word.zone_ids[0] if word.zone_ids else incident.zone_id
     reason = f"{speaker(incident.source)} says that zone {zone_id} is to be left alone."
     taken = replace(named, zone_id=zone_id)
     return taken.moved(ZoneState.FROZEN, now, incident.source, reason)
 
 
-def _watched(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident:
+def _watched_incident(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident:
     """Keep a zone frozen until its event calls it healthy; freeze none on prose alone."""
     well = incident.zone_id in word.healthy_ids and incident.zone_id not in word.zone_ids
     if incident.state is ZoneState.FROZEN and not well:
@@ -246,7 +246,7 @@ def _watched(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident
     return incident.moved(ZoneState.WATCHED, now, incident.source, reason)
 
 
-def _ended(
+def _without_ended(
     word: ZoneWord, incidents: Sequence[ZoneIncident], now: float
 ) -> tuple[ZoneIncident, ...]:
     """End what a word ends: its own event, or what is kept without an event's name."""
@@ -270,7 +270,7 @@ def _ended(
         event_type=word.event_type,
         reason=reason,
     )
-    return _kept((*ended, over))
+    return _without_oldest((*ended, over))
 
 
 def _means(word: ZoneWord, incident: ZoneIncident, *, known: bool) -> bool:
@@ -326,7 +326,7 @@ def thaw(
     )
 
 
-def _kept(incidents: tuple[ZoneIncident, ...]) -> tuple[ZoneIncident, ...]:
+def _without_oldest(incidents: tuple[ZoneIncident, ...]) -> tuple[ZoneIncident, ...]:
     """Forget the oldest of those that are over."""
     over = sorted((i for i in incidents if not i.open), key=lambda i: i.said_at)
     forgotten = {i.key for i in over[: max(len(over) - MOST_KEPT, 0)]}

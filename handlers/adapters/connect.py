@@ -43,7 +43,7 @@ def directly(host: str, port: int = CONNECT_REST_PORT) -> Fetch:
     def fetch(path: str, seconds: float) -> Answer:
         timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
         with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
-            return _timed(
+            return _timed_answer(
                 path,
                 lambda: pool.request("GET", f"http://{host}:{port}{path}", preload_content=False),
             )
@@ -56,12 +56,12 @@ def through(api: EksApi, namespace: str, pod: str, port: int = CONNECT_REST_PORT
     proxy = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}:{port}/proxy"
 
     def fetch(path: str, seconds: float) -> Answer:
-        return _relayed(_timed(path, lambda: api.relay(f"{proxy}{path}", seconds)))
+        return _relayed_answer(_timed_answer(path, lambda: api.relay(f"{proxy}{path}", seconds)))
 
     return fetch
 
 
-def _timed(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) -> Answer:
+def _timed_answer(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) -> Answer:
     started = time.monotonic()
 
     def failed(failure: Failure, error: Exception) -> Answer:
@@ -93,7 +93,7 @@ def _why_unconnected(error: Exception) -> Failure:
     return Failure.REFUSED if isinstance(cause, ConnectionError) else Failure.UNREACHABLE
 
 
-def _relayed(answer: Answer) -> Answer:
+def _relayed_answer(answer: Answer) -> Answer:
     """Tell the API server's own word, a Status object, from what the pod answered."""
     said = answer.document if answer.status is not None else None
     if said is None or said.get("kind") != "Status":

@@ -153,7 +153,7 @@ class EksApi:
         """
         timeout = urllib3.Timeout(connect=_TIMEOUT.connect_timeout, read=seconds)
         headers = {"Accept": "*/*"}
-        return self._sent("GET", path, headers, timeout=timeout, preload_content=False)
+        return self._response("GET", path, headers, timeout=timeout, preload_content=False)
 
     def _send(
         self,
@@ -179,14 +179,14 @@ class EksApi:
         self, method: str, path: str, headers: Json, **options: Any
     ) -> urllib3.BaseHTTPResponse:
         try:
-            return self._sent(method, path, headers, **options)
+            return self._response(method, path, headers, **options)
         except urllib3.exceptions.HTTPError as error:
             raise StillwaterError(
                 f"The Kubernetes API at {self._endpoint} did not answer "
-                f"{_asked(method, path)}: {error}"
+                f"{_request_name(method, path)}: {error}"
             ) from None
 
-    def _sent(
+    def _response(
         self, method: str, path: str, headers: Json, **options: Any
     ) -> urllib3.BaseHTTPResponse:
         # A token costs one signature, no call, so each request carries a fresh one.
@@ -207,13 +207,13 @@ def _message(answered: bytes) -> str:
         return ""
 
 
-def _asked(method: str, path: str) -> str:
+def _request_name(method: str, path: str) -> str:
     return f"{method} {path.partition('?')[0]}"
 
 
 def _content(answer: urllib3.BaseHTTPResponse, method: str, path: str) -> bytes:
     """Return what was answered; raises StillwaterError, or Conflict, for all but 200."""
-    asked = _asked(method, path)
+    asked = _request_name(method, path)
     if answer.status == 409:
         raise Conflict(f"The object of {asked} was changed by somebody else meanwhile.")
     if answer.status != 200:

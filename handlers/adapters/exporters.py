@@ -52,14 +52,16 @@ class PodExporters:
         metrics: dict[int, NodeMetrics] = {}
         silent: dict[int, str] = {}
         with ThreadPoolExecutor(max_workers=AT_ONCE, thread_name_prefix="scrape") as workers:
-            for node_id, told in zip(names, workers.map(self._told, names.values()), strict=True):
+            for node_id, told in zip(
+                names, workers.map(self._metrics_of, names.values()), strict=True
+            ):
                 if isinstance(told, NodeMetrics):
                     metrics[node_id] = told
                 else:
                     silent[node_id] = told
         return Scrapes(metrics, silent)
 
-    def _told(self, pod: str) -> NodeMetrics | str:
+    def _metrics_of(self, pod: str) -> NodeMetrics | str:
         path = (
             f"/api/v1/namespaces/{quote(self._namespace)}/pods/"
             f"{quote(pod)}:{kafka_metrics.PORT}/proxy/metrics"

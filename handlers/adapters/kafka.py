@@ -137,7 +137,7 @@ class KafkaAdmin:
         self._pages = pages
 
     def read(self, about: Collection[int] | None = None) -> ClusterView:
-        with _uncollected():
+        with _without_collector():
             return self._ask(
                 lambda wire: view_of(Reading(wire, about, self._pages).take(), self._needed)
             )
@@ -248,7 +248,7 @@ def _connection_errors() -> Iterator[list[BaseException]]:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_collector() -> Iterator[None]:
     """Keep Python's cycle collector away: nothing in a reading is a cycle, and it looks at all.
 
     At 200 brokers it took 40 % of the time, for nothing.

@@ -95,7 +95,7 @@ class Reading:
             asked, described, other, again = other, again, asked, described
         names = self._attempt(Call.LIST_CONFIG_RESOURCES, lambda: self._names(other))
         brokers = brokers_in(described)
-        counted = self._counted(brokers, names, quorum)
+        counted = self._whole_brokers(brokers, names, quorum)
         if counted != self._about_brokers(brokers, quorum):
             self._about = None  # every broker is counted, so every partition must be kept
         self._topics(asked)
@@ -281,7 +281,7 @@ class Reading:
         voters = {voter.node_id for voter in quorum.voters} if quorum is not None else set()
         return self._about - (voters - {each.broker_id for each in brokers})
 
-    def _counted(
+    def _whole_brokers(
         self,
         brokers: Sequence[BrokerAnswer],
         names: frozenset[str] | None,

@@ -48,9 +48,9 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
         return [answer.body for answer in answers]
 
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
-        return (self._asked(broker, request) for broker, request in requests)
+        return (self._answer_or_error(broker, request) for broker, request in requests)
 
-    def _asked(self, broker: int, request: Any) -> Any:
+    def _answer_or_error(self, broker: int, request: Any) -> Any:
         try:
             return self.ask(request, broker)
         except KafkaError as error:

@@ -147,13 +147,13 @@ class EksNodes:
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for item in self._attached():
+        for item in self._attachments():
             spec = item["spec"]
             volume = spec["source"].get("persistentVolumeName") or item["metadata"]["name"]
             found[spec["nodeName"]] = (*found.get(spec["nodeName"], ()), volume)
         return found
 
-    def _attached(self) -> Iterator[Json]:
+    def _attachments(self) -> Iterator[Json]:
         for item in self._api.list(ATTACHMENTS_PATH):
             if item["spec"]["attacher"] == EBS_CSI_DRIVER:
                 yield item
@@ -233,7 +233,7 @@ class EksNodes:
     def release_attachments(self, node: str) -> None:
         # Listed before the Node is looked for: whatever a next node of this name attaches is not
         # among them.
-        left = [item for item in self._attached() if item["spec"]["nodeName"] == node]
+        left = [item for item in self._attachments() if item["spec"]["nodeName"] == node]
         if self._api.find(f"/api/v1/nodes/{quote(node)}") is not None:
             return
         for item in left:

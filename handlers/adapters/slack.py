@@ -82,7 +82,7 @@ class SlackChannel:
         )
 
     def post(self, key: str, message: Message, thread: Posted | None) -> Posted:
-        answer = self._asked(
+        answer = self._answer(
             "chat.postMessage",
             {
                 "channel": thread.channel if thread else self._channel,
@@ -96,7 +96,7 @@ class SlackChannel:
         return Posted(str(answer["channel"]), str(answer["ts"]))
 
     def edit(self, where: Posted, key: str, message: Message) -> None:
-        self._asked(
+        self._answer(
             "chat.update",
             {
                 "channel": where.channel,
@@ -120,7 +120,7 @@ class SlackChannel:
             "limit": str(SEARCHED_PAGE),
         }
         for _ in range(MOST_PAGES):
-            answer = self._asked(method, asked)
+            answer = self._answer(method, asked)
             for message in answer.get("messages") or ():
                 if _key_of(message) == key:
                     return Posted(asked["channel"], str(message["ts"]))
@@ -130,7 +130,7 @@ class SlackChannel:
             asked["cursor"] = cursor
         return None
 
-    def _asked(self, method: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _answer(self, method: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         # Calls that read take a form, calls that write take JSON.
         form = {"params": body} if method.startswith("conversations.") else {"json": body}
         try:

@@ -46,7 +46,9 @@ class AwsTemplates:
         groups = described_groups(pages, whose)
         running = self._running(i["InstanceId"] for g in groups for i in g.get("Instances", []))
         known: _Known = {}
-        wanted = {group["AutoScalingGroupName"]: self._wanted(group, known) for group in groups}
+        wanted = {
+            group["AutoScalingGroupName"]: self._wanted_build(group, known) for group in groups
+        }
         traits = self._traits(build.image_id for build in wanted.values() if build is not None)
         found: dict[str, Launched] = {}
         for group in groups:
@@ -73,7 +75,7 @@ class AwsTemplates:
                 )
         return found
 
-    def _wanted(self, group: AutoScalingGroupTypeDef, known: _Known) -> Build | None:
+    def _wanted_build(self, group: AutoScalingGroupTypeDef, known: _Known) -> Build | None:
         named: Mapping[str, Any] | None = group.get("LaunchTemplate")
         if not named or "LaunchTemplateId" not in named:
             return None

@@ -172,7 +172,7 @@ class Keeper:
         bundle = base64.b64encode(issued.authorities).decode()
         asking = found.get("webhooks") or ()
         trusted = all(each["clientConfig"].get("caBundle") == bundle for each in asking)
-        told = [self._told(each, bundle) for each in asking]
+        told = [self._webhook_patch(each, bundle) for each in asking]
         if trusted and all(map(_stands, asking, told)):
             return False
         body = {
@@ -184,7 +184,7 @@ class Keeper:
         self._objects.apply(self._webhook, body, manager=MANAGER)
         return not trusted
 
-    def _told(self, webhook: Json, bundle: str) -> Json:
+    def _webhook_patch(self, webhook: Json, bundle: str) -> Json:
         """Return what is the gate's to say in a webhook: whom to trust, and which pods are meant.
 
         Whatever is left out is taken back, so what stands is said again until more is known.

@@ -167,7 +167,7 @@ class Gate:
 
     def _turn(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
         now = self.clock()
-        known = _placed(self._incident(asked, str(node.instance_id), now), pod, node)
+        known = _with_kafka_node(self._incident(asked, str(node.instance_id), now), pod, node)
         others = self._others(known, now)
         if others is not None and not asked.dry_run:
             # Nothing that Kafka says could change it, and its loop sees when they have ended.
@@ -183,7 +183,7 @@ class Gate:
         if incident.node_id != pod.node_id:
             moved = f"{pod.name} is not seen on {incident.node_name} any more, or not yet."
             return refuse(moved, self.policy).answer
-        ruling = self._ruled(asked, incident, seen)
+        ruling = self._ruling(asked, incident, seen)
         if asked.dry_run:
             return ruling.answer
         if ruling.turn is not None:
@@ -230,7 +230,7 @@ class Gate:
         seen = observe(replace(incident, state=state), self.sources, now, kafka)
         return learn(incident, seen), seen
 
-    def _ruled(self, asked: Asked, incident: Incident, seen: Observation) -> Ruling:
+    def _ruling(self, asked: Asked, incident: Incident, seen: Observation) -> Ruling:
         own = lease_of(self.sources.ledger.leases(), incident.id)
         return rule(asked, incident, seen, self._policy_of(incident), own)
 
@@ -265,10 +265,10 @@ class Gate:
 
     def _begin(self, asked: Asked, turn: Incident, deadline: float) -> Answer:
         incident, seen = self._look(turn, self.clock(), self.sources.kafka)
-        ruling = self._ruled(asked, incident, seen)
+        ruling = self._ruling(asked, incident, seen)
         now = self.clock()
         if ruling.turn is None or ruling.unasked:
-            self._refused(turn, now)
+            self._remember_refusal(turn, now)
             return ruling.answer
         if now > deadline:
             return refuse("Kafka was asked, and took too long to answer.", self.policy).answer
@@ -281,7 +281,7 @@ class Gate:
         self.reception.wake(self.sources.ledger.put(out))
         return ruling.answer
 
-    def _refused(self, turn: Incident, now: float) -> None:
+    def _remember_refusal(self, turn: Incident, now: float) -> None:
         """Have Kafka asked first for a while, and the incident's loop follow what it waits for."""
         for holder, at in tuple(self.refused.items()):
             if now - at >= ASKS_FIRST_SECONDS:
@@ -290,7 +290,7 @@ class Gate:
         self.reception.wake(turn)
 
 
-def _placed(incident: Incident, pod: PodView, node: NodeView) -> Incident:
+def _with_kafka_node(incident: Incident, pod: PodView, node: NodeView) -> Incident:
     """Say of an incident that is not drained yet which Kafka node it is about."""
     if incident.state not in UNDRAINED:
         return incident

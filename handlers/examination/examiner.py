@@ -97,7 +97,7 @@ class Examiner:
         """Return the answer in the form in which Lambda speaks HTTP."""
         started = time.monotonic()
         health = self.examine(now)
-        return _told(self.cluster, health, now, time.monotonic() - started)
+        return _response(self.cluster, health, now, time.monotonic() - started)
 
     def _kafka(self) -> ClusterView:
         if not self.kafka:
@@ -115,7 +115,7 @@ class Examiner:
         return told[0] if told else Silence(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
 
 
-def _told(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:
+def _response(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:
     if not health.verdict.healthy:
         # So that a caller's 503 can still be explained when nobody has kept its body.
         logger.warning(health.verdict.reason, status_code=health.status_code)
@@ -133,4 +133,4 @@ def unable(error: Exception, now: float, started: float) -> dict[str, Any]:
     verdict = HealthVerdict(Health.UNKNOWN, reason, (LEDGER,))
     health = cluster_health(Part(kind, kind.value, verdict) for kind in (*NEEDED, Kind.INCIDENTS))
     cluster = named(os.environ, "cluster") or ""
-    return _told(cluster, health, now, time.monotonic() - started)
+    return _response(cluster, health, now, time.monotonic() - started)

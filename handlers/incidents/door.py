@@ -63,7 +63,7 @@ class Door:
     def answer(self, request: Mapping[str, Any], now: float) -> dict[str, Any]:
         """Answer one HTTP request of a function URL (payload format 2.0)."""
         try:
-            report = self._admitted(request)
+            report = self._drain_report(request)
             incident = self._record(report, now)
         except Refusal as refusal:
             metrics.count(WEBHOOKS_REFUSED)
@@ -85,7 +85,7 @@ class Door:
         )
         return _response(HTTPStatus.ACCEPTED)
 
-    def _admitted(self, request: Mapping[str, Any]) -> DrainReport:
+    def _drain_report(self, request: Mapping[str, Any]) -> DrainReport:
         body = str(request.get("body") or "")
         # Before anything is decoded or compared; base64 is a third longer than what it holds.
         if len(body) > LARGEST_BODY_BYTES * 4 // 3 + 4:
@@ -97,7 +97,7 @@ class Door:
         if http.get("method") != "POST":
             raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
         try:
-            return nth_report.read(_decoded(body, encoded=bool(request.get("isBase64Encoded"))))
+            return nth_report.read(_body_text(body, encoded=bool(request.get("isBase64Encoded"))))
         except InvalidInput as error:
             raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
 
@@ -135,7 +135,7 @@ def _digest(value: str) -> bytes:
     return hashlib.sha256(value.encode("utf-8", "backslashreplace")).digest()
 
 
-def _decoded(body: str, *, encoded: bool) -> str:
+def _body_text(body: str, *, encoded: bool) -> str:
     try:
         raw = base64.b64decode(body, validate=True) if encoded else body.encode()
         if len(raw) > LARGEST_BODY_BYTES:

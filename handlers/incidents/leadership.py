@@ -95,7 +95,7 @@ class Leadership:
             # A partition left out would lose the order it had before, and be led by whom it avoids.
             raise StillwaterError(kafka.doubt)
         plan_ = plan(kafka.partitions, wanted.original, wanted.brokers)
-        intended = replace(wanted, original={**_kept(wanted, plan_), **plan_.original})
+        intended = replace(wanted, original={**_kept_originals(wanted, plan_), **plan_.original})
         if intended != before:
             self._write(intended, version)
             version += 1
@@ -116,6 +116,6 @@ class Leadership:
         self._records.write(self._key, document, version)
 
 
-def _kept(wanted: Shifted, plan_: Plan) -> dict[Partition, Order]:
+def _kept_originals(wanted: Shifted, plan_: Plan) -> dict[Partition, Order]:
     """Return the originals of partitions that are about to get their own order back."""
     return {key: order for key, order in wanted.original.items() if key in plan_.orders}

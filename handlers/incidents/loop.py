@@ -92,7 +92,7 @@ class Loop:
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
             logger.warning("An action failed.", incident_id=incident.id, error=str(error))
-            self._failed(claimed, decision, error, now)
+            self._note_failure(claimed, decision, error, now)
             return
         metrics.count(DECISIONS_MADE)
         recorded = self._record(incident, seen, decision, refused)
@@ -175,7 +175,9 @@ class Loop:
         except Conflict:
             return None
 
-    def _failed(self, claimed: Incident, decision: Decision, error: Exception, now: float) -> None:
+    def _note_failure(
+        self, claimed: Incident, decision: Decision, error: Exception, now: float
+    ) -> None:
         """Remember since when no turn can act, and call a person once that has lasted."""
         since = claimed.failing_since or now
         noted = replace(claimed, failing_since=since)

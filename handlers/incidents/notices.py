@@ -98,7 +98,7 @@ class Notices:
             self._close_modification(notice, now)
             self._record(notice, said, now)
         else:
-            self._harmed(notice, volume, now)
+            self._tell_harm(notice, volume, now)
 
     def _close_modification(self, notice: VolumeNotice, now: float) -> None:
         """Let λ volumes know that EC2 would start another; it finds out by itself otherwise.
@@ -113,7 +113,7 @@ class Notices:
         except Conflict:
             logger.info("λ volumes looked at the same moment.", volume_id=notice.volume_id)
 
-    def _harmed(self, notice: VolumeNotice, volume: VolumeView, now: float) -> None:
+    def _tell_harm(self, notice: VolumeNotice, volume: VolumeView, now: float) -> None:
         instance_id = volume.instance_id or self._waiting_for(volume)
         if instance_id is not None:
             self.reception.receive(_about(notice, instance_id), now)
@@ -229,13 +229,13 @@ class Notices:
         if notice.what in WAKING:
             waiting = awaiting(self.reception.ledger.open_incidents(), notice)
         for incident in waiting:
-            noted = self._noted(incident.id, notice, now)
+            noted = self._note(incident.id, notice, now)
             if noted is not None:
                 self.reception.wake(noted)
         woken = ", ".join(incident.id for incident in waiting) or "nobody"
         self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
 
-    def _noted(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
+    def _note(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
         for attempt in range(MOST_ATTEMPTS):
             incident = self.reception.ledger.get(incident_id)
             if incident is None or notice.dedupe_key in incident.announcements:

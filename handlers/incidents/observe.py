@@ -67,15 +67,15 @@ def observe(
     its hooks, and looks again. Kafka out of reach only leaves its part out. `kafka` is asked in the
     place of the sources'.
     """
-    paused = _paused(sources, now)
+    paused = _pause_sentence(sources, now)
     try:
-        return replace(_observed(incident, sources, now, kafka or sources.kafka), paused=paused)
+        return replace(_observation(incident, sources, now, kafka or sources.kafka), paused=paused)
     except (StillwaterError, BotoCoreError, ClientError) as error:
         blind = f"Nothing could be read: {error}"
         return Observation(now=now, instance=None, paused=paused, blind=blind)
 
 
-def _paused(sources: Sources, now: float) -> str:
+def _pause_sentence(sources: Sources, now: float) -> str:
     """Return who has paused the cluster; not knowing it is no permission to go on."""
     try:
         pause = sources.freezes.paused(now)
@@ -84,7 +84,9 @@ def _paused(sources: Sources, now: float) -> str:
     return "" if pause is None else pause.sentence
 
 
-def _observed(incident: Incident, sources: Sources, now: float, asked: ReadsKafka) -> Observation:
+def _observation(
+    incident: Incident, sources: Sources, now: float, asked: ReadsKafka
+) -> Observation:
     instance = sources.cloud.instance(incident.instance_id)
     group_name = incident.group or (instance.group if instance else None)
     leases = sources.ledger.leases()

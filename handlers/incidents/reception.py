@@ -52,7 +52,7 @@ class Reception:
 
         Raises Conflict when others keep changing the same incident: SQS then delivers again.
         """
-        doubted = self._doubted(found, now)
+        doubted = self._doubt(found, now)
         if doubted is not None:
             # Kept first: while the ledger is away the message comes again, and would page anew.
             self.ignore(found.body, doubted, now)
@@ -71,7 +71,7 @@ class Reception:
         self.wake(incident)
         self.record(found.dedupe_key, found.body, _outcome(incident), now)
 
-    def _doubted(self, found: Interruption, now: float) -> str | None:
+    def _doubt(self, found: Interruption, now: float) -> str | None:
         """Say why a word about an instance of ours cannot be true; EC2 is asked for warnings."""
         instance = self.cloud.instance(found.instance_id) if found.kind in WARNINGS else None
         if instance is not None and not self.whose.of(instance.tags):
@@ -124,13 +124,13 @@ class Reception:
     ) -> Answer:
         for attempt in range(MOST_ATTEMPTS):
             try:
-                return self._joined(found, now, actor=actor, ours=ours, again=again)
+                return self._join_incident(found, now, actor=actor, ours=ours, again=again)
             except Conflict:
                 if attempt == MOST_ATTEMPTS - 1:
                     raise
         raise AssertionError("every attempt returns or raises")
 
-    def _joined(
+    def _join_incident(
         self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool
     ) -> Answer:
         """Find the incident an announcement belongs to, opened if need be."""
@@ -140,7 +140,7 @@ class Reception:
             known = any(found.dedupe_key in past.announcements for past in history)
             if known or not (current.open or again or reopens(current, found)):
                 return Answer(current)
-        late = self._overruled(found, now)
+        late = self._overruling(found, now)
         if current is not None and current.open and late is None:
             return Answer(self.ledger.put(merge(current, found, now)), changed=True)
         refusal = unanswered(found) or late
@@ -151,7 +151,7 @@ class Reception:
         opened = open_incident(found, now, round_number=len(history) + 1, actor=actor)
         return Answer(self.ledger.put(opened), changed=True)
 
-    def _overruled(self, found: Interruption, now: float) -> str | None:
+    def _overruling(self, found: Interruption, now: float) -> str | None:
         event = _event(found)
         return None if event is None else overruled(found, self.ledger.closed_at(event), now)
 

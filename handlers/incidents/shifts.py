@@ -134,11 +134,11 @@ class Shifts:
 
         What somebody else has protected stays so: only our own is remembered, and undone.
         """
-        held, version = self._protected()
+        held, version = self._protection()
         groups = {group.name: group for group in self.cloud.groups_of(self.whose)}
         frozen = {name: g for name, g in groups.items() if zones & set(g.zones)}
         wanted = {
-            name: held.get(name, frozenset()) & frozenset(group.instances) | _unprotected(group)
+            name: held.get(name, frozenset()) & frozenset(group.instances) | _unprotected_ids(group)
             for name, group in frozen.items()
         }
         if wanted != held:
@@ -146,7 +146,7 @@ class Shifts:
             self._write_protected({**held, **wanted}, version)
             version += 1
         for name, group in frozen.items():
-            self.cloud.protect(name, _unprotected(group), protected=True)
+            self.cloud.protect(name, _unprotected_ids(group), protected=True)
         for name, instances in held.items():
             if name in groups and name not in frozen:
                 left = instances & groups[name].protected
@@ -171,7 +171,7 @@ class Shifts:
         for cause in self.leadership.keep_only(current.__contains__):
             logger.info("Leaders were given back.", cause=cause)
 
-    def _protected(self) -> tuple[Protected, int]:
+    def _protection(self) -> tuple[Protected, int]:
         record = self.records.read(self._key)
         stored: dict[str, list[str]] = record.document or {}
         return {name: frozenset(ids) for name, ids in stored.items()}, record.version
@@ -188,5 +188,5 @@ class Shifts:
         return _protected_key(self.cluster)
 
 
-def _unprotected(group: GroupView) -> frozenset[str]:
+def _unprotected_ids(group: GroupView) -> frozenset[str]:
     return group.staying() - group.protected

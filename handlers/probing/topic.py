@@ -43,14 +43,14 @@ def kept(settings: Mapping[str, Any], topic: str, factor: int) -> dict[int, int]
     try:
         admin = KafkaAdminClient(**settings, request_timeout_ms=ASKING_MS)
         try:
-            return _kept(admin, topic, factor)
+            return _kept_leaders(admin, topic, factor)
         finally:
             admin.close()
     except KafkaError as error:
         raise StillwaterError(f"Topic {topic} could not be kept: {error!r}.") from None
 
 
-def _kept(admin: KafkaAdminClient, topic: str, factor: int) -> dict[int, int]:
+def _kept_leaders(admin: KafkaAdminClient, topic: str, factor: int) -> dict[int, int]:
     brokers = racks(admin)
     wanted = placed(brokers, min(factor, len(brokers)))
     known = partitions(admin, topic)

@@ -79,23 +79,23 @@ class Conductor:
     def _carry_out(self, command: str, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         wishes: Mapping[str, Callable[[Run, str, float], Run]] = {
             "pause": pause,
-            "resume": lambda run, actor, now: self._resumed(run, actor, now, event),
+            "resume": lambda run, actor, now: self._resume(run, actor, now, event),
             "abort": abort,
         }
         if command in wishes:
             return self._wish(event, now, wishes[command])
         answers: Mapping[str, Callable[[], dict[str, Any]]] = {
-            "held": lambda: self._held(now),
+            "held": lambda: self._log_sizes(now),
             "plan": lambda: self._plan(event, now),
             "start": lambda: self._start(event, now),
-            "status": lambda: self._told(self._current()),
+            "status": lambda: self._reply(self._current()),
         }
         if command not in answers:
             raise InvalidInput([f"{command!r} is none of {', '.join([*answers, *wishes])}."])
         return answers[command]()
 
     def _start(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
-        planned = self._planned(event, now)
+        planned = self._plan_of(event, now)
         if not planned.turns:
             return {"said": NOTHING, "plan": to_plan_document(planned.plan)}
         if planned.plan.topics and not event.get("accept_unavailable"):
@@ -114,14 +114,14 @@ class Conductor:
         )
         written = self.runs.replace_by(run)
         self._wake(written)
-        return self._told(written)
+        return self._reply(written)
 
     def _plan(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
-        planned = self._planned(event, now)
+        planned = self._plan_of(event, now)
         said = _told_of(planned.turns) if planned.turns else NOTHING
         return {"said": said, "plan": to_plan_document(planned.plan)}
 
-    def _planned(self, event: Mapping[str, Any], now: float) -> _Planned:
+    def _plan_of(self, event: Mapping[str, Any], now: float) -> _Planned:
         """Read everything a plan rests on; raises StillwaterError when it cannot be read."""
         seen = observe_cluster(self.sources, self.whose, now)
         seen = seen if seen.blind else with_errors(self.snapshots, seen)
@@ -158,7 +158,7 @@ class Conductor:
             options,
             self.policy,
             earlier=self.runs.current(),
-            appended=self._appended(event, now),
+            appended=self._append_rates(event, now),
             notes=(
                 *apart,
                 *stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
@@ -166,7 +166,7 @@ class Conductor:
         )
         return _Planned(turns, options, planned, apart)
 
-    def _resumed(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
+    def _resume(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
         """Resume with what the person has seen since, or wants otherwise; refuse as `start` does.
 
         A repetition after a Conflict asks again, of the run as it then is.
@@ -188,7 +188,7 @@ class Conductor:
                 raise InvalidInput(problems)
         return resume(run, actor, now, skip=bool(event.get("skip")), options=options)
 
-    def _appended(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
+    def _append_rates(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
         """Return what brokers take in a second, from how their logs grew since the first look."""
         before: Mapping[str, Any] | None = event.get("held")
         if before is None:
@@ -200,11 +200,11 @@ class Conductor:
         }
         return {broker: bytes_ / seconds for broker, bytes_ in grown.items()}
 
-    def _held(self, now: float) -> dict[str, Any]:
+    def _log_sizes(self, now: float) -> dict[str, Any]:
         held = {str(broker): size for broker, size in self.sources.kafka.log_bytes().items()}
         return {"said": "What brokers hold.", "held": {"at": now, "bytes": held}}
 
-    def _told(self, run: Run) -> dict[str, Any]:
+    def _reply(self, run: Run) -> dict[str, Any]:
         return {"said": run.reason, "run": to_document(run)}
 
     def _wish(
@@ -218,7 +218,7 @@ class Conductor:
             except Conflict:
                 continue  # A turn was faster.
             self._wake(written)
-            return self._told(written)
+            return self._reply(written)
         raise Conflict("The run kept changing; try again in a moment.")
 
     def _current(self) -> Run:

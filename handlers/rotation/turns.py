@@ -74,7 +74,7 @@ class Rotations:
         seen = self._with_errors(claimed, self._with_logs(claimed, seen))
         if self.budget is not None and not seen.blind and not claimed.in_hand:
             seen = replace(seen, spent=self.budget.spent(counting_since(claimed), now))
-        step = self._throttled(next_step(claimed, seen, self.policy), now)
+        step = self._with_throttle(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             for action in step.actions:
@@ -90,7 +90,7 @@ class Rotations:
         """Take a throttle off that was left on; raises StillwaterError where Kafka refuses."""
         self.throttles.tidy(self.runs.current())
 
-    def _throttled(self, step: RunStep, now: float) -> RunStep:
+    def _with_throttle(self, step: RunStep, now: float) -> RunStep:
         """Carry out what a step does about the throttle; a run goes on where Kafka refuses it."""
         wanted = [each for each in step.actions if isinstance(each, ThrottleRefill)]
         others = tuple(each for each in step.actions if not isinstance(each, ThrottleRefill))

@@ -193,7 +193,7 @@ class DynamoLedger:
     ) -> LeaseDecision:
         leases, version = self._leases()
         decision = grant(leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out)
-        return self._agreed(decision, leases, version)
+        return self._write_agreed(decision, leases, version)
 
     def begin_drain(
         self,
@@ -209,9 +209,9 @@ class DynamoLedger:
         decision = begin(
             leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
         )
-        return self._agreed(decision, leases, version)
+        return self._write_agreed(decision, leases, version)
 
-    def _agreed(
+    def _write_agreed(
         self, decision: LeaseDecision, leases: tuple[Lease, ...], version: int
     ) -> LeaseDecision:
         """Write what was decided over what it was decided on; what changes nothing is not."""

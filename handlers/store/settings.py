@@ -43,7 +43,7 @@ def read_settings(
     here = told(environment)
     # One item is for several functions, of which each reads what it knows.
     known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
-    found = _kept(environment, here, client)
+    found = _kept_settings(environment, here, client)
     # What somebody sets by hand on the function holds.
     whole = {**{name: value for name, value in found.items() if name in known}, **here}
     try:
@@ -53,7 +53,7 @@ def read_settings(
         raise InvalidInput(problems) from None
 
 
-def _kept(
+def _kept_settings(
     environment: Mapping[str, str], here: Mapping[str, Any], client: DynamoDBClient | None
 ) -> dict[str, Any]:
     key = environment.get(KEPT)

@@ -30,7 +30,7 @@ class Table:
 
     def item(self, key: str) -> Item | None:
         """Return an item as last written."""
-        answer = self._asked(
+        answer = self._ask(
             lambda: self._client.get_item(
                 TableName=self._name, Key={"pk": {"S": key}}, ConsistentRead=True
             )
@@ -50,7 +50,7 @@ class Table:
                 "ExpressionAttributeValues": {":read": {"N": str(read_version)}},
             }
         try:
-            self._asked(lambda: self._client.put_item(TableName=self._name, Item=item, **condition))
+            self._ask(lambda: self._client.put_item(TableName=self._name, Item=item, **condition))
         except ClientError as error:
             if _lost_race(error):
                 raise Conflict(conflict) from None
@@ -66,11 +66,11 @@ class Table:
             ExpressionAttributeValues={":value": {"S": value}},
             PaginationConfig={} if limit is None else {"MaxItems": limit},
         )
-        for page in self._asked(lambda: list(pages)):
+        for page in self._ask(lambda: list(pages)):
             yield from page["Items"]
 
     @staticmethod
-    def _asked(call: Callable[[], Any]) -> Any:
+    def _ask(call: Callable[[], Any]) -> Any:
         try:
             return call()
         except (BotoCoreError, ClientError) as error:

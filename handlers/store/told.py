@@ -17,13 +17,13 @@ MOST_KEPT = 2000
 
 def known(records: Records, key: str, now: float) -> bool:
     """Say whether somebody was called about `key` already."""
-    return digest(key) in _kept(records.read(KEY).document, now)
+    return digest(key) in _recent(records.read(KEY).document, now)
 
 
 def remember(records: Records, key: str, now: float) -> None:
     """Remember that somebody was called about `key`."""
     record = records.read(KEY)
-    kept = {**_kept(record.document, now), digest(key): now}
+    kept = {**_recent(record.document, now), digest(key): now}
     newest = sorted(kept.items(), key=lambda item: item[1])[-MOST_KEPT:]
     try:
         records.write(KEY, dict(newest), record.version)
@@ -31,5 +31,5 @@ def remember(records: Records, key: str, now: float) -> None:
         return  # Another call was remembered at this moment: this one may come once more.
 
 
-def _kept(document: dict[str, float] | None, now: float) -> dict[str, float]:
+def _recent(document: dict[str, float] | None, now: float) -> dict[str, float]:
     return {name: at for name, at in (document or {}).items() if now - at < KEPT_SECONDS}

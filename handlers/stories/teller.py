@@ -191,15 +191,15 @@ class RenewedChannel:
         self._channel = connect(secret.value())
 
     def post(self, key: str, message: Any, thread: Posted | None) -> Posted:
-        return self._renewed(lambda channel: channel.post(key, message, thread))
+        return self._with_new_token(lambda channel: channel.post(key, message, thread))
 
     def edit(self, where: Posted, key: str, message: Any) -> None:
-        self._renewed(lambda channel: channel.edit(where, key, message))
+        self._with_new_token(lambda channel: channel.edit(where, key, message))
 
     def find(self, key: str, since: float, thread: Posted | None) -> Posted | None:
-        return self._renewed(lambda channel: channel.find(key, since, thread))
+        return self._with_new_token(lambda channel: channel.find(key, since, thread))
 
-    def _renewed(self, call: Callable[[Channel], T]) -> T:
+    def _with_new_token(self, call: Callable[[Channel], T]) -> T:
         try:
             return call(self._channel)
         except Refused as error:

@@ -65,7 +65,7 @@ class Lookout:
                         # EC2 does not know it, or it is no gp3: nothing here is about it.
                         continue
                     before = known[claim.volume_id]
-                    memory = self._remembered(claim, asked, before, readings, now)
+                    memory = self._remember(claim, asked, before, readings, now)
                     memories[claim.volume_id] = memory
                     volumes.append(_view(claim, ebs, memory, readings, now))
                 if volumes:
@@ -93,7 +93,7 @@ class Lookout:
             prometheus=self.sources.series is not None,
         )
 
-    def _remembered(
+    def _remember(
         self, claim: ClaimView, asked: Gp3, before: Memory, readings: Readings, now: float
     ) -> Memory:
         """Return a volume's record with what was seen now, and write it where that is worth it."""

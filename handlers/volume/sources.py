@@ -59,9 +59,9 @@ class Sources:
         ebs = self.ebs.volumes(ids)
         instances = {i: v.instance_id for i, v in ebs.items()}
         gaps: list[str] = []
-        seen = self._seen([c.name for c in claims], sorted(ebs), unseen, now)
-        fills = self._filled(claims, seen.fills, gaps)
-        loads = self._loaded(instances, seen.loads, gaps, now)
+        seen = self._prometheus_figures([c.name for c in claims], sorted(ebs), unseen, now)
+        fills = self._fills(claims, seen.fills, gaps)
+        loads = self._loads(instances, seen.loads, gaps, now)
         return Readings(
             ebs=ebs,
             latest=self.ebs.modifications(ids),
@@ -72,7 +72,7 @@ class Sources:
             gaps=(*seen.gaps, *gaps),
         )
 
-    def _seen(
+    def _prometheus_figures(
         self, claims: Sequence[str], volumes: Sequence[str], unseen: Sequence[str], now: float
     ) -> _Seen:
         """Return what Prometheus says; one that fails once is not asked again this time."""
@@ -88,7 +88,7 @@ class Sources:
             return _Seen(fills.found, gaps=(*fills.gaps, f"Prometheus did not answer: {error}"))
         return _Seen(fills.found, loads.found, past, (*fills.gaps, *loads.gaps))
 
-    def _filled(
+    def _fills(
         self, claims: Sequence[ClaimView], seen: Mapping[str, FillView], gaps: list[str]
     ) -> Mapping[str, FillView]:
         missing = [claim for claim in claims if claim.name not in seen]
@@ -107,7 +107,7 @@ class Sources:
                 found[claim.name] = told[node_id, claim.number]
         return found
 
-    def _loaded(
+    def _loads(
         self,
         instances: Mapping[str, str | None],
         seen: Mapping[str, Load],

@@ -69,7 +69,7 @@ class Steward:
         self._tell(planned.decisions, done)
         for gap in seen.gaps:
             logger.warning("Something is not known of the volumes.", gap=gap)
-        shown = self._shown(planned, seen, done, now)
+        shown = self._plan_document(planned, seen, done, now)
         if not dry_run:
             self._keep(shown)
         return shown
@@ -135,7 +135,9 @@ class Steward:
         if done:
             metrics.count(counted.VOLUMES_CHANGED, len(done))
 
-    def _shown(self, planned: Plan, seen: Seen, done: list[Decision], now: float) -> dict[str, Any]:
+    def _plan_document(
+        self, planned: Plan, seen: Seen, done: list[Decision], now: float
+    ) -> dict[str, Any]:
         settings = self.lookout.settings
         return {
             "at": now,

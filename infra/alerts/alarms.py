@@ -127,7 +127,7 @@ def _incidents(cluster: Operated) -> list[Alarm]:
     )
     retained = of_what_happened(
         key="incidents-retained",
-        metrics=(_counted(counted.INCIDENTS_RETAINED, cluster),),
+        metrics=(_own_metric(counted.INCIDENTS_RETAINED, cluster),),
         severity="critical",
         meaning="An instance was kept because its broker could not leave; it waits for you.",
         runbook="held-or-retained",
@@ -137,14 +137,14 @@ def _incidents(cluster: Operated) -> list[Alarm]:
         *([retained] if cluster.acts else ()),
         of_what_happened(
             key="incidents-lost",
-            metrics=(_counted(counted.INCIDENTS_LOST, cluster),),
+            metrics=(_own_metric(counted.INCIDENTS_LOST, cluster),),
             severity="critical",
             meaning="An instance ended before its broker could leave it.",
             runbook="instance-lost",
         ),
         of_what_happened(
             key="pages-sent",
-            metrics=(_counted(counted.PAGES_SENT, cluster),),
+            metrics=(_own_metric(counted.PAGES_SENT, cluster),),
             severity="warning",
             meaning="An incident asked for somebody; this is the second way to hear of it.",
             runbook="held-or-retained",
@@ -162,13 +162,13 @@ def _volumes(cluster: Operated) -> list[Alarm]:
     return [
         of_volumes(
             key="volumes-out-of-slots",
-            metrics=(_counted(counted.VOLUMES_OUT_OF_SLOTS, cluster),),
+            metrics=(_own_metric(counted.VOLUMES_OUT_OF_SLOTS, cluster),),
             meaning="A volume must change and has used its four modifications of 24 hours.",
             runbook="volume-out-of-modifications",
         ),
         of_volumes(
             key="volumes-instance-bound",
-            metrics=(_counted(counted.VOLUMES_INSTANCE_BOUND, cluster),),
+            metrics=(_own_metric(counted.VOLUMES_INSTANCE_BOUND, cluster),),
             # Six looks in a row: the shape of an hour, not of a moment.
             periods=6,
             meaning="An instance is asked for more than it gives its volumes.",
@@ -176,20 +176,20 @@ def _volumes(cluster: Operated) -> list[Alarm]:
         ),
         of_volumes(
             key="volumes-refused",
-            metrics=(_counted(counted.VOLUMES_REFUSED, cluster),),
+            metrics=(_own_metric(counted.VOLUMES_REFUSED, cluster),),
             meaning="A volume must change, and the budget or its policy forbids it.",
             runbook="volume-change-refused",
         ),
         of_volumes(
             key="volumes-drifted",
-            metrics=(_counted(counted.VOLUMES_DRIFTED, cluster),),
+            metrics=(_own_metric(counted.VOLUMES_DRIFTED, cluster),),
             periods=3,
             meaning="A volume is not what its claim and its class say: somebody changed it in EC2.",
             runbook="volume-drifted",
         ),
         of_volumes(
             key="volumes-stuck",
-            metrics=(_counted(counted.VOLUMES_STUCK, cluster),),
+            metrics=(_own_metric(counted.VOLUMES_STUCK, cluster),),
             periods=3,
             severity="critical",
             meaning="A volume's change was asked for and does not come about.",
@@ -197,7 +197,7 @@ def _volumes(cluster: Operated) -> list[Alarm]:
         ),
         of_volumes(
             key="volumes-unknown",
-            metrics=(_counted(counted.VOLUMES_UNKNOWN, cluster),),
+            metrics=(_own_metric(counted.VOLUMES_UNKNOWN, cluster),),
             # A broker that is away for a rotation tells nothing either.
             periods=6,
             meaning="How full volumes are, or what is asked of them, nobody says.",
@@ -209,7 +209,7 @@ def _volumes(cluster: Operated) -> list[Alarm]:
 def _stories_delayed(cluster: Operated) -> Alarm:
     return Alarm(
         key="stories-delayed",
-        metrics=(_counted(counted.STORIES_DELAYED, cluster),),
+        metrics=(_own_metric(counted.STORIES_DELAYED, cluster),),
         statistic="Sum",
         periods=3,
         # Slack takes about one message a second, and a busy minute puts a few back.
@@ -224,7 +224,7 @@ def _stories_delayed(cluster: Operated) -> Alarm:
 def _callers_refused(cluster: Operated) -> Alarm:
     return Alarm(
         key="webhooks-refused",
-        metrics=(_counted(counted.WEBHOOKS_REFUSED, cluster),),
+        metrics=(_own_metric(counted.WEBHOOKS_REFUSED, cluster),),
         statistic="Sum",
         periods=2,
         # The address is public, and now and then somebody knocks.
@@ -250,7 +250,7 @@ def _ledger(cluster: Operated) -> list[Alarm]:
             # DynamoDB counts what callers did wrong for a whole account, whoever they are; what
             # the ledger refused us is counted by us.
             key="ledger-errors",
-            metrics=(_counted(counted.LEDGER_ERRORS, cluster),),
+            metrics=(_own_metric(counted.LEDGER_ERRORS, cluster),),
             meaning="The ledger refused the functions, or did not answer.",
         ),
         of_ledger(
@@ -368,7 +368,7 @@ def _sweep_silent(name: str) -> Alarm:
 def _cluster_unhealthy(cluster: Operated) -> Alarm:
     return Alarm(
         key="cluster-unhealthy",
-        metrics=(_counted(counted.CLUSTER_HEALTH, cluster),),
+        metrics=(_own_metric(counted.CLUSTER_HEALTH, cluster),),
         statistic="Maximum",
         threshold=1,
         # One silent source is no alarm yet, nor is an examination that falls into the next period.
@@ -380,7 +380,7 @@ def _cluster_unhealthy(cluster: Operated) -> Alarm:
     )
 
 
-def _counted(name: str, cluster: Operated) -> Metric:
+def _own_metric(name: str, cluster: Operated) -> Metric:
     return Metric(
         namespace=counted.NAMESPACE,
         name=name,

@@ -124,7 +124,7 @@ def pod_monitor_spec(resource: str, strimzi_kind: str) -> dict[str, Any]:
                 "path": "/metrics",
                 # Rules and dashboards speak of pools, zones and nodes, not of addresses.
                 "relabelings": [
-                    _copied("__meta_kubernetes_pod_label_strimzi_io_(cluster|pool_name)"),
+                    _label_copy("__meta_kubernetes_pod_label_strimzi_io_(cluster|pool_name)"),
                     _label("__meta_kubernetes_pod_node_name", "node"),
                 ],
             }
@@ -132,7 +132,7 @@ def pod_monitor_spec(resource: str, strimzi_kind: str) -> dict[str, Any]:
     }
 
 
-def _copied(pattern: str) -> dict[str, Any]:
+def _label_copy(pattern: str) -> dict[str, Any]:
     return {"action": "labelmap", "regex": pattern, "replacement": "$1"}
 
 

@@ -73,7 +73,7 @@ class ReportJob(pulumi.ComponentResource):
             facts=facts.key,
             incidents_bucket=args.incidents_bucket,
             database=database.name,
-        ).apply(lambda made: json.dumps(report_request.start(self._described(), Made(**made))))
+        ).apply(lambda made: json.dumps(report_request.start(self._described_job(), Made(**made))))
         self._schedule(role)
         self.register_outputs({"job": self.job})
 
@@ -238,7 +238,7 @@ class ReportJob(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _described(self) -> Described:
+    def _described_job(self) -> Described:
         args = self._args
         return Described(
             name=naming.reports(args.prefix),

@@ -68,7 +68,7 @@ def statements(
     ]
 
 
-def _owned(kind: str, eks_cluster: str) -> dict[str, Any]:
+def _ownership_condition(kind: str, eks_cluster: str) -> dict[str, Any]:
     """Return the condition that a request or a resource carries this cluster's tags."""
     return {
         "StringEquals": {f"aws:{kind}/kubernetes.io/cluster/{eks_cluster}": "owned"},
@@ -87,7 +87,7 @@ def _launching(eks_cluster: str, account: iam.Account) -> list[iam.Statement]:
     ]
     used = ("capacity-reservation", "security-group", "subnet")
     creating = {"ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]}
-    asked = _owned("RequestTag", eks_cluster)
+    asked = _ownership_condition("RequestTag", eks_cluster)
     return [
         iam.Statement(
             sid="LaunchFrom",
@@ -98,7 +98,7 @@ def _launching(eks_cluster: str, account: iam.Account) -> list[iam.Statement]:
             sid="LaunchFromItsTemplates",
             actions=LAUNCH,
             resources=[account.arn("ec2", "launch-template/*")],
-            conditions=_owned("ResourceTag", eks_cluster),
+            conditions=_ownership_condition("ResourceTag", eks_cluster),
         ),
         iam.Statement(
             sid="LaunchIntoThisCluster",
@@ -116,7 +116,7 @@ def _launching(eks_cluster: str, account: iam.Account) -> list[iam.Statement]:
 
 
 def _ending(eks_cluster: str, account: iam.Account) -> list[iam.Statement]:
-    owned = _owned("ResourceTag", eks_cluster)
+    owned = _ownership_condition("ResourceTag", eks_cluster)
     instances = account.arn("ec2", "instance/*")
     own_keys = {"aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]}
     return [

@@ -91,9 +91,9 @@ class Api:
     def from_kubeconfig(cls, path: Path) -> Api:
         """Read the current context of a kubeconfig whose user has a token."""
         config = yaml.safe_load(path.read_text())
-        context = _named(config["contexts"], config["current-context"])["context"]
-        cluster = _named(config["clusters"], context["cluster"])["cluster"]
-        user = _named(config["users"], context["user"])["user"]
+        context = _entry_named(config["contexts"], config["current-context"])["context"]
+        cluster = _entry_named(config["clusters"], context["cluster"])["cluster"]
+        user = _entry_named(config["users"], context["user"])["user"]
         if "token" not in user:
             raise StillwaterError(
                 f"The user {context['user']} in {path} has no token; this client knows no other way"
@@ -208,7 +208,7 @@ class Api:
         return answer
 
 
-def _named(entries: list[Object], name: str) -> Object:
+def _entry_named(entries: list[Object], name: str) -> Object:
     return next(entry for entry in entries if entry["name"] == name)
 
 

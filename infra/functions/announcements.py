@@ -55,7 +55,7 @@ def events_rules(groups: Sequence[Group], hooks: Sequence[str] = HOOKS) -> Mappi
         # Any service's: the loss of a zone has been announced under MULTIPLE_SERVICES.
         "health-issue": _health(health.ISSUE),
         "zonal-shift": {"source": ["aws.arc-zonal-shift"], "detail-type": list(zones.SHIFTS)},
-        "stalled-io": _stalled(),
+        "stalled-io": _stall_pattern(),
     }
 
 
@@ -116,7 +116,7 @@ def _retiring() -> list[str]:
     return sorted(code for code, answer in scheduled.CODES.items() if answer is Answer.RETIRE)
 
 
-def _stalled() -> Pattern:
+def _stall_pattern() -> Pattern:
     """Match alarms by the metric they watch, whatever they are called and whoever made them."""
     metric = {"name": sorted(alarms.STALLED_METRICS)}
     return {

@@ -51,7 +51,7 @@ class EvictionGate(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args = name, args
         cluster = args.scope.cluster
-        self._gate = _described(cluster)
+        self._gate = _gate_of(cluster)
         self._labels = {"app.kubernetes.io/name": cluster.gate_name}
         operator = f"system:serviceaccount:{cluster.operator_namespace}:{STRIMZI_ACCOUNT}"
         operators = (operator, *self._gate.operators)
@@ -154,7 +154,7 @@ class EvictionGate(pulumi.ComponentResource):
         )
 
 
-def _described(cluster: Operated) -> Described:
+def _gate_of(cluster: Operated) -> Described:
     if cluster.eviction_gate is None:
         raise ValueError(f"{cluster.prefix} is described without an eviction gate.")
     return cluster.eviction_gate

@@ -43,7 +43,7 @@ def webhooks(cluster: Operated, namespace: str, operators: Sequence[str]) -> lis
             "name": EVICTIONS,
             "rules": [_rule("CREATE", "pods/eviction", "Namespaced")],
             "namespaceSelector": inside,
-            "matchConditions": [_condition("kafkas", _named(cluster))],
+            "matchConditions": [_condition("kafkas", _pod_name_condition(cluster))],
             # Nobody heals by evicting; who drains asks again.
             "failurePolicy": "Fail",
         },
@@ -92,7 +92,7 @@ def _condition(name: str, expression: str) -> dict[str, str]:
     return {"name": name, "expression": expression}
 
 
-def _named(cluster: Operated) -> str:
+def _pod_name_condition(cluster: Operated) -> str:
     """Return what is true of the names of Kafka's own pods, and not of Connect's.
 
     Of a Kafka that exists pools may come and go: there it is true of more, until the gate has added

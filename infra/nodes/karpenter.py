@@ -193,14 +193,14 @@ def budgets(spec: ClusterSpec) -> list[dict[str, Any]]:
         _ONE_EMPTY,
         {"nodes": "0", "reasons": ["Underutilized"]},
         {"nodes": "1", "reasons": ["Drifted"]},
-        *(_closed(*stretch) for stretch in spec.maintenance.window.closed()),
+        *(_closed_budget(*stretch) for stretch in spec.maintenance.window.closed()),
     ]
 
 
 _ONE_EMPTY = {"nodes": "1", "reasons": ["Empty"]}
 
 
-def _closed(start: int, minutes: int) -> dict[str, Any]:
+def _closed_budget(start: int, minutes: int) -> dict[str, Any]:
     """Return the budget of a stretch in which nothing that has drifted goes."""
     day, minute = divmod(start, 1440)
     # Cron's week begins with Sunday.

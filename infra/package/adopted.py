@@ -78,8 +78,10 @@ def described(args: Mapping[str, Any], region: str, **more: Any) -> tuple[Adopti
     section = {
         "eks_cluster": facts.known(args["eks_cluster"], "eks_cluster"),
         "region": region,
-        "kafkas": [{"called": facts.known(args["cluster"], "cluster"), **_known(args, "kafka")}],
-        **_known(args, "machines"),
+        "kafkas": [
+            {"called": facts.known(args["cluster"], "cluster"), **_known_values(args, "kafka")}
+        ],
+        **_known_values(args, "machines"),
         **{key: value for key, value in more.items() if value is not None},
     }
     try:
@@ -122,7 +124,7 @@ def ids(given: Sequence[pulumi.Input[str]], late: str) -> list[str]:
     ]
 
 
-def _known(args: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _known_values(args: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {
         name: facts.known(value, f"{key}.{name}")
         for name, value in facts.known(args[key], key).items()

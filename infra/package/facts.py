@@ -34,7 +34,7 @@ def text(
     """Return a value that names what is made, and so must be known before anything is."""
     value = known(given[key] if default is None else given.get(key, default), key)
     if not isinstance(value, str) or form.fullmatch(value) is None:
-        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be like {example}."])
+        raise InvalidInput([f"{_argument(key)} is {value!r}; it must be like {example}."])
     return value
 
 
@@ -42,7 +42,7 @@ def optional(given: Mapping[str, Any], key: str) -> str | None:
     """Return a text that may be left out."""
     value = known(given.get(key), key)
     if value is not None and (not isinstance(value, str) or not value):
-        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be a text."])
+        raise InvalidInput([f"{_argument(key)} is {value!r}; it must be a text."])
     return value
 
 
@@ -52,7 +52,9 @@ def one_of(
     """Return one of a few words."""
     value = known(given[key] if default is None else given.get(key, default), key)
     if value not in choices:
-        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be one of {', '.join(choices)}."])
+        raise InvalidInput(
+            [f"{_argument(key)} is {value!r}; it must be one of {', '.join(choices)}."]
+        )
     return str(value)
 
 
@@ -66,7 +68,7 @@ def whole(
     sized = isinstance(whole_number, int) and not isinstance(whole_number, bool)
     if not sized or not least <= whole_number <= most:
         problem = f"it must be a whole number from {least} to {most}."
-        raise InvalidInput([f"{_shown(key)} is {whole_number!r}; {problem}"])
+        raise InvalidInput([f"{_argument(key)} is {whole_number!r}; {problem}"])
     return int(whole_number)
 
 
@@ -74,7 +76,7 @@ def yes(given: Mapping[str, Any], key: str) -> bool:
     """Return a switch, which is off unless it was set."""
     value = known(given.get(key, False), key)
     if not isinstance(value, bool):
-        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be true or false."])
+        raise InvalidInput([f"{_argument(key)} is {value!r}; it must be true or false."])
     return value
 
 
@@ -82,9 +84,9 @@ def names(given: Mapping[str, Any], key: str) -> list[pulumi.Input[str]]:
     """Return names or ids, at least one; each may be known later."""
     value = known(given[key], key)
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        raise InvalidInput([f"{_shown(key)} is {value!r}; it must have at least one entry."])
+        raise InvalidInput([f"{_argument(key)} is {value!r}; it must have at least one entry."])
     problems = [
-        f"{_shown(key)}[{place}] is {each!r}; it must be a name."
+        f"{_argument(key)}[{place}] is {each!r}; it must be a name."
         for place, each in enumerate(value)
         if not _named(each)
     ]
@@ -97,7 +99,7 @@ def tags(given: Mapping[str, Any], key: str) -> dict[str, str]:
     """Return tags of the program's own, which may be left out."""
     value = known(given.get(key), key) or {}
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
-        raise InvalidInput([f"{_shown(key)} is {value!r}; it must be texts by name."])
+        raise InvalidInput([f"{_argument(key)} is {value!r}; it must be texts by name."])
     return dict(sorted(value.items()))
 
 
@@ -108,15 +110,15 @@ def by_key(
     value = known(given[key], key)
     if not isinstance(value, Mapping) or not value:
         raise InvalidInput(
-            [f"{_shown(key)} is {value!r}; it must have at least one entry, like {{a: a-name}}."]
+            [f"{_argument(key)} is {value!r}; it must have at least one entry, like {{a: a-name}}."]
         )
     problems = [
-        f"{_shown(key)} has the key {each!r}; keys are {allowed}."
+        f"{_argument(key)} has the key {each!r}; keys are {allowed}."
         for each in value
         if form.fullmatch(each) is None
     ]
     problems += [
-        f"{_shown(key)}.{each} is {name!r}; it must be a name."
+        f"{_argument(key)}.{each} is {name!r}; it must be a name."
         for each, name in value.items()
         if not _named(name)
     ]
@@ -129,7 +131,7 @@ def known(value: Any, key: str) -> Any:
     """Return a value that decides what is made; one that another resource makes comes too late."""
     if isinstance(value, pulumi.Output) or value == pulumi.UNKNOWN:
         problem = (
-            f"{_shown(key)} is another resource's output; it decides what is made, so write the "
+            f"{_argument(key)} is another resource's output; it decides what is made, so write the "
             f"value itself."
         )
         raise InvalidInput([problem])
@@ -156,7 +158,7 @@ def _named(value: Any) -> bool:
     return isinstance(value, pulumi.Output) or (isinstance(value, str) and bool(value))
 
 
-def _shown(key: str) -> str:
+def _argument(key: str) -> str:
     """Return an argument's name as its schema has it."""
     first, *rest = key.split("_")
     return first + "".join(part.capitalize() for part in rest)

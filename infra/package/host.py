@@ -43,7 +43,7 @@ class Package(ComponentProvider):
     def __init__(self) -> None:
         super().__init__(list(COMPONENTS), NAME, version=_version())
         # Docstrings come as they are indented in the source.
-        described = _dedented(json.loads(self.schema or "{}"))
+        described = _without_indents(json.loads(self.schema or "{}"))
         # Without them the SDK of Go names types that it does not have: those of a plain map.
         described["language"]["go"]["generateExtraInputTypes"] = True
         self.schema = json.dumps(described)
@@ -82,15 +82,15 @@ def main() -> None:
     serve(Package(), sys.argv[1:])
 
 
-def _dedented(value: Any) -> Any:
+def _without_indents(value: Any) -> Any:
     if isinstance(value, list):
-        return [_dedented(each) for each in value]
+        return [_without_indents(each) for each in value]
     if not isinstance(value, dict):
         return value
     return {
         key: inspect.cleandoc(each)
         if key == "description" and isinstance(each, str)
-        else _dedented(each)
+        else _without_indents(each)
         for key, each in value.items()
     }
 

@@ -89,7 +89,7 @@ class Report(pulumi.ComponentResource):
         child = pulumi.ResourceOptions(parent=self)
         account = facts.account(self)
         cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
-        described = _described(args, cluster, account)
+        described = _facts_of(args, cluster, account)
         if isinstance(args["bill"], str):
             # At once, and not while resources are made.
             _folder(args["bill"])
@@ -126,7 +126,7 @@ def _folder(written: str) -> tuple[str, str]:
     return found["bucket"], found["path"]
 
 
-def _described(args: ReportArgs, cluster: str, account: Account) -> Facts:
+def _facts_of(args: ReportArgs, cluster: str, account: Account) -> Facts:
     pools = facts.known(args["pools"], "pools")
     if not isinstance(pools, Mapping) or not pools:
         raise InvalidInput([f"pools is {pools!r}; it must have at least one entry."])
@@ -150,12 +150,12 @@ def _pool(name: str, given: Mapping[str, Any]) -> Pool:
     if POOL.fullmatch(name) is None:
         raise InvalidInput([f"pools has the key {name!r}; keys are names of pools like broker."])
     try:
-        return _sized(name, given)
+        return _pool_of(name, given)
     except InvalidInput as error:
         raise InvalidInput([f"pools.{name}: {each}" for each in error.problems]) from None
 
 
-def _sized(name: str, given: Mapping[str, Any]) -> Pool:
+def _pool_of(name: str, given: Mapping[str, Any]) -> Pool:
     return Pool(
         name=name,
         is_broker=not facts.yes(given, "controllers"),

@@ -79,7 +79,7 @@ COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Line], Any]]] = {
     "product": (_TAGS, lambda line: [("region", line.region), ("servicename", line.product)]),
     "product_product_family": (pa.string(), lambda line: line.family),
     "product_region_code": (pa.string(), lambda line: line.region),
-    "resource_tags": (_TAGS, lambda line: _exported(line.tags)),
+    "resource_tags": (_TAGS, lambda line: _export_tags(line.tags)),
 }
 SCHEMA = pa.schema([pa.field(name, kind) for name, (kind, _) in COLUMNS.items()])
 
@@ -121,7 +121,7 @@ def _manifest(name: str, period: str, data: Path, at: datetime) -> dict[str, Any
     }
 
 
-def _exported(tags: Mapping[str, str]) -> list[tuple[str, str]]:
+def _export_tags(tags: Mapping[str, str]) -> list[tuple[str, str]]:
     spelled = {export_key(key): value for key, value in tags.items()}
     return sorted({**spelled, export_key(SIMULATED_TAG): "true"}.items())
 

@@ -29,17 +29,17 @@ def answer(functions: Functions, environ: dict[str, Any], start_response: Any) -
     name = environ["PATH_INFO"].removeprefix(FUNCTION_URL_PATH).partition("/")[0]
     function = find(f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}")
     if function is None or function.url_config is None:
-        return _refused(start_response, HTTPStatus.NOT_FOUND)
+        return _refusal(start_response, HTTPStatus.NOT_FOUND)
     if not _open_to_all(function):
-        return _refused(start_response, HTTPStatus.FORBIDDEN)
+        return _refusal(start_response, HTTPStatus.FORBIDDEN)
     length = int(environ.get("CONTENT_LENGTH") or 0)
     if length > LARGEST_REQUEST_BYTES:
-        return _refused(start_response, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        return _refusal(start_response, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     body = environ["wsgi.input"].read(length) if length else b""
     outcome = functions.invoke(function, json.dumps(event_of(environ, name, body)).encode())
     if outcome.error_type is not None:
-        return _refused(start_response, HTTPStatus.BAD_GATEWAY)
-    return _responded(start_response, json.loads(outcome.payload or b"null"))
+        return _refusal(start_response, HTTPStatus.BAD_GATEWAY)
+    return _response(start_response, json.loads(outcome.payload or b"null"))
 
 
 def event_of(environ: dict[str, Any], name: str, body: bytes) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _open_to_all(function: Any) -> bool:
     return allowed >= URL_ACTIONS
 
 
-def _responded(start_response: Any, answered: Any) -> Iterable[bytes]:
+def _response(start_response: Any, answered: Any) -> Iterable[bytes]:
     """Turn what a function returned into a response; anything but a status is the body of a 200."""
     if not isinstance(answered, dict) or "statusCode" not in answered:
         answered = {
@@ -102,7 +102,7 @@ def _responded(start_response: Any, answered: Any) -> Iterable[bytes]:
     return [raw]
 
 
-def _refused(start_response: Any, status: HTTPStatus) -> Iterable[bytes]:
+def _refusal(start_response: Any, status: HTTPStatus) -> Iterable[bytes]:
     body = json.dumps({"Message": status.phrase}).encode()
     start_response(
         f"{status.value} {status.phrase}",

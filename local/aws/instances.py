@@ -59,9 +59,11 @@ class Machines:
     def boot(self, instance: Any) -> None:
         """Let a new or started instance run once it has booted."""
         self.enter(instance, "pending")
-        self._agenda.add(time.time() + self._delays.boot_seconds, lambda: self._booted(instance))
+        self._agenda.add(
+            time.time() + self._delays.boot_seconds, lambda: self._finish_boot(instance)
+        )
 
-    def _booted(self, instance: Any) -> None:
+    def _finish_boot(self, instance: Any) -> None:
         if state_of(instance) == "pending":
             self.enter(instance, "running")
             self._journal("moto", "instance_running", instance=instance.id)
@@ -72,11 +74,11 @@ class Machines:
         if before.name not in ENDED:
             self.enter(instance, "shutting-down")
             self._agenda.add(
-                time.time() + self._delays.shutdown_seconds, lambda: self._ended(instance)
+                time.time() + self._delays.shutdown_seconds, lambda: self._finish_end(instance)
             )
         return before
 
-    def _ended(self, instance: Any) -> None:
+    def _finish_end(self, instance: Any) -> None:
         self._moto_terminate(instance)
         announce(instance, "terminated")
         self._journal("moto", "instance_ended", instance=instance.id)
@@ -101,13 +103,13 @@ def _market(instance: Any) -> str | None:
     return market
 
 
-def _bought(instance: Any, market: str | None) -> None:
+def _set_market(instance: Any, market: str | None) -> None:
     instance.__dict__["lifecycle"] = market
 
 
 def install(machines: Machines) -> None:
     """Put these lives in the place of moto's."""
-    moto_instances.Instance.lifecycle = property(_market, _bought)
+    moto_instances.Instance.lifecycle = property(_market, _set_market)
     backend_class = moto_instances.InstanceBackend
     instance_class = moto_instances.Instance
     moto_run = backend_class.run_instances

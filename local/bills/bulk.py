@@ -84,7 +84,7 @@ def _template(count: int, month: str, share: float) -> pa.Table:
     lines: list[Line] = []
     number = 0
     while len(lines) < count * share:
-        lines += _measured(_cluster(number, month))
+        lines += _measured_lines(_cluster(number, month))
         number += 1
     lines = lines[:count]
     while len(lines) < count:
@@ -105,7 +105,7 @@ def _template(count: int, month: str, share: float) -> pa.Table:
     return _table(lines, None)
 
 
-def _measured(bill: ClusterBill) -> Iterator[Line]:
+def _measured_lines(bill: ClusterBill) -> Iterator[Line]:
     """Return an hour with one split line per broker, the mix that every figure was taken at."""
     for line in hour_lines(bill, 0):
         if not line.parent:

@@ -207,7 +207,7 @@ def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
 
 def _instance(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[Line]:
     planned = _PLANNED.get(broker.coverage, Decimal(0))
-    paid = [*_covered(bill, broker, hour, planned)] if planned else []
+    paid = [*_covered_lines(bill, broker, hour, planned)] if planned else []
     if broker.coverage is Coverage.RESERVED:
         discounted: dict[str, Any] = {"kind": "DiscountedUsage", "ri_arn": RESERVATION}
         effective: dict[str, Any] = {"ri_effective": RESERVED_HOUR, "amortised": RESERVED_HOUR}
@@ -235,7 +235,7 @@ def _usage(bill: ClusterBill, broker: Broker, hours: Decimal) -> dict[str, Any]:
     }
 
 
-def _covered(bill: ClusterBill, broker: Broker, hour: int, hours: Decimal) -> Iterator[Line]:
+def _covered_lines(bill: ClusterBill, broker: Broker, hour: int, hours: Decimal) -> Iterator[Line]:
     """Return what a savings plan covers of an hour, and the line that takes its price back."""
     usage, price, worth = _usage(bill, broker, hours), hours * HOUR_PRICE, hours * PLAN_HOUR
     covered: dict[str, Any] = {"kind": "SavingsPlanCoveredUsage", "sp_effective": worth}

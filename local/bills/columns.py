@@ -81,18 +81,18 @@ def _category(line: Line) -> str:
     return plain.get(line.kind, "Purchase" if line.kind in _COMMITMENT else "Usage")
 
 
-def _billed(line: Line) -> Decimal:
+def _billed_amount(line: Line) -> Decimal:
     # FOCUS bills a covered hour at nothing instead of at a price that a second line takes back.
     return Decimal(0) if line.kind == "SavingsPlanCoveredUsage" else line.unblended
 
 
-def _written(amount: Decimal) -> str:
+def _amount_text(amount: Decimal) -> str:
     return f"{amount:.11f}"
 
 
 FOCUS_10: Mapping[str, Cell] = {
     "AvailabilityZone": lambda line: line.zone or "NULL",
-    "BilledCost": lambda line: _written(_billed(line)),
+    "BilledCost": lambda line: _amount_text(_billed_amount(line)),
     "BillingCurrency": lambda _: "USD",
     "BillingPeriodStart": lambda line: f"{_naive(month_start(line.period)):%Y-%m-%d %H:%M:%S}",
     "BillingPeriodEnd": lambda line: f"{_naive(next_month(line.hour)):%Y-%m-01 00:00:00}",
@@ -100,8 +100,8 @@ FOCUS_10: Mapping[str, Cell] = {
     "ChargeDescription": lambda line: line.text,
     "ChargePeriodEnd": lambda line: f"{_naive(line.until):%Y-%m-%d %H:%M:%S}",
     "ChargePeriodStart": lambda line: f"{_naive(line.hour):%Y-%m-%d %H:%M:%S}",
-    "EffectiveCost": lambda line: _written(line.amortised),
-    "PricingQuantity": lambda line: _written(line.quantity),
+    "EffectiveCost": lambda line: _amount_text(line.amortised),
+    "PricingQuantity": lambda line: _amount_text(line.quantity),
     "PricingUnit": lambda line: line.unit or "NULL",
     "ProviderName": lambda line: line.entity,
     "ResourceId": lambda line: line.resource_id or "NULL",

@@ -73,7 +73,7 @@ class Entry:
         self._api, self._bootstrap, self._user = api, bootstrap, user
         self._access = access(api, user)
         self._contexts: WeakSet[ssl.SSLContext] = WeakSet()
-        self._shown = self._held()
+        self._shown = self._credentials()
 
     def __call__(self) -> dict[str, Any]:
         settings = {"bootstrap_servers": self._bootstrap, **self._access()}
@@ -83,7 +83,7 @@ class Entry:
 
     def renew(self) -> None:
         """Have every client's next connection trust and show what the Secrets hold now."""
-        held = self._held()
+        held = self._credentials()
         if not all(held) or held == self._shown:
             return
         authorities, certificate, key = held
@@ -92,7 +92,7 @@ class Entry:
             show(context, certificate, key)
         self._shown = held
 
-    def _held(self) -> tuple[str, str, str]:
+    def _credentials(self) -> tuple[str, str, str]:
         """Return the authorities, the certificate and its key; empty while they are not there."""
         trusted, mine = self._secret(cluster_ca_secret(CLUSTER)), self._secret(self._user)
         authorities = "\n".join(text for key, text in sorted(trusted.items()) if _is_pem(key))

@@ -84,7 +84,9 @@ def report(
     with local_session(settings=classes.settings()) as session:
         made = job.run(session, ParquetStore(session, str((folder / "tables").resolve())), inputs)
     _write(made, folder)
-    return Costs(f"{bill.total.normalize():f}", f"{made.report_total.normalize():f}", _seen(made))
+    return Costs(
+        f"{bill.total.normalize():f}", f"{made.report_total.normalize():f}", _seen_rotation(made)
+    )
 
 
 def forget(output: Path) -> None:
@@ -111,7 +113,7 @@ def _write(made: Made, folder: Path) -> None:
         (folder / kind.file_name).write_text(text, encoding="utf-8")
 
 
-def _seen(made: Made) -> Seen | None:
+def _seen_rotation(made: Made) -> Seen | None:
     rows = made.evidence.resync
     if not rows:
         return None

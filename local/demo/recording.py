@@ -50,7 +50,7 @@ def svg(lines: Sequence[Printed], title: str) -> str:
         return ""
     whole = rows[-1].shown_at_s + LAST_SCREEN_S
     width, height = COLUMNS * CHARACTER_PX + 2 * MARGIN_PX, ROWS * ROW_PX + 2 * MARGIN_PX
-    drawn = "\n".join(_drawn(row, index) for index, row in enumerate(rows))
+    drawn = "\n".join(_row_svg(row, index) for index, row in enumerate(rows))
     box = f"0 0 {width:.0f} {height}"
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img">
 <title>{escape(title)}</title>
@@ -117,7 +117,7 @@ def _frames(rows: Sequence[_Row], whole: float) -> str:
     return f"@keyframes up {{ {steps} }}\n{appear}\n"
 
 
-def _drawn(row: _Row, index: int) -> str:
+def _row_svg(row: _Row, index: int) -> str:
     spans = []
     plain = row.text.plain
     edges = sorted({0, len(plain), *(e for s in row.text.spans for e in (s.start, s.end))})

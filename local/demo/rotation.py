@@ -74,7 +74,7 @@ def run(
     _pause(twin, AFTER_SECONDS)
     ended_at = time.time()
     metrics = scraper.stop(output / "metrics.json")
-    summary = _counted(twin, client, narrator)
+    summary = _producer_summary(twin, client, narrator)
 
     narrator.chapter("What it cost, as Spark reads the bill")
     cost = costs.report(
@@ -111,7 +111,7 @@ def tell_briefly(
     narrator.chapter(DYING)
     rotation = terminate(twin)
     follow(twin, str(outputs["ledger_table"]), rotation, narrator)
-    lost = _counted(twin, client, narrator)["lost"]
+    lost = _producer_summary(twin, client, narrator)["lost"]
     return [f"{lost} acknowledged records cannot be read back."] if lost else []
 
 
@@ -122,7 +122,7 @@ def _produce(twin: Twin, bootstrap: str, narrator: narration.Narrator) -> Child:
     return twin.start_program("load", "local.demo.load", bootstrap, str(twin.place.directory))
 
 
-def _counted(twin: Twin, client: Child, narrator: narration.Narrator) -> Mapping[str, Any]:
+def _producer_summary(twin: Twin, client: Child, narrator: narration.Narrator) -> Mapping[str, Any]:
     """Stop the producer and say what it wrote and what is left of that."""
     client.popen.terminate()
     summary: Mapping[str, Any] = result.summary(twin)

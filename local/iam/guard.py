@@ -54,7 +54,7 @@ class Guard:
             call = requests.read(environ, signed)
         except Exception as error:  # noqa: BLE001  # whatever cannot be read cannot be allowed
             protocol = requests.protocol_of(environ, service)
-            return self._unjudged(caller, service, protocol, "Unreadable", repr(error))
+            return self._refusal_unjudged(caller, service, protocol, "Unreadable", repr(error))
         return self.judged(call, caller)
 
     def role_may(self, role_arn: str, session: str, call: requests.Call) -> bool:
@@ -67,14 +67,16 @@ class Guard:
             return None
         try:
             for need in needs(call, self._facts):
-                refused = self._refused(call, caller, need)
+                refused = self._refusal(call, caller, need)
                 if refused is not None:
                     return refused
         except (UnmappedCall, InvalidInput, LookupError) as error:
-            return self._unjudged(caller, call.service, call.protocol, call.operation, repr(error))
+            return self._refusal_unjudged(
+                caller, call.service, call.protocol, call.operation, repr(error)
+            )
         return None
 
-    def _refused(self, call: requests.Call, caller: Caller, need: Need) -> refusals.Answer | None:
+    def _refusal(self, call: requests.Call, caller: Caller, need: Need) -> refusals.Answer | None:
         request = Request(
             action=need.action,
             resource=need.resource,
@@ -104,7 +106,7 @@ class Guard:
             because=verdict.because,
         )
 
-    def _unjudged(
+    def _refusal_unjudged(
         self, caller: Caller, service: str, protocol: str, operation: str, why: str
     ) -> refusals.Answer:
         """Refuse what the twin cannot judge, and say so: an unknown is never good news."""

@@ -111,7 +111,7 @@ def _by_resource(document: Document | None, request: Request) -> str:
     if document is None:
         return ""
     found = {
-        _named(statement["Principal"], request.principal)
+        _naming_of(statement["Principal"], request.principal)
         for statement in _statements(document)
         if statement["Effect"] == "Allow"
         and "Principal" in statement
@@ -143,11 +143,11 @@ def _applies(statement: Mapping[str, Any], request: Request) -> bool:
 
 def _concerns(statement: Mapping[str, Any], principal: Principal) -> bool:
     if "NotPrincipal" in statement:
-        return not _named(statement["NotPrincipal"], principal)
-    return "Principal" not in statement or bool(_named(statement["Principal"], principal))
+        return not _naming_of(statement["NotPrincipal"], principal)
+    return "Principal" not in statement or bool(_naming_of(statement["Principal"], principal))
 
 
-def _named(named: Any, principal: Principal) -> str:
+def _naming_of(named: Any, principal: Principal) -> str:
     """Return how a Principal element names somebody, or an empty text."""
     if named == "*":
         return "itself"

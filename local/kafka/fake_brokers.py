@@ -72,10 +72,12 @@ class FakeBrokers:
         tags = b"\0" if flexible and call != "ApiVersions" else b""
         known = (broker, frame[:4] + body)
         if known not in self._answers:
-            self._answers[known] = self._encoded(call, request, version, body, broker)
+            self._answers[known] = self._response_bytes(call, request, version, body, broker)
         return struct.pack(">i", correlation) + tags + self._answers[known]
 
-    def _encoded(self, call: str, request: Any, version: int, body: bytes, broker: int) -> bytes:
+    def _response_bytes(
+        self, call: str, request: Any, version: int, body: bytes, broker: int
+    ) -> bytes:
         if call == "ApiVersions":
             return bytes(api_versions(self.kafka).encode(version=version))
         received = request.decode(body, version=version)

@@ -347,11 +347,11 @@ def _elect_leaders(kafka: FakeKafka, request: Any, broker: int) -> Any:
 def _incremental_alter_configs(kafka: FakeKafka, request: Any, broker: int) -> Any:
     del broker
     return admin.IncrementalAlterConfigsResponse(
-        throttle_time_ms=0, responses=[_altered(kafka, each) for each in request.resources]
+        throttle_time_ms=0, responses=[_alteration(kafka, each) for each in request.resources]
     )
 
 
-def _altered(kafka: FakeKafka, asked: Any) -> tuple[int, None, int, str]:
+def _alteration(kafka: FakeKafka, asked: Any) -> tuple[int, None, int, str]:
     kind, name = asked.resource_type, asked.resource_name
     if not kafka.may(ALTER_CONFIGS):
         return (CLUSTER_DENIED if kind == BROKER else TOPIC_DENIED), None, kind, name

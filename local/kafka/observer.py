@@ -119,11 +119,11 @@ class Observer:
         ports, java = listening(), java_processes()
         active = active_controller(m for m in scrapes.values() if m is not None)
         return {
-            node.node_id: self._observed(node, scrapes[node.node_id], active, ports, java)
+            node.node_id: self._observation(node, scrapes[node.node_id], active, ports, java)
             for node in every
         }
 
-    def _observed(
+    def _observation(
         self,
         node: Node,
         metrics: NodeMetrics | None,
@@ -142,7 +142,7 @@ class Observer:
         )
         observed = with_metrics(observed, metrics)
         observed = self._as_controllers_say(observed, active)
-        return self._remembered(self._as_cluster_says(observed), pid)
+        return self._with_memory(self._as_cluster_says(observed), pid)
 
     def _as_controllers_say(
         self, observed: NodeObservation, active: NodeMetrics | None
@@ -178,7 +178,7 @@ class Observer:
             mine = replace(mine, voter_lag_seconds=NEVER if lag is None else lag)
         return replace(mine, quorum_answers=True)
 
-    def _remembered(self, observed: NodeObservation, pid: int) -> NodeObservation:
+    def _with_memory(self, observed: NodeObservation, pid: int) -> NodeObservation:
         memory = self._memories.get(observed.node_id)
         if memory is None or memory.pid != pid:
             memory = self._memories[observed.node_id] = _Memory(pid)

@@ -173,7 +173,7 @@ def _write_files(place: Place) -> _Files:
     )
 
 
-def _advertised(place: Place) -> str:
+def _advertised_address(place: Place) -> str:
     """Return the API server's address inside the VPC.
 
     Endpoints refuse loopback addresses, so the Service `kubernetes` names the address that
@@ -185,7 +185,7 @@ def _advertised(place: Place) -> str:
 def _apiserver_hosts(place: Place) -> list[str]:
     return [
         place.host("apiserver"),
-        _advertised(place),
+        _advertised_address(place),
         "172.20.0.1",
         "localhost",
         "kubernetes",
@@ -240,7 +240,7 @@ def _apiserver(place: Place, binary: Path, files: _Files) -> list[str]:
         f"--etcd-servers={place.url('etcd')}",
         f"--bind-address={place.host('apiserver')}",
         f"--secure-port={place.port('apiserver')}",
-        f"--advertise-address={_advertised(place)}",
+        f"--advertise-address={_advertised_address(place)}",
         f"--tls-cert-file={serving.certificate}",
         f"--tls-private-key-file={serving.key}",
         f"--token-auth-file={files.tokens_file}",

@@ -91,7 +91,7 @@ def resolve(
         prefix = source.get("prefix") or ""
         for kind, key in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
             if key in source:
-                found = _referred(kind, source[key], lookup)
+                found = _referred_data(kind, source[key], lookup)
                 variables |= {prefix + k: v.decode() for k, v in found.items()}
     for entry in container.get("env") or []:
         value = _value(entry, pod, variables, pod_ip=pod_ip, host_ip=host_ip, lookup=lookup)
@@ -117,7 +117,7 @@ def _value(
     for kind, key in (("ConfigMap", "configMapKeyRef"), ("Secret", "secretKeyRef")):
         if key in source:
             reference = source[key]
-            found = _referred(kind, reference, lookup)
+            found = _referred_data(kind, reference, lookup)
             if reference["key"] in found:
                 return found[reference["key"]].decode()
             if reference.get("optional"):
@@ -132,7 +132,7 @@ def _value(
     )
 
 
-def _referred(kind: str, reference: Mapping[str, Any], lookup: Lookup) -> dict[str, bytes]:
+def _referred_data(kind: str, reference: Mapping[str, Any], lookup: Lookup) -> dict[str, bytes]:
     item = lookup(kind, reference["name"])
     if item is not None:
         return data_of({"kind": kind, **item})

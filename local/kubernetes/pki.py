@@ -42,7 +42,7 @@ class Authority:
     def create(cls, directory: Path, name: str) -> Authority:
         """Make an authority and write <name>.crt and <name>.key."""
         key = new_key()
-        subject = _named(f"stillwater twin {name}")
+        subject = _subject_name(f"stillwater twin {name}")
         certificate = (
             builder(subject, subject, key)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -56,7 +56,7 @@ class Authority:
         key = new_key()
         identifier = x509.SubjectKeyIdentifier.from_public_key(self.key.public_key())
         certificate = (
-            builder(_named(name), self.certificate.subject, key)
+            builder(_subject_name(name), self.certificate.subject, key)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(usage(signs_certificates=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -84,7 +84,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def _named(common_name: str) -> x509.Name:
+def _subject_name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
 
 

@@ -74,18 +74,18 @@ class Resizer:
         asked = {k: v for k, v in request(parameters, gib).items() if k in _MODIFIABLE}
         if not wanted:
             asked = {"Size": gib}
-        conditions = [_condition("Resizing", "")] if gib > _given(claim) else []
+        conditions = [_condition("Resizing", "")] if gib > _capacity_gib(claim) else []
         modifying = _modifying("InProgress", wanted) if wanted and _class_differs(claim) else None
         self._status(path, {"conditions": conditions, "modifyVolumeStatus": modifying})
         try:
             changed = self._ask(handle, asked)
         except ClientError as error:
-            return self._refused(path, conditions, wanted, error)
+            return self._write_refusal(path, conditions, wanted, error)
         if changed:
             self._journal.write(
                 "csi", "volume_modified", volume_id=handle, claim=claim["metadata"]["name"], **asked
             )
-        self._done(path, volume["metadata"]["name"], gib, wanted)
+        self._write_capacity(path, volume["metadata"]["name"], gib, wanted)
         return None
 
     def _ask(self, handle: str, asked: dict[str, Any]) -> bool:
@@ -100,7 +100,7 @@ class Resizer:
                 return True
             time.sleep(RETRY_SECONDS / 4)
 
-    def _refused(
+    def _write_refusal(
         self, path: str, conditions: list[Object], wanted: str | None, error: ClientError
     ) -> float | None:
         """Write down EC2's refusal; what it may grant later is asked again."""
@@ -115,7 +115,7 @@ class Resizer:
         self._journal.write("csi", "modification_refused", reason=said)
         return RETRY_SECONDS if later else None
 
-    def _done(self, path: str, volume: str, gib: int, wanted: str | None) -> None:
+    def _write_capacity(self, path: str, volume: str, gib: int, wanted: str | None) -> None:
         """Give the volume and the claim what they have now; the file system has grown with it."""
         spec: dict[str, Any] = {"capacity": {"storage": f"{gib}Gi"}}
         if wanted:
@@ -141,7 +141,7 @@ def outstanding(claim: Object) -> bool:
     """Say whether a bound claim asks for more room than it has, or for another class."""
     bound = (claim.get("status") or {}).get("phase") == "Bound" and claim["spec"].get("volumeName")
     asked = size_gib(claim["spec"]["resources"]["requests"]["storage"])
-    return bool(bound) and (asked > _given(claim) or _class_differs(claim))
+    return bool(bound) and (asked > _capacity_gib(claim) or _class_differs(claim))
 
 
 def _class_differs(claim: Object) -> bool:
@@ -150,7 +150,7 @@ def _class_differs(claim: Object) -> bool:
     return bool(wanted) and wanted != given
 
 
-def _given(claim: Object) -> int:
+def _capacity_gib(claim: Object) -> int:
     capacity = (claim.get("status") or {}).get("capacity") or {}
     return size_gib(capacity.get("storage", "0Gi"))
 

@@ -48,16 +48,16 @@ class Operator:
         self._health = (place.host("kafka-health"), place.port("kafka-health"))
         self._objects = Objects(api, self._journal)
         self._wake = threading.Event()
-        self._kafkas = Informer(api, f"{STRIMZI}/kafkas", self._changed)
-        self._pools = Informer(api, f"{STRIMZI}/kafkanodepools", self._changed)
+        self._kafkas = Informer(api, f"{STRIMZI}/kafkas", self._on_change)
+        self._pools = Informer(api, f"{STRIMZI}/kafkanodepools", self._on_change)
         self._pods = Informer(
             api,
             "/api/v1/pods",
-            self._changed,
+            self._on_change,
             labelSelector=f"{strimzi_resources.KIND_LABEL}=Kafka",
         )
-        self._authorities = Authorities(api, self._objects, self._changed)
-        self._connects = Connects(api, self._objects, self._changed)
+        self._authorities = Authorities(api, self._objects, self._on_change)
+        self._connects = Connects(api, self._objects, self._on_change)
         self._topics = TopicOperator(api, self._objects)
         self._users = UserOperator(api, self._objects)
         self._informers = (
@@ -86,7 +86,7 @@ class Operator:
         stop.wait()
         self._wake.set()
 
-    def _changed(self, _event: str, _item: Object) -> None:
+    def _on_change(self, _event: str, _item: Object) -> None:
         self._wake.set()
 
     def _reconcile_all(self) -> bool:

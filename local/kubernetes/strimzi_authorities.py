@@ -91,7 +91,7 @@ class Authorities:
     def _authority(self, cluster: Cluster, certificate_secret: str) -> Authority:
         key_secret = certificate_secret.removesuffix("-cert")
         # The watch may be behind our own writing: a second authority would be trusted by nobody.
-        for look in (self._held, self._found):
+        for look in (self._known_secret, self._live_secret):
             key = look(cluster.namespace, key_secret)
             known = authority_of(key, look(cluster.namespace, certificate_secret))
             if known is not None and not _forced(key):
@@ -118,7 +118,7 @@ class Authorities:
         """Return a component's certificate: the one it has while that serves, else another."""
         file = OPERATOR if name == OPERATOR else secret
         # The watch may be behind our own writing.
-        for look in (self._held, self._found):
+        for look in (self._known_secret, self._live_secret):
             stored = data_of(look(cluster.namespace, secret))
             if f"{file}.crt" in stored:
                 issued = Issued(stored[f"{file}.crt"], stored[f"{file}.key"])
@@ -129,10 +129,10 @@ class Authorities:
         self._apply(cluster, secret, data, {})
         return issued
 
-    def _held(self, namespace: str, name: str) -> Object | None:
+    def _known_secret(self, namespace: str, name: str) -> Object | None:
         return self._secrets.objects.get((namespace, name))
 
-    def _found(self, namespace: str, name: str) -> Object | None:
+    def _live_secret(self, namespace: str, name: str) -> Object | None:
         return find(self._api, _path(namespace, name))
 
     def _apply(

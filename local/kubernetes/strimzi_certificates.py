@@ -42,17 +42,17 @@ def authority(name: str) -> Issued:
         .add_extension(pki.usage(signs_certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
-    return _issued(certificate, key)
+    return _certificate_and_key(certificate, key)
 
 
 def component(signer: Issued, name: str, hosts: Sequence[str] = ()) -> Issued:
     """Make the certificate of a part of the cluster; with hosts it serves them as well."""
-    return _signed(signer, _subject(name, ORGANIZATION), hosts)
+    return _signed_certificate(signer, _subject(name, ORGANIZATION), hosts)
 
 
 def user(signer: Issued, name: str) -> Issued:
     """Make a user's certificate: to Kafka it is User:CN=<name>."""
-    return _signed(signer, _subject(name, None), ())
+    return _signed_certificate(signer, _subject(name, None), ())
 
 
 def hosts_of(certificate: str) -> set[str]:
@@ -110,7 +110,7 @@ def _subject(name: str, organization: str | None) -> x509.Name:
     return x509.Name(parts)
 
 
-def _signed(signer: Issued, subject: x509.Name, hosts: Sequence[str]) -> Issued:
+def _signed_certificate(signer: Issued, subject: x509.Name, hosts: Sequence[str]) -> Issued:
     above = x509.load_pem_x509_certificate(signer.certificate.encode())
     signing_key = _key(signer)
     key = pki.new_key()
@@ -122,7 +122,7 @@ def _signed(signer: Issued, subject: x509.Name, hosts: Sequence[str]) -> Issued:
     if hosts:
         names = x509.SubjectAlternativeName([pki.alternative(host) for host in hosts])
         builder = builder.add_extension(names, critical=False)
-    return _issued(builder.sign(signing_key, hashes.SHA256()), key)
+    return _certificate_and_key(builder.sign(signing_key, hashes.SHA256()), key)
 
 
 def _key(issued: Issued) -> ec.EllipticCurvePrivateKey:
@@ -130,7 +130,7 @@ def _key(issued: Issued) -> ec.EllipticCurvePrivateKey:
     return cast("ec.EllipticCurvePrivateKey", loaded)  # as all of ours
 
 
-def _issued(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
+def _certificate_and_key(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Issued:
     return Issued(
         certificate.public_bytes(serialization.Encoding.PEM).decode(),
         key.private_bytes(

@@ -83,8 +83,8 @@ def _listeners(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
             host = listener.host_of(node.node_id) or cluster.host(node)
             advertised[name] = f"{host}:{listener.port_of(node.node_id)}"
             bound[name] = f"{POD_ADDRESS}:{listener.port}"
-    yield "listeners", _named(bound)
-    yield "advertised.listeners", _named(advertised)
+    yield "listeners", _named_addresses(bound)
+    yield "advertised.listeners", _named_addresses(advertised)
     yield "controller.listener.names", CONTROL_PLANE
     if node.is_broker:
         yield "inter.broker.listener.name", REPLICATION
@@ -149,7 +149,7 @@ def reporters(allow: Sequence[str], *, brokers: bool) -> dict[str, str]:
     return {**settings, "kafka.metrics.reporters": BROKER_REPORTER} if brokers else settings
 
 
-def _named(addresses: dict[str, str]) -> str:
+def _named_addresses(addresses: dict[str, str]) -> str:
     return ",".join(f"{name}://{address}" for name, address in addresses.items())
 
 

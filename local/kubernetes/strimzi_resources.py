@@ -217,11 +217,11 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
         "resources": node.pool_spec.get("resources") or {},
         "readinessProbe": (
-            (_asked(cluster, node, "ready") or check | PROBE)
+            (_agent_probe(cluster, node, "ready") or check | PROBE)
             | cluster.probes.get("readinessProbe", {})
         ),
         "livenessProbe": (
-            (_asked(cluster, node, "alive") or check)
+            (_agent_probe(cluster, node, "alive") or check)
             | LIVENESS
             | cluster.probes.get("livenessProbe", {})
         ),
@@ -257,7 +257,7 @@ def _secret_volume(volume: str, secret: str) -> Rendered:
     return {"name": volume, "secret": {"secretName": secret, "defaultMode": 0o400}}
 
 
-def _asked(cluster: Cluster, node: Node, question: str) -> Rendered | None:
+def _agent_probe(cluster: Cluster, node: Node, question: str) -> Rendered | None:
     """Return a probe of the health agent; None where the cluster exposes nothing it could see."""
     if cluster.health_agent is None or cluster.health_rules is None or not cluster.metrics:
         return None

@@ -37,7 +37,7 @@ class TopicOperator:
     def __init__(self, api: Api, objects: Objects) -> None:
         self._api, self._objects = api, objects
         self._work: queue.Queue[Object | None] = queue.Queue()
-        self._topics = Informer(api, f"{STRIMZI}/kafkatopics", self._changed)
+        self._topics = Informer(api, f"{STRIMZI}/kafkatopics", self._on_change)
         self.informers = (self._topics,)
 
     def run(self, stop: threading.Event) -> None:
@@ -54,7 +54,7 @@ class TopicOperator:
             except (StillwaterError, KafkaError, OSError) as error:
                 LOG.warning("Topics: %s", error)
 
-    def _changed(self, event: str, topic: Object) -> None:
+    def _on_change(self, event: str, topic: Object) -> None:
         self._work.put(topic if event == "DELETED" else None)
 
     def _reconcile_all(self) -> None:

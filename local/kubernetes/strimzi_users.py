@@ -64,7 +64,7 @@ class UserOperator:
     def __init__(self, api: Api, objects: Objects) -> None:
         self._api, self._objects = api, objects
         self._work: queue.Queue[Object | None] = queue.Queue()
-        self._users = Informer(api, f"{STRIMZI}/kafkausers", self._changed)
+        self._users = Informer(api, f"{STRIMZI}/kafkausers", self._on_change)
         self._secrets = Informer(
             api, "/api/v1/secrets", self._secret_changed, labelSelector=naming.CLUSTER_LABEL
         )
@@ -84,7 +84,7 @@ class UserOperator:
             except (StillwaterError, KafkaError, OSError) as error:
                 LOG.warning("Users: %s", error)
 
-    def _changed(self, event: str, user: Object) -> None:
+    def _on_change(self, event: str, user: Object) -> None:
         self._work.put(user if event == "DELETED" else None)
 
     def _secret_changed(self, _event: str, _secret: Object) -> None:

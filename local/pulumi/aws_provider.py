@@ -160,16 +160,16 @@ class AwsProvider(ResourceProvider):
         self.gate.judge(existing.resource, said, existing.id)
         self.gate.change(existing.resource, existing.inputs, new_inputs)
         fresh = adapter_of(existing.resource.type).update(self.aws, existing, new_inputs)
-        outputs = {**self._kept(existing), **new_inputs, **fresh}
+        outputs = {**self._computed_outputs(existing), **new_inputs, **fresh}
         self.store.put(existing.resource.type, existing.id, outputs)
         self.gate.made(existing.resource.type, existing.id, new_inputs)
         return outputs
 
     def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties:
-        return {**self._kept(existing), **new_inputs}
+        return {**self._computed_outputs(existing), **new_inputs}
 
     @staticmethod
-    def _kept(existing: Existing) -> Properties:
+    def _computed_outputs(existing: Existing) -> Properties:
         """Return the computed outputs of the last update, without inputs that may be gone now."""
         return {k: v for k, v in existing.outputs.items() if k not in existing.inputs}
 

@@ -118,16 +118,16 @@ class Releases:
 
     def render(self, inputs: Properties) -> None:
         """Render a release without installing it, so that wrong values are found in a preview."""
-        self._rendered(Release.of(inputs), inputs)
+        self._manifest(Release.of(inputs), inputs)
 
     def template(self, options: Properties) -> list[Properties]:
         """Return every object a chart renders to, its definitions among them."""
         release = Release(options.get("namespace") or "default", options["release_name"])
         flags = [] if options.get("skip_crd_rendering") else ["--include-crds"]
-        documents = self._rendered(release, options, flags)
+        documents = self._manifest(release, options, flags)
         return [each for each in yaml.load_all(documents, Loader=yaml.CSafeLoader) if each]
 
-    def _rendered(self, release: Release, inputs: Properties, flags: Sequence[str] = ()) -> str:
+    def _manifest(self, release: Release, inputs: Properties, flags: Sequence[str] = ()) -> str:
         with self._home(inputs) as home:
             return self._helm(
                 home,
@@ -211,7 +211,7 @@ class Releases:
             "KUBECONFIG": str(home / "kubeconfig"),
         }
         command = [str(helm_binary()), *arguments]
-        with _recorded(command, environment) as running:
+        with _recorded_process(command, environment) as running:
             try:
                 output, errors = running.communicate(timeout=limit_seconds)
             except subprocess.TimeoutExpired as error:
@@ -225,7 +225,7 @@ class Releases:
 
 
 @contextmanager
-def _recorded(
+def _recorded_process(
     command: Sequence[str], environment: Mapping[str, str]
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a command that ends with the block, or with the twin if this process is killed first."""

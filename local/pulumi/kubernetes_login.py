@@ -151,12 +151,12 @@ class Login:
                 self._api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", WHO_AM_I)
             except ApiError as error:
                 if time.monotonic() - began >= patience.get(error.status, 0.0):
-                    raise self._refused(error) from error
+                    raise self._explain(error) from error
                 time.sleep(RETRY_SECONDS)
             else:
                 return
 
-    def _refused(self, error: ApiError) -> StillwaterError:
+    def _explain(self, error: ApiError) -> StillwaterError:
         if error.status != 401:
             return error
         if self.cluster.static_token is not None:

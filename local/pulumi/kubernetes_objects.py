@@ -106,7 +106,7 @@ def has_condition(item: Mapping[str, Any], condition: str, status: str) -> bool:
     return any(c.get("type") == condition and c.get("status") == status for c in conditions)
 
 
-def _explained(item: Mapping[str, Any]) -> str:
+def _conditions_text(item: Mapping[str, Any]) -> str:
     conditions = (item.get("status") or {}).get("conditions") or []
     told = [
         f"{c.get('type')} is {c.get('status')} ({c.get('message') or c.get('reason') or 'no word'})"
@@ -129,14 +129,14 @@ class Objects:
 
     def apply(self, inputs: Properties) -> Object:
         """Create or change an object and wait for what its kind or annotations ask for."""
-        wanted = self._wanted(inputs)
+        wanted = self._wanted_condition(inputs)
         which = target(inputs)
         path = self._path(which, KIND_SECONDS)
         applied = self._api.apply(path, body(inputs), field_manager=FIELD_MANAGER)
         if wanted is not None:
             condition, status, limit_seconds = wanted
             applied = self._wait(path, which, condition, status, limit_seconds)
-        return _presented(applied)
+        return _without_managed_fields(applied)
 
     def dry_run(self, inputs: Properties) -> None:
         """Let the API server judge an object without keeping it.
@@ -154,7 +154,7 @@ class Objects:
     def read(self, which: Target) -> Object | None:
         """Return the object as it is now, or None when it is gone."""
         found = self._find(which)
-        return None if found is None else _presented(found[1])
+        return None if found is None else _without_managed_fields(found[1])
 
     def delete(self, which: Target, item: Mapping[str, Any]) -> None:
         """Delete an object and wait until it is gone, unless told not to; gone already is fine."""
@@ -180,10 +180,10 @@ class Objects:
         deadline = time.monotonic() + limit_seconds
         while (left := self._find(which)) is not None and left[1]["metadata"]["uid"] == uid:
             if time.monotonic() > deadline:
-                raise StillwaterError(_undeleted(which, left[1], limit_seconds))
+                raise StillwaterError(_deletion_sentence(which, left[1], limit_seconds))
             time.sleep(POLL_SECONDS)
 
-    def _wanted(self, inputs: Properties) -> tuple[str, str, float] | None:
+    def _wanted_condition(self, inputs: Properties) -> tuple[str, str, float] | None:
         if inputs.get("kind") == "CustomResourceDefinition":
             return "Established", "True", ESTABLISHED_SECONDS
         asked = wanted_condition(inputs)
@@ -200,8 +200,8 @@ class Objects:
         if found is None:
             raise StillwaterError(
                 f"{which} did not reach {condition}={status} within {limit_seconds:.0f} s: "
-                f"{_explained(self._api.get(path))}. The annotation {TIMEOUT_SECONDS} raises the "
-                f"limit."
+                f"{_conditions_text(self._api.get(path))}. The annotation {TIMEOUT_SECONDS} raises "
+                f"the limit."
             )
         return found
 
@@ -263,14 +263,14 @@ def _current(item: Mapping[str, Any]) -> bool:
     return observed is None or observed >= item["metadata"].get("generation", 0)
 
 
-def _presented(live: Object) -> Object:
+def _without_managed_fields(live: Object) -> Object:
     metadata = {k: v for k, v in live["metadata"].items() if k != "managedFields"}
     return {**live, "metadata": metadata}
 
 
-def _undeleted(which: Target, live: Mapping[str, Any], limit_seconds: float) -> str:
+def _deletion_sentence(which: Target, live: Mapping[str, Any], limit_seconds: float) -> str:
     finalizers = ", ".join(live["metadata"].get("finalizers") or []) or "none"
     return (
         f"{which} is still there {limit_seconds:.0f} s after it was deleted; its finalizers: "
-        f"{finalizers}; its state: {_explained(live)}."
+        f"{finalizers}; its state: {_conditions_text(live)}."
     )

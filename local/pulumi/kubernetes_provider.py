@@ -70,12 +70,12 @@ class KubernetesProvider(ResourceProvider):
 
     def __init__(self) -> None:
         self._login: Login | None = None
-        self._objects = Objects(lambda: self._connected.api)
+        self._objects = Objects(lambda: self._login_or_fail.api)
 
     def configure(self, settings: Properties) -> None:
         kubeconfig = settings.get("kubeconfig")
         namespace = settings.get("namespace") or "default"
-        self._objects = Objects(lambda: self._connected.api, namespace)
+        self._objects = Objects(lambda: self._login_or_fail.api, namespace)
         if isinstance(kubeconfig, Unknown):
             return  # a preview before the cluster exists
         if not kubeconfig:
@@ -104,7 +104,7 @@ class KubernetesProvider(ResourceProvider):
 
     def create(self, resource: Resource, inputs: Properties) -> State:
         if resource.type == RELEASE_TYPE:
-            return State(Release.of(inputs).id, self._installed(inputs))
+            return State(Release.of(inputs).id, self._install(inputs))
         live = self._objects.apply(inputs)
         return State(identifier(live), {**inputs, **live})
 
@@ -119,7 +119,7 @@ class KubernetesProvider(ResourceProvider):
             if status is None:
                 return None
             return State(existing.id, {**existing.outputs, "status": status}, existing.inputs)
-        live = self._objects.read(target(_described(existing), existing.id))
+        live = self._objects.read(target(_description(existing), existing.id))
         if live is None:
             return None
         inputs = existing.inputs or importable(live)
@@ -127,7 +127,7 @@ class KubernetesProvider(ResourceProvider):
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
         if existing.resource.type == RELEASE_TYPE:
-            return self._installed(new_inputs)
+            return self._install(new_inputs)
         wanted = self._leaving(existing, new_inputs)
         return {**new_inputs, **self._objects.apply(wanted)}
 
@@ -138,7 +138,7 @@ class KubernetesProvider(ResourceProvider):
         """
         if not existing.ignored:
             return inputs
-        live = self._objects.read(target(_described(existing), existing.id))
+        live = self._objects.read(target(_description(existing), existing.id))
         for path in existing.ignored:
             inputs = with_value_of(inputs, live or {}, path.split("."))
         return inputs
@@ -152,7 +152,7 @@ class KubernetesProvider(ResourceProvider):
             namespace, _, name = existing.id.rpartition("/")
             self._releases.uninstall(Release(namespace or "default", name))
             return
-        described = _described(existing)
+        described = _description(existing)
         self._objects.delete(target(described, existing.id), described)
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
@@ -168,12 +168,12 @@ class KubernetesProvider(ResourceProvider):
         else:
             self._objects.dry_run(inputs)
 
-    def _installed(self, inputs: Properties) -> Properties:
+    def _install(self, inputs: Properties) -> Properties:
         status = self._releases.install(inputs)
         return {**inputs, "status": status}
 
     @property
-    def _connected(self) -> Login:
+    def _login_or_fail(self) -> Login:
         if self._login is None:
             raise StillwaterError(
                 "The Kubernetes provider's kubeconfig is not known; the cluster it names must "
@@ -183,7 +183,7 @@ class KubernetesProvider(ResourceProvider):
 
     @property
     def _releases(self) -> Releases:
-        return Releases(self._connected)
+        return Releases(self._login_or_fail)
 
 
 def with_value_of(inputs: Properties, live: Mapping[str, Any], path: Sequence[str]) -> Properties:
@@ -200,7 +200,7 @@ def with_value_of(inputs: Properties, live: Mapping[str, Any], path: Sequence[st
     }
 
 
-def _described(existing: Existing) -> Properties:
+def _description(existing: Existing) -> Properties:
     """Return an object's description; of one being imported, only its type is known."""
     _, api_version, kind = existing.resource.type.split(":")
     known = {"apiVersion": api_version.removeprefix("core/"), "kind": kind}

@@ -129,7 +129,7 @@ class Workspace:
         post = Post(
             ts=f"{int(time.time())}.{next(self._numbers):06d}",
             text=str(arguments.get("text") or ""),
-            blocks=_accepted(arguments),
+            blocks=_accepted_blocks(arguments),
             thread_ts=thread_ts,
             metadata=dict(arguments.get("metadata") or {}),
         )
@@ -139,7 +139,7 @@ class Workspace:
     def _update(self, arguments: Mapping[str, Any]) -> Answer:
         self._require_id(arguments)
         post = self._find(arguments.get("ts"), "message_not_found")
-        post.text, post.blocks = str(arguments.get("text") or ""), _accepted(arguments)
+        post.text, post.blocks = str(arguments.get("text") or ""), _accepted_blocks(arguments)
         post.metadata = dict(arguments.get("metadata") or post.metadata)
         post.edits += 1
         return {"channel": CHANNEL, "ts": post.ts, "text": post.text}
@@ -185,7 +185,7 @@ def _page(found: list[Post], arguments: Mapping[str, Any]) -> Answer:
     }
 
 
-def _accepted(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _accepted_blocks(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a message's blocks, checked against what Slack accepts."""
     blocks = list(arguments.get("blocks") or [])
     if not blocks and not arguments.get("text"):

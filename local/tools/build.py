@@ -109,7 +109,7 @@ def _build_binary(
 ) -> None:
     on_progress(Progress(binary.name, tool.version, "building", binary.estimate_seconds))
     started = time.monotonic()
-    command = ["go", "build", "-trimpath", *_selected(tool), "-ldflags", tool.flags]
+    command = ["go", "build", "-trimpath", *_selection_flags(tool), "-ldflags", tool.flags]
     processes = Processes(staging / "work" / "pids", staging / "work" / "logs")
     try:
         if after is not None and after.binaries and not after.home.is_dir():
@@ -118,7 +118,7 @@ def _build_binary(
             packages = [each.package for each in after.binaries]
             processes.start(
                 "sources",
-                ["go", "list", "-deps", *_selected(after), *packages],
+                ["go", "list", "-deps", *_selection_flags(after), *packages],
                 environment=_environment(),
                 directory=after.folder,
             )
@@ -141,7 +141,7 @@ def _build_binary(
     on_progress(Progress(binary.name, tool.version, "built", binary.estimate_seconds, seconds))
 
 
-def _selected(tool: Tool) -> list[str]:
+def _selection_flags(tool: Tool) -> list[str]:
     """Return what decides which packages a program is made of."""
     tags = ["-tags", ",".join(tool.build_tags)] if tool.build_tags else []
     return ["-mod=readonly", *tags]

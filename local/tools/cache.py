@@ -33,7 +33,7 @@ def making(home: Path, on_wait: Callable[[], None]) -> Iterator[Path | None]:
             f"run `make test-tools` first."
         )
     home.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(home.parent / f"{home.name}.lock", on_wait):
+    with _file_lock(home.parent / f"{home.name}.lock", on_wait):
         if home.is_dir():
             yield None
             return
@@ -49,7 +49,7 @@ def making(home: Path, on_wait: Callable[[], None]) -> Iterator[Path | None]:
 
 
 @contextlib.contextmanager
-def _locked(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+def _file_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         try:

@@ -82,8 +82,8 @@ def check_prerequisites(run: Run = said) -> list[str]:
     if sys.version_info < OLDEST_PYTHON:
         found = ".".join(str(part) for part in sys.version_info[:3])
         problems.append(
-            f"Python {_dotted(OLDEST_PYTHON)} or newer is needed and this is {found}: install it "
-            f"from https://www.python.org/downloads/ and make the virtual environment anew."
+            f"Python {_version_text(OLDEST_PYTHON)} or newer is needed and this is {found}: "
+            f"install it from https://www.python.org/downloads/ and make the virtual environment anew."
         )
     return problems
 
@@ -107,7 +107,7 @@ def own_pulumi() -> str | None:
 
 
 def _problem(wanted: Prerequisite, run: Run) -> str | None:
-    oldest = _dotted(wanted.oldest)
+    oldest = _version_text(wanted.oldest)
     output = run(wanted.command)
     if output is None:
         return (
@@ -128,5 +128,5 @@ def _problem(wanted: Prerequisite, run: Run) -> str | None:
     return None
 
 
-def _dotted(version: tuple[int, ...]) -> str:
+def _version_text(version: tuple[int, ...]) -> str:
     return ".".join(str(part) for part in version)

@@ -29,7 +29,7 @@ def dashboard(spec: ClusterSpec, prices: Path) -> Dashboard:
     scope, book = Scope.of(spec), pricing.book(spec.region, prices)
     nodes = {pool: _compute(scope, pool, book) for pool in spec.pools}
     volumes = {pool: _storage(scope, pool, book) for pool in spec.pools}
-    between, fixed = _between_zones(scope, book), _fixed(book)
+    between, fixed = _between_zones(scope, book), _fixed_costs(book)
     parts = [*nodes.values(), *volumes.values(), between, fixed]
     whole = " + ".join(f"({part} or vector(0))" for part in parts)
     return Dashboard(
@@ -59,7 +59,7 @@ def dashboard(spec: ClusterSpec, prices: Path) -> Dashboard:
             Panel(
                 title="What does not depend on load, by the hour",
                 description="Control plane and load balancer: "
-                f"{_said(book, 'eks_cluster_hour')}; {_said(book, 'nlb_hour')}.",
+                f"{_price_text(book, 'eks_cluster_hour')}; {_price_text(book, 'nlb_hour')}.",
                 unit="currencyUSD",
                 width=12,
                 queries=(Prom(expression=fixed, legend="control plane and load balancer"),),
@@ -70,7 +70,7 @@ def dashboard(spec: ClusterSpec, prices: Path) -> Dashboard:
                 title="Replication between zones, by the hour",
                 description="What followers fetch, as if all of it came from another zone, which "
                 "rack awareness makes true where a partition has a replica per zone: the most it "
-                f"can cost. {_said(book, 'inter_zone_gib')}, on either side.",
+                f"can cost. {_price_text(book, 'inter_zone_gib')}, on either side.",
                 unit="currencyUSD",
                 width=24,
                 queries=(Prom(expression=between, legend="replication"),),
@@ -120,7 +120,7 @@ def _between_zones(scope: Scope, book: PriceBook) -> str:
     return f"{fetched} / {BYTES_PER_GIB} * {_number(price)}"
 
 
-def _fixed(book: PriceBook) -> str:
+def _fixed_costs(book: PriceBook) -> str:
     return f"vector({book.price('eks_cluster_hour').usd + book.price('nlb_hour').usd})"
 
 
@@ -128,7 +128,9 @@ def _by_pool(
     title: str, what: str, spec: ClusterSpec, pools: dict[NodePool, str], book: PriceBook
 ) -> Panel:
     said = "; ".join(
-        sorted({_said(book, f"{pricing.INSTANCE_HOUR}:{p.instance_type}") for p in spec.pools})
+        sorted(
+            {_price_text(book, f"{pricing.INSTANCE_HOUR}:{p.instance_type}") for p in spec.pools}
+        )
     )
     return Panel(
         title=f"{title}, by the hour",
@@ -140,7 +142,7 @@ def _by_pool(
 
 def _volumes(pools: dict[NodePool, str], book: PriceBook) -> Panel:
     said = "; ".join(
-        _said(book, item) for item in ("gp3_gib_month", "gp3_iops_month", "gp3_gibps_month")
+        _price_text(book, item) for item in ("gp3_gib_month", "gp3_iops_month", "gp3_gibps_month")
     )
     return Panel(
         title="Volumes, by the hour",
@@ -151,7 +153,7 @@ def _volumes(pools: dict[NodePool, str], book: PriceBook) -> Panel:
     )
 
 
-def _said(book: PriceBook, item: str) -> str:
+def _price_text(book: PriceBook, item: str) -> str:
     price = book.price(item)
     return f"{item} {price.usd} USD (read {price.as_of})"
 

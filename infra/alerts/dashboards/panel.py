@@ -95,11 +95,11 @@ def rendered(dashboard: Dashboard, spec: ClusterSpec) -> dict[str, Any]:
         "templating": {"list": variables},
         "annotations": {"list": []},
         "links": [],
-        "panels": _placed(dashboard.panels, spec),
+        "panels": _laid_out_panels(dashboard.panels, spec),
     }
 
 
-def _placed(panels: Sequence[Panel], spec: ClusterSpec) -> list[dict[str, Any]]:
+def _laid_out_panels(panels: Sequence[Panel], spec: ClusterSpec) -> list[dict[str, Any]]:
     """Lay panels out in reading order, a new line where one does not fit."""
     placed, x, y = [], 0, 0
     for number, panel in enumerate(panels, start=1):

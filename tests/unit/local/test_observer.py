@@ -41,7 +41,7 @@ def read_at(watching: Observer, at: float, view: ClusterView | None = VIEW) -> N
 
 
 def remembered(watching: Observer, observed: NodeObservation, pid: int = 7) -> NodeObservation:
-    return watching._remembered(observed, pid)
+    return watching._with_memory(observed, pid)
 
 
 def test_what_the_leaders_miss_is_counted_over_the_replicas_a_broker_has(
