@@ -304,12 +304,6 @@ def eviction_life_seconds(timings: object) -> int:
     return _value(_EVICTION_LIFE, timings)
 
 
-def settings_of(formula: str) -> frozenset[str]:
-    """Return the settings a formula reads, without numbers and facts."""
-    names = {factor for term in formula.split(" + ") for factor in term.split(" * ")}
-    return frozenset(name for name in names if not name.isdigit() and name not in FACTS)
-
-
 def _violation(rule: Rule, timings: object) -> Violation | None:
     left, right = _value(rule.left, timings), _value(rule.right, timings)
     if left < right or (left == right and rule.relation == "<="):

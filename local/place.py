@@ -203,21 +203,3 @@ def check_addresses(place: Place) -> None:
                     f"find it with `ss -ltnp 'sport = :{place.port(service)}'`, stop it, and try "
                     f"again."
                 ) from None
-
-
-@contextmanager
-def sole_writer(output: Path) -> Iterator[None]:
-    """Keep a second run from writing its page and figures into the same directory."""
-    output.mkdir(parents=True, exist_ok=True)
-    handle = os.open(output, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Conflict(
-                f"Another run writes to {output} at this moment; name a directory of its own for "
-                f"this one, for example `--output {output}-2`, or wait for the other to end."
-            ) from None
-        yield
-    finally:
-        os.close(handle)

@@ -64,10 +64,6 @@ class Handler:
         )
         self._logs.append(self.child.log)
 
-    @property
-    def crashed(self) -> bool:
-        return self.child is not None and not self.child.alive
-
     def drains(self) -> Counter[str]:
         """Return how often it drained each node, by its own word."""
         found: Counter[str] = Counter()

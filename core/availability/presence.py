@@ -17,7 +17,7 @@ def is_back(
 ) -> Verdict:
     """Say whether a node that left has fully returned, and stayed for `hold_seconds`.
 
-    `back_since` is since when readings have shown it returned (`returned` below). Ready is not
+    `back_since` is since when readings have shown it returned (`has_returned` below). Ready is not
     enough: a broker is unfenced long before it is in sync, and may be fenced again 20-50 s after it
     rejoined (strimzi#11736), so its ISR membership is read from the leaders and must last.
     """

@@ -154,13 +154,6 @@ class Comparison:
             key=lambda design: design.monthly_usd(self.rotations),
         )
 
-    @property
-    def saving_usd(self) -> Decimal:
-        """Return what moving from EBS to local disks saves a month; negative when it costs."""
-        if self.nvme is None:
-            return Decimal(0)
-        return self.ebs.monthly_usd(self.rotations) - self.nvme.monthly_usd(self.rotations)
-
 
 def compare(brokers: Brokers, book: PriceBook) -> Comparison:
     """Return what the cluster costs on its volumes and on the cheapest type with disks that fits.

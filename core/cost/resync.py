@@ -112,18 +112,6 @@ def after_loss(flow: Flow, *, outage_seconds: float, held_bytes: float) -> Catch
     return _catch_up(flow, held_bytes, outage_seconds)
 
 
-def loss_over_outage(*, retention_seconds: float, outage_seconds: float) -> float:
-    """Return how many times longer an empty volume takes than a kept one, at the same rate.
-
-    The flows cancel out: neither the cluster's size nor its speed is in it. Holds for outages
-    shorter than retention, with neither burst nor a cap in bytes; bytes are in the same ratio.
-    """
-    _not_negative(retention_seconds=retention_seconds, outage_seconds=outage_seconds)
-    if outage_seconds == 0:
-        return math.inf
-    return max(1.0, retention_seconds / outage_seconds)
-
-
 def rate_for(*, append_bytes_per_s: float, behind_bytes: float, within_seconds: float) -> float:
     """Return the replication rate, in bytes a second, that ends a catch-up within a time."""
     _not_negative(append_bytes_per_s=append_bytes_per_s, behind_bytes=behind_bytes)

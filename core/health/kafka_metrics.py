@@ -127,14 +127,6 @@ class NodeMetrics:
                 return next((sample.labels[k] for k in _STATE_LABELS if k in sample.labels), None)
         return None
 
-    @property
-    def under_replicated(self) -> int | None:
-        """Return the under-replicated partitions led here; None from a broker that leads nothing.
-
-        Such a broker counts 0 while its own replicas refill: it is not the one to ask.
-        """
-        return self.count(Metric.UNDER_REPLICATED) if self.count(Metric.LEADERS) else None
-
 
 def parse(text: str) -> NodeMetrics:
     """Read Prometheus's text format; lines of other metrics, and values that are none, go."""

@@ -88,11 +88,6 @@ class Sizing:
     # What was asked beyond the ceiling; None where all of it is within.
     beyond: Performance | None = None
 
-    @property
-    def shrinks(self) -> bool:
-        """Say whether no modification gets there: EBS volumes never shrink."""
-        return self.wanted.size_gib < self.current.size_gib
-
 
 def right_size(
     current: Gp3,

@@ -69,8 +69,6 @@ class VolumeView:
     load: Load = field(default_factory=Load)
     # What Kubernetes or EC2 says is wrong with it: (what, remedy).
     troubles: tuple[Trouble, ...] = ()
-    # The file system's size; less than the volume's while it has not grown yet.
-    file_system_gib: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,8 @@ def check_prerequisites(run: Run = said) -> list[str]:
         found = ".".join(str(part) for part in sys.version_info[:3])
         problems.append(
             f"Python {_version_text(OLDEST_PYTHON)} or newer is needed and this is {found}: "
-            f"install it from https://www.python.org/downloads/ and make the virtual environment anew."
+            f"install it from https://www.python.org/downloads/ and make the virtual environment "
+            f"anew."
         )
     return problems
 

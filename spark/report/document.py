@@ -127,14 +127,6 @@ class Document:
         return next((section for section in self.sections if section.key == key), None)
 
 
-def number_cell(text: str, value: object) -> Cell:
-    return Cell(text, f"{value}")
-
-
-def text_columns(*titles: str) -> tuple[Column, ...]:
-    return tuple(Column(title, is_text=True) for title in titles)
-
-
 def shown(rows: Sequence[Row], most: int) -> tuple[tuple[Row, ...], int]:
     """Return the first rows, and how many are left out."""
     return tuple(rows[:most]), max(0, len(rows) - most)

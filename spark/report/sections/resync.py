@@ -11,7 +11,7 @@ from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
 from spark.report.evidence import Evidence, Found
 from spark.report.next_rotation import Forecast, forecast
 from spark.report.sections.cost import exact
-from spark.report.words import DASH, count, dollars, duration, listed, rate, size
+from spark.report.words import DASH, count, dollars, duration, rate, size
 
 ROTATIONS_SHOWN = 100
 DRAWN = 12
@@ -172,9 +172,3 @@ def _sum(rows: Sequence[Found], name: str) -> Decimal:
 
 def _sum_of_bytes(rows: Sequence[Found]) -> int:
     return sum(row.moved_bytes for row in rows if row.moved_bytes is not None)
-
-
-def outcomes(rows: Sequence[Found]) -> str:
-    """Say how the rotations ended: 3 released and 1 retained."""
-    names = sorted({row.outcome for row in rows})
-    return listed([f"{sum(r.outcome == name for r in rows)} {name}" for name in names])

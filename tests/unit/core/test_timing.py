@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cluster import Timings
-from core.timing import FACTS, RULES, Rule, check, settings_of
+from core.timing import FACTS, RULES, Rule, check
 
 DEFAULTS = {name: field.default for name, field in Timings.model_fields.items()}
 
@@ -18,6 +18,12 @@ DEFAULTS = {name: field.default for name, field in Timings.model_fields.items()}
 def spec(**changed: int) -> Any:
     """A ClusterSpec as far as timing looks; values that pydantic would refuse are welcome."""
     return SimpleNamespace(timings=SimpleNamespace(**{**DEFAULTS, **changed}))
+
+
+def settings_of(formula: str) -> frozenset[str]:
+    """Return the settings a formula reads, without numbers and facts."""
+    names = {factor for term in formula.split(" + ") for factor in term.split(" * ")}
+    return frozenset(name for name in names if not name.isdigit() and name not in FACTS)
 
 
 def broken(**changed: int) -> dict[str, str]:

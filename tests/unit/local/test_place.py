@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import Conflict, StillwaterError
 from local import place as places
-from local.place import Place, cache_directory, claimed, make_cache, sole_writer, taken
+from local.place import Place, cache_directory, claimed, make_cache, taken
 
 
 @pytest.fixture(autouse=True)
@@ -96,15 +96,6 @@ def test_a_twin_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:
         place.save()
         assert taken(tmp_path) == [place]
     assert taken(tmp_path) == []
-
-
-def test_two_runs_do_not_write_to_one_directory(tmp_path: Path) -> None:
-    output = tmp_path / "demo"
-    refused = pytest.raises(Conflict, match=r"Another run writes to .*--output")
-    with sole_writer(output), refused:
-        sole_writer(output).__enter__()
-    with sole_writer(output):
-        assert not list(output.iterdir())
 
 
 def test_the_cache_is_named_absolutely_wherever_the_command_runs(

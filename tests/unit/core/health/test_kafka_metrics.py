@@ -95,15 +95,6 @@ def test_a_line_in_no_format_is_passed_over(line: str) -> None:
     assert parse(f"{line}\nkafka_server_kafkaserver_brokerstate 3").count(Metric.BROKER_STATE) == 3
 
 
-def test_a_broker_that_leads_nothing_does_not_say_that_nothing_is_under_replicated() -> None:
-    under = "kafka_server_replicamanager_underreplicatedpartitions"
-    leaders = "kafka_server_replicamanager_leadercount"
-    assert parse(f"{under} 0\n{leaders} 0\n").under_replicated is None
-    assert parse(f"{under} 0\n").under_replicated is None
-    assert parse(f"{under} 0\n{leaders} 4\n").under_replicated == 0
-    assert parse(f"{under} 2\n{leaders} 4\n").under_replicated == 2
-
-
 @pytest.mark.parametrize("metric", Metric)
 def test_the_project_exports_every_metric_it_reads(metric: Metric) -> None:
     counter = "persec" if "_brokertopicmetrics_" in metric.value else ""
