@@ -8,12 +8,13 @@ leave through an incident each (core.incidents.planned), opened by the run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from core.availability.lease import party_name
+from core.incidents.codec import as_document
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300
@@ -248,7 +249,7 @@ def unattended(run: Run, now: float, late_seconds: float) -> bool:
 
 
 def to_document(run: Run) -> dict[str, Any]:
-    return asdict(run)
+    return dict(as_document(run))
 
 
 def from_document(document: dict[str, Any], version: int) -> Run:

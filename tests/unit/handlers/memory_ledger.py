@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from core.availability.lease import Lease, LeaseDecision, grant, release
@@ -9,6 +10,9 @@ from core.errors import Conflict
 from core.incidents.codec import from_json, to_json
 from core.incidents.record import Incident
 from core.rotation import begin
+
+# An incident is frozen: what was read of a document once is read of it again.
+_read = functools.lru_cache(maxsize=1024)(from_json)
 
 
 class MemoryLedger:
@@ -24,7 +28,7 @@ class MemoryLedger:
 
     def get(self, id_: str) -> Incident | None:
         stored = self._incidents.get(id_)
-        return None if stored is None else replace(from_json(stored[1]), version=stored[0])
+        return None if stored is None else replace(_read(stored[1]), version=stored[0])
 
     def put(self, incident: Incident) -> Incident:
         held = self._incidents.get(incident.id, (0, ""))[0]

@@ -18,6 +18,7 @@ from core.views import Doubt
 from handlers.adapters.aws import tick_message
 from handlers.incidents.budgets import restore
 from handlers.store.messages import STRAYS_MESSAGE
+from tests.effort import EFFORT
 from tests.unit.handlers.fakes import FakeCluster, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
@@ -114,7 +115,7 @@ def test_one_that_leaves_alone_needs_no_label(station: Station) -> None:
     assert (world.most_out, world.most_labelled) == (1, 0)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8 * EFFORT))
 def test_in_any_order_nobody_of_another_zone_may_be_evicted_while_a_party_is_open(
     station: Station, seed: int
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from core.incidents.observation import PodView
 from core.incidents.record import State
 from core.rotation.run_record import Phase, Run, RunState
+from tests.effort import EFFORT
 from tests.unit.handlers.fakes import node_named
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
@@ -115,7 +116,7 @@ def test_where_one_tasks_fails_its_machine_alone_is_replaced(station: Station) -
     assert world.most_out == 2
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8 * EFFORT))
 def test_in_any_order_brokers_of_one_zone_alone_are_away(station: Station, seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - a seed repeats it
     world = world_of(station, fails=frozenset(chance.sample(["i-0b", "i-1c", "i-1a"], k=1)))

@@ -13,6 +13,7 @@ from core.incidents.record import Incident, State
 from core.rotation.run_record import Phase, RunState
 from core.views import ClusterView, PartitionView
 from core.window import DAYS, Window
+from tests.effort import EFFORT
 from tests.unit.handlers.fakes import group_of, node_named, six_brokers
 from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import POLICY, Station
@@ -146,7 +147,7 @@ def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_h
     assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0a", "i-1a"}
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(8 * EFFORT))
 def test_whenever_a_broker_of_another_zone_is_lost_nobody_else_goes_and_all_come_back(
     station: Station, seed: int
 ) -> None:

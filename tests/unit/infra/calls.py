@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import handlers
+from tests.unit.infra.api_requests import requests
 from tests.unit.infra.iam_actions import iam_action, operations
 
 PACKAGE = "handlers"
@@ -30,13 +31,6 @@ SERVICES = {"autoscaling", "cloudwatch", "dynamodb", "ec2", "elbv2", "events", "
 # Calls that IAM lets everybody make.
 FREE = {"sts:GetCallerIdentity"}
 MAKERS = {"client", "resource"}
-# Methods of handlers.adapters.eks.EksApi, and the verb RBAC knows each by.
-VERBS = {"list": "list", "find": "get", "text": "get", "relay": "get"} | {
-    "merge": "patch",
-    "apply": "patch",
-    "delete": "delete",
-    "ask": "create",
-}
 
 
 @dataclass
@@ -59,16 +53,31 @@ class Made:
     name: str
 
 
-def of_role(role: str) -> set[str]:
+@dataclass(frozen=True)
+class Facts:
+    """What a function's own lines say; what they lead to, a walk finds."""
+
+    actions: frozenset[str]
+    requests: frozenset[tuple[str, str]]
+    typed: frozenset[tuple[Made, str]]
+    attributes: frozenset[str]
+    names: frozenset[str]
+
+
+def of_role(role: str) -> frozenset[str]:
     """Return the IAM actions that the code behind handlers.<role>.handler may need."""
-    return _Walk().actions(role)
+    return _walked(role)[0]
 
 
-def in_kubernetes(role: str) -> set[tuple[str, str]]:
+def in_kubernetes(role: str) -> frozenset[tuple[str, str]]:
     """Return what that code may ask of the API server: verbs, and resources as RBAC names them."""
+    return _walked(role)[1]
+
+
+@functools.cache
+def _walked(role: str) -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
     walk = _Walk()
-    walk.actions(role)
-    return walk.requests
+    return frozenset(walk.actions(role)), frozenset(walk.requests)
 
 
 @functools.cache
@@ -140,19 +149,13 @@ class _Walk:
         if key in self._seen:
             return
         self._seen.add(key)
-        self._found |= set(_calls(function, _clients(owner or function) | _clients(function)))
-        self.requests |= set(_requests(module, function, owner))
-        known = _types(module, function, owner)
-        used = _used_as_functions(function)
-        for node in ast.walk(function):
-            if isinstance(node, ast.Attribute):
-                types = _receiver(module, node.value, known)
-                if types is not None:
-                    self._typed |= {(each, node.attr) for each in types}
-                elif id(node) in used:
-                    self._attributes.add(node.attr)
-            elif isinstance(node, ast.Name):
-                self._follow(module, node.id)
+        facts = _facts(module.name, function, owner)
+        self._found |= facts.actions
+        self.requests |= facts.requests
+        self._typed |= facts.typed
+        self._attributes |= facts.attributes
+        for name in facts.names:
+            self._follow(module, name)
 
     def _reaches(self, made: Made, method: str) -> bool:
         """Say whether a call on a known type means this class's method."""
@@ -167,6 +170,30 @@ class _Walk:
             self._visit(where, where.functions[resolved[1]], owner=None)
         elif resolved[1] in where.classes:
             self._made.add(Made(*resolved))
+
+
+@functools.cache
+def _facts(name: str, function: ast.FunctionDef, owner: ast.ClassDef | None) -> Facts:
+    module = modules()[name]
+    known, used = _types(module, function, owner), _used_as_functions(function)
+    typed: set[tuple[Made, str]] = set()
+    attributes, names = set(), set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            types = _receiver(module, node.value, known)
+            if types is not None:
+                typed |= {(each, node.attr) for each in types}
+            elif id(node) in used:
+                attributes.add(node.attr)
+        elif isinstance(node, ast.Name):
+            names.add(node.id)
+    return Facts(
+        actions=frozenset(_calls(function, _clients(owner or function) | _clients(function))),
+        requests=frozenset(requests(module.tree, function, owner)),
+        typed=frozenset(typed),
+        attributes=frozenset(attributes),
+        names=frozenset(names),
+    )
 
 
 def _types(
@@ -296,57 +323,6 @@ def _calls(function: ast.FunctionDef, clients: Mapping[str, str]) -> Iterator[st
         if method in ("get_paginator", "get_waiter"):
             method = str(ast.literal_eval(node.args[0]))
         yield iam_action(clients[kept], method)
-
-
-def _requests(
-    module: Module, function: ast.FunctionDef, owner: ast.ClassDef | None
-) -> Iterator[tuple[str, str]]:
-    """Yield what a function asks of the API server, by the paths it asks for."""
-    names = _assigned(module.tree) | (_assigned(owner) if owner else {}) | _assigned(function)
-    for node in ast.walk(function):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-            continue
-        receiver = node.func.value
-        kept = receiver.attr if isinstance(receiver, ast.Attribute) else getattr(receiver, "id", "")
-        if kept.lstrip("_") == "api" and node.func.attr in VERBS:
-            path = _path(node.args[0], names)
-            yield VERBS[node.func.attr], _resource(path)
-
-
-def _assigned(scope: ast.AST) -> dict[str, ast.AST]:
-    """Return what is assigned to the names and the own attributes of a scope."""
-    return {
-        target.attr if isinstance(target, ast.Attribute) else target.id: node.value
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Attribute | ast.Name)
-    }
-
-
-def _path(value: ast.AST, names: Mapping[str, ast.AST]) -> str:
-    """Return a path as it is written, `{}` for what only the caller knows."""
-    if isinstance(value, ast.Constant):
-        return str(value.value)
-    if isinstance(value, ast.JoinedStr):
-        return "".join(_path(part, names) for part in value.values)
-    if isinstance(value, ast.FormattedValue):
-        return _path(value.value, names)
-    name = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
-    return _path(names[name], names) if name in names else "{}"
-
-
-def _resource(path: str) -> str:
-    """Return a path's resource, with its subresource.
-
-    >>> _resource("/api/v1/namespaces/{}/pods/{}:9404/proxy/metrics")
-    'pods/proxy'
-    """
-    segments = path.partition("?")[0].strip("/").split("/")
-    below = segments[2:] if segments[0] == "api" else segments[3:]
-    if below[0] == "namespaces":
-        below = below[2:]
-    return "/".join(each.partition("{")[0] for each in below[0:3:2])
 
 
 def unattributed() -> list[str]:

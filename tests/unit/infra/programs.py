@@ -10,14 +10,18 @@ import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from core.cluster import ClusterSpec, parse
 from core.naming import LAYERS
+from infra.functions import packaging
 from stacks.program import main
 from tests.unit.infra.recording import Recorded, run_program
 
 # Where the workers of one session of unit tests keep what they recorded; nobody else keeps it.
 KEPT: list[Path] = []
+# Every layer with a function zips the same sources: that is done once in each directory.
+_BUILT = functools.cache(packaging.build)
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
 CONTROLLER = {
     "name": "controller",
@@ -95,9 +99,14 @@ def _recorded(raw: str, real_sizes: bool) -> bytes:
         return found
 
 
+def _zip() -> packaging.Package:
+    return _BUILT(packaging.cache_directory())
+
+
 def _run_layers(raw: Mapping[str, Any], real_sizes: bool) -> dict[str, Recorded]:
     done: dict[str, Recorded] = {}
-    for layer in LAYERS:
-        references = {f"{raw['environment']}-{name}": run.outputs for name, run in done.items()}
-        done[layer] = run_layer(layer, raw, references, real_sizes=real_sizes)
+    with mock.patch.object(packaging, "build", _zip):
+        for layer in LAYERS:
+            references = {f"{raw['environment']}-{name}": run.outputs for name, run in done.items()}
+            done[layer] = run_layer(layer, raw, references, real_sizes=real_sizes)
     return done

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -122,6 +123,8 @@ def run_program(
         loop = asyncio.new_event_loop()
         # A program's first exception is raised; the tasks that met the same one say nothing more.
         loop.set_exception_handler(lambda _loop, _context: None)
+        # The mock monitor waits for nothing: in a thread of its own it would only be switched to.
+        loop.run_in_executor = functools.partial(_run_here, loop)  # type: ignore[method-assign]
         asyncio.set_event_loop(loop)
         try:
             monitor = _Monitor(
@@ -163,6 +166,17 @@ def run_program(
     recorded.resources.sort(key=lambda resource: resource.urn)
     recorded.invokes.sort(key=lambda invoke: json.dumps(invoke, sort_keys=True, default=str))
     return recorded
+
+
+def _run_here(
+    loop: asyncio.AbstractEventLoop, _executor: object, function: Callable[..., Any], *given: Any
+) -> asyncio.Future[Any]:
+    future: asyncio.Future[Any] = loop.create_future()
+    try:
+        future.set_result(function(*given))
+    except Exception as error:  # noqa: BLE001 - whoever awaits it is told
+        future.set_exception(error)
+    return future
 
 
 def _cancel_what_is_left(loop: asyncio.AbstractEventLoop) -> None:

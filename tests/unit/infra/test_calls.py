@@ -7,7 +7,6 @@ from how the function is wired; of which resources, from the settings it is told
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -57,11 +56,6 @@ def recorded(request: pytest.FixtureRequest, cache: None) -> Mapping[str, Record
     return run_layers(VARIANTS[request.param])
 
 
-# By role alone: the shape of a cluster changes no code.
-called = functools.cache(calls.of_role)
-asked_of_kubernetes = functools.cache(calls.in_kubernetes)
-
-
 def functions(layers: Mapping[str, Recorded]) -> dict[str, tuple[Recorded, Resource]]:
     """Return the functions by role, each with the layer it is in."""
     return {
@@ -107,7 +101,7 @@ def test_a_role_allows_what_its_function_calls_and_nothing_else(
     recorded: Mapping[str, Recorded],
 ) -> None:
     for role, (layer, function) in functions(recorded).items():
-        needed = called(role) | for_lambda(layer, function) | for_sns(role)
+        needed = calls.of_role(role) | for_lambda(layer, function) | for_sns(role)
         needed |= {TAGGED_AT_BIRTH[each] for each in needed & TAGGED_AT_BIRTH.keys()}
         if not recorded["kafka"].of("autoscaling/group:Group"):
             needed -= HOLDING  # Karpenter's: there is no group that could be named.
@@ -237,7 +231,7 @@ def test_rbac_allows_what_a_function_asks_the_api_server_and_nothing_else(
     recorded: Mapping[str, Recorded],
 ) -> None:
     for role, (layer, function) in functions(recorded).items():
-        asked = asked_of_kubernetes(role)
+        asked = calls.in_kubernetes(role)
         allowed = in_the_cluster(layer, role)
         assert bool(function.inputs.get("vpcConfig")) == bool(allowed), role
         at_times = AT_TIMES | AT_TIMES_OF.get(role, set())
@@ -253,7 +247,7 @@ def derived(source: str, monkeypatch: pytest.MonkeyPatch, **more: str) -> set[st
     named = {"handlers.example": source, **{f"handlers.{k}": v for k, v in more.items()}}
     read = {name: calls._read(name, ast.parse(text)) for name, text in named.items()}
     monkeypatch.setattr(calls, "modules", lambda: read)
-    return calls.of_role("example")
+    return calls._Walk().actions("example")
 
 
 ADAPTER = """

@@ -6,6 +6,7 @@ tests/integration/lint holds against an independent one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -102,15 +103,18 @@ def calls_of(name: str) -> Iterator[Call]:
                 yield from look(service, operation)
 
 
-def requests(name: str) -> Iterator[Request]:
-    for call in calls_of(name):
-        for need in needs(call, Described()):
-            yield Request(
-                action=need.action,
-                resource=need.resource,
-                principal=CALLER.principal,
-                context=context(need, CALLER, call.region),
-            )
+@functools.cache
+def requests(name: str) -> tuple[Request, ...]:
+    return tuple(
+        Request(
+            action=need.action,
+            resource=need.resource,
+            principal=CALLER.principal,
+            context=context(need, CALLER, call.region),
+        )
+        for call in calls_of(name)
+        for need in needs(call, Described())
+    )
 
 
 def asked(document: Mapping[str, Any], request: Request) -> Policies:
@@ -149,10 +153,10 @@ def test_every_call_is_allowed(documents: Mapping[str, Any], name: str) -> None:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_right_taken_away_is_missed_and_named(documents: Mapping[str, Any], name: str) -> None:
-    asked = list(requests(name))
     unused = []
     for right in sorted(rights(documents[name])):
-        verdicts = [(each, judged(without(documents[name], right), each)) for each in asked]
+        lacking = without(documents[name], right)
+        verdicts = [(each, judged(lacking, each)) for each in requests(name)]
         refused = [(each, verdict) for each, verdict in verdicts if not verdict.allowed]
         assert {each.action for each, _ in refused} <= {right}
         if not refused:
@@ -164,9 +168,8 @@ def test_a_right_taken_away_is_missed_and_named(documents: Mapping[str, Any], na
 @pytest.mark.parametrize("name", CALLS)
 def test_no_statement_is_there_in_vain(documents: Mapping[str, Any], name: str) -> None:
     """Where two statements grant one action, each has a call of its own."""
-    asked = list(requests(name))
     document = documents[name]
     for statement in document["Statement"]:
         left = [each for each in document["Statement"] if each is not statement]
         lacking = {**document, "Statement": left}
-        assert any(not judged(lacking, each).allowed for each in asked), statement["Sid"]
+        assert any(not judged(lacking, each).allowed for each in requests(name)), statement["Sid"]
