@@ -97,7 +97,7 @@ class InstanceType:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class InstanceTypes:
     """Instance types by name, and where they were read."""
 
     source: str
@@ -105,11 +105,11 @@ class Table:
 
 
 @functools.cache
-def table() -> Table:
+def table() -> InstanceTypes:
     """Return the table this release ships."""
     stored = json.loads((resources.files("core") / NAME).read_text(encoding="utf-8"))
     columns = stored["columns"]
-    return Table(
+    return InstanceTypes(
         stored["source"],
         {
             name: _row(name, dict(zip(columns, values, strict=True)))

@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from core.cost import pricing
-from core.volumes.decisions import Kind
+from core.volumes.decisions import DecisionKind
 from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import History, Modification, State, observed, requested
 from core.volumes.limits import Gp3
@@ -127,7 +127,7 @@ class ByForecast:
         if not self.samples or self.samples[-1].at <= now - HOUR:
             self.samples.append(Sample(now, used))
         for decision in plan([self._set(used, now, actual)], BOOK, now).changes:
-            if decision.kind is Kind.GROW and decision.target is not None:
+            if decision.kind is DecisionKind.GROW and decision.target is not None:
                 self.asked_gib = decision.target.size_gib
                 asked = Modification(
                     started_at=now, state=State.REQUESTED, target=decision.target, kind="grow"

@@ -140,11 +140,11 @@ class Account:
             {str(each["Port"]): seen for each, seen in zip(listeners, read, strict=True)},
         )
 
-    def _listener(self, listener: Mapping[str, Any]) -> snapshot.Listener:
+    def _listener(self, listener: Mapping[str, Any]) -> snapshot.BalancerListener:
         answer = self._balancing.describe_listener_attributes(ListenerArn=listener["ListenerArn"])
         idle = _pairs(answer["Attributes"]).get("tcp.idle_timeout.seconds")
         arns = [a["TargetGroupArn"] for a in listener["DefaultActions"] if "TargetGroupArn" in a]
-        return snapshot.Listener(
+        return snapshot.BalancerListener(
             target_group=target_group_name(arns[0]) if len(arns) == 1 else None,
             idle_timeout_seconds=None if idle is None else int(idle),
         )

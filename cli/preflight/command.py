@@ -13,9 +13,9 @@ from cli.doctor.target import Target
 from cli.preflight.needs import needs_of
 from cli.preflight.read import CLIENT, Reader
 from core.errors import InvalidInput, StillwaterError
-from core.preflight.judge import Finding, Kind, exit_code, findings
+from core.preflight.judge import Consequence, Finding, exit_code, findings
 
-STYLES = {Kind.REFUSED: "red", Kind.UNKNOWN: "yellow", Kind.NOTICE: "yellow"}
+STYLES = {Consequence.REFUSED: "red", Consequence.UNKNOWN: "yellow", Consequence.NOTICE: "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Preflight:
 
     @property
     def refused(self) -> list[Finding]:
-        return [each for each in self.findings if each.kind is Kind.REFUSED]
+        return [each for each in self.findings if each.kind is Consequence.REFUSED]
 
 
 def examine(target: Target, console: Console) -> Preflight:
@@ -92,10 +92,10 @@ def show(done: Preflight, console: Console) -> None:
 def verdict(done: Preflight) -> str:
     """Return the last line: how much of what, and of which account."""
     where = f"{done.cluster} in account {done.account}, {done.region}, as {done.caller}"
-    counts = {kind: sum(each.kind is kind for each in done.findings) for kind in Kind}
-    if not counts[Kind.REFUSED] and not counts[Kind.UNKNOWN]:
+    counts = {kind: sum(each.kind is kind for each in done.findings) for kind in Consequence}
+    if not counts[Consequence.REFUSED] and not counts[Consequence.UNKNOWN]:
         return f"{where}: nothing stands in the way."
     return (
-        f"{where}: {counts[Kind.REFUSED]} would be refused, {counts[Kind.UNKNOWN]} could not be "
-        f"asked."
+        f"{where}: {counts[Consequence.REFUSED]} would be refused, "
+        f"{counts[Consequence.UNKNOWN]} could not be asked."
     )

@@ -46,7 +46,7 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
                 for route in routes(spec)
             },
             listeners={
-                str(route.port): snapshot.Listener(
+                str(route.port): snapshot.BalancerListener(
                     target_group=_target_group_name(spec, route),
                     idle_timeout_seconds=spec.timings.nlb_idle_timeout_seconds,
                 )

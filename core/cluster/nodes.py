@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, field_validator, model_validator
@@ -18,6 +17,7 @@ from core.cluster.fields import (
     named_twice,
 )
 from core.cluster.volumes import VolumePolicy
+from core.health.node import Role
 from core.volumes import limits
 from core.volumes.policy import Policy
 
@@ -26,22 +26,6 @@ ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", 
 LogRetentionDays = Literal[
     1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922
 ]
-
-
-class Role(StrEnum):
-    """What a Kafka node does; `combined` nodes are both."""
-
-    BROKER = "broker"
-    CONTROLLER = "controller"
-    COMBINED = "combined"
-
-    @property
-    def is_broker(self) -> bool:
-        return self is not Role.CONTROLLER
-
-    @property
-    def is_controller(self) -> bool:
-        return self is not Role.BROKER
 
 
 class Kubernetes(Frozen):

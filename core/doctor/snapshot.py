@@ -58,7 +58,7 @@ class TargetGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
+class BalancerListener:
     """A port of the load balancer."""
 
     target_group: str | None
@@ -171,7 +171,7 @@ class Snapshot:
     hooks: Mapping[str, Hook] | None = None
     balancers: Mapping[str, Balancer] | None = None
     target_groups: Mapping[str, TargetGroup] | None = None
-    listeners: Mapping[str, Listener] | None = None
+    listeners: Mapping[str, BalancerListener] | None = None
     queues: Mapping[str, Queue] | None = None
     alarms: Mapping[str, Alarm] | None = None
     namespaces: Mapping[str, Namespace] | None = None

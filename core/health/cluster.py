@@ -17,7 +17,7 @@ from core.health.verdict import SEVERITY, STATUS_CODES, Health, HealthVerdict
 from core.window import clock
 
 
-class Kind(StrEnum):
+class PartKind(StrEnum):
     """What a part is; the order is that in which people read them."""
 
     QUORUM = "quorum"
@@ -32,18 +32,18 @@ class Kind(StrEnum):
 
 
 # Several do the same work: the whole lives on while one of them is healthy.
-REDUNDANT = frozenset({Kind.CONTROLLER, Kind.BROKER, Kind.POD, Kind.WORKER})
+REDUNDANT = frozenset({PartKind.CONTROLLER, PartKind.BROKER, PartKind.POD, PartKind.WORKER})
 # What goes on beside serving: a cluster with trouble here serves all the same.
-ASIDE = frozenset({Kind.METADATA, Kind.INCIDENTS, Kind.ZONES})
+ASIDE = frozenset({PartKind.METADATA, PartKind.INCIDENTS, PartKind.ZONES})
 # Without their word, nothing is known of the whole.
-NEEDED = (Kind.QUORUM, Kind.PARTITIONS, Kind.BROKER)
+NEEDED = (PartKind.QUORUM, PartKind.PARTITIONS, PartKind.BROKER)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """One part of the cluster and how it does; notes are worth knowing, and no fault."""
 
-    kind: Kind
+    kind: PartKind
     name: str
     verdict: HealthVerdict
     notes: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ def cluster_health(parts: Iterable[Part]) -> ClusterHealth:
 
     The sentence is that of the part that weighs most, and says how many more are not well.
     """
-    found = sorted(parts, key=lambda part: (list(Kind).index(part.kind), _natural(part.name)))
+    found = sorted(parts, key=lambda part: (list(PartKind).index(part.kind), _natural(part.name)))
     weights = _weights(found)
     unasked = [kind for kind in NEEDED if not any(part.kind is kind for part in found)]
     if unasked:
@@ -92,7 +92,7 @@ def _whole(parts: Sequence[Part], weights: Sequence[Health]) -> HealthVerdict:
 
 def _weights(parts: Sequence[Part]) -> list[Health]:
     """Return what each part's health means for the whole."""
-    kinds: defaultdict[Kind, list[Part]] = defaultdict(list)
+    kinds: defaultdict[PartKind, list[Part]] = defaultdict(list)
     for part in parts:
         kinds[part.kind].append(part)
     carried = ASIDE | {kind for kind in REDUNDANT if any(_well(part) for part in kinds[kind])}

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from core.availability.zones import Freeze
 from core.health import metadata_errors
-from core.health.cluster import Kind, Part
+from core.health.cluster import Part, PartKind
 from core.health.connect import Answer, Worker, worker_verdict
 from core.health.kafka import (
     broker_verdict,
@@ -91,8 +91,8 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
         *_parts_without_a_list(seen.nodes),
         *_pods(seen.pods, expected, now),
         *_workers(seen, expected, now),
-        Part(Kind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
-        Part(Kind.ZONES, "zones", _zones(seen.freezes)),
+        Part(PartKind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
+        Part(PartKind.ZONES, "zones", _zones(seen.freezes)),
     ]
 
 
@@ -101,25 +101,25 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
     brokers = [n for n, role in expected.roles.items() if role != "controller"]
     controllers = [n for n, role in expected.roles.items() if role != "broker"]
     if isinstance(view, Silence):
-        yield Part(Kind.QUORUM, "quorum", silent("The quorum", view.reason))
-        yield Part(Kind.PARTITIONS, "partitions", silent("Partitions", view.reason))
+        yield Part(PartKind.QUORUM, "quorum", silent("The quorum", view.reason))
+        yield Part(PartKind.PARTITIONS, "partitions", silent("Partitions", view.reason))
         for node_id in controllers:
             said = silent(f"Controller {node_id}", view.reason)
-            yield Part(Kind.CONTROLLER, str(node_id), said)
+            yield Part(PartKind.CONTROLLER, str(node_id), said)
         for node_id in brokers:
-            yield Part(Kind.BROKER, str(node_id), silent(f"Broker {node_id}", view.reason))
+            yield Part(PartKind.BROKER, str(node_id), silent(f"Broker {node_id}", view.reason))
         return
-    yield Part(Kind.QUORUM, "quorum", quorum_verdict(view))
-    yield Part(Kind.PARTITIONS, "partitions", partitions_verdict(view))
+    yield Part(PartKind.QUORUM, "quorum", quorum_verdict(view))
+    yield Part(PartKind.PARTITIONS, "partitions", partitions_verdict(view))
     for node_id in controllers:
         verdict = _node(node_id, Role.CONTROLLER, view, seen, now)
-        yield Part(Kind.CONTROLLER, str(node_id), verdict)
+        yield Part(PartKind.CONTROLLER, str(node_id), verdict)
     active = _metrics_of(seen.metrics, view.quorum_leader)
     # A broker that the spec no longer has, or not yet, serves all the same.
     for node_id in sorted({*brokers, *view.brokers}):
         verdict = _node(node_id, Role.BROKER, view, seen, now)
         notes = disagreements(node_id, view, _metrics_of(seen.metrics, node_id), active)
-        yield Part(Kind.BROKER, str(node_id), verdict, notes)
+        yield Part(PartKind.BROKER, str(node_id), verdict, notes)
 
 
 def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -> HealthVerdict:
@@ -144,32 +144,32 @@ def _metadata(metrics: Mapping[int, NodeMetrics | Silence], expected: Expected) 
         verdict = metadata_errors.verdict(node_id, role, _metrics_of(metrics, node_id))
         if isinstance(told, Silence):
             verdict = replace(verdict, reason=f"{verdict.reason} {told.reason}")
-        yield Part(Kind.METADATA, f"of node {node_id}", verdict)
+        yield Part(PartKind.METADATA, f"of node {node_id}", verdict)
 
 
 def _parts_without_a_list(nodes: Mapping[int, str] | Silence | None) -> Iterator[Part]:
     if isinstance(nodes, Silence):
         said = _unknown("Which nodes there are to be", KUBERNETES, nodes.reason)
-        yield Part(Kind.POD, "nodes", said)
+        yield Part(PartKind.POD, "nodes", said)
     elif nodes is not None and not nodes:
         verdict = HealthVerdict(Health.UNKNOWN, "Strimzi has no pod set of it.", (KUBERNETES,))
-        yield Part(Kind.POD, "nodes", verdict)
+        yield Part(PartKind.POD, "nodes", verdict)
 
 
 def _pods(seen: tuple[PodSeen, ...] | Silence, expected: Expected, now: float) -> Iterator[Part]:
     if isinstance(seen, Silence):
-        yield Part(Kind.POD, "pods", _unknown("Pods", KUBERNETES, seen.reason))
+        yield Part(PartKind.POD, "pods", _unknown("Pods", KUBERNETES, seen.reason))
         return
     for pod in seen:
         limit = expected.worker_startup_seconds if pod.node_id is None else None
         verdict = pod_verdict(pod, now) if limit is None else pod_verdict(pod, now, limit)
-        yield Part(Kind.POD, pod.name, verdict)
+        yield Part(PartKind.POD, pod.name, verdict)
     for node_id in sorted(expected.roles.keys() - {pod.node_id for pod in seen}):
-        yield Part(Kind.POD, f"of node {node_id}", no_pod(f"Kafka node {node_id}"))
+        yield Part(PartKind.POD, f"of node {node_id}", no_pod(f"Kafka node {node_id}"))
     there = {pod.name for pod in seen}
     for name in expected.workers:
         if name not in there:
-            yield Part(Kind.POD, name, no_pod(f"Connect worker {name}"))
+            yield Part(PartKind.POD, name, no_pod(f"Connect worker {name}"))
 
 
 def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
@@ -184,7 +184,7 @@ def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
             startup_seconds=expected.worker_startup_seconds,
             kafka_answers=_answers(seen.kafka),
         )
-        yield Part(Kind.WORKER, name, _worker(known, pod, seen.workers.get(name, ()), now))
+        yield Part(PartKind.WORKER, name, _worker(known, pod, seen.workers.get(name, ()), now))
 
 
 def _worker(

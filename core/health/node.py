@@ -18,6 +18,8 @@ CONTROL_PLANE_PORT, REPLICATION_PORT = 9090, 9091
 
 
 class Role(StrEnum):
+    """What a Kafka node does; `combined` nodes are both."""
+
     BROKER = "broker"
     CONTROLLER = "controller"
     COMBINED = "combined"

@@ -48,7 +48,7 @@ class HasNeeds(Protocol):
     def slack_secret(self) -> str | None: ...
 
 
-class Kind(StrEnum):
+class Consequence(StrEnum):
     """What becomes of `up`: it is refused, or nobody knows, or it works and costs something."""
 
     REFUSED = "refused"
@@ -61,7 +61,7 @@ class Finding:
     """One thing about an account that somebody should know before the first resource is made."""
 
     part: str
-    kind: Kind
+    kind: Consequence
     sentence: str
 
 
@@ -72,23 +72,23 @@ CLEAR, REFUSED, NOT_ASKED = 0, 1, 2
 def findings(needs: HasNeeds, account: Account) -> list[Finding]:
     """Return everything that stands in the way, what would be refused first."""
     found = [each for judge in _JUDGES for each in judge(needs, account)]
-    return sorted(found, key=lambda each: list(Kind).index(each.kind))
+    return sorted(found, key=lambda each: list(Consequence).index(each.kind))
 
 
 def exit_code(found: list[Finding]) -> int:
     """0: nothing stands in the way; 1: something does; 2: a part could not be asked."""
     kinds = {each.kind for each in found}
-    if Kind.UNKNOWN in kinds:
+    if Consequence.UNKNOWN in kinds:
         return NOT_ASKED
-    return REFUSED if Kind.REFUSED in kinds else CLEAR
+    return REFUSED if Consequence.REFUSED in kinds else CLEAR
 
 
 def _no(part: str, sentence: str) -> Finding:
-    return Finding(part, Kind.REFUSED, sentence)
+    return Finding(part, Consequence.REFUSED, sentence)
 
 
 def _unknown(part: str, unasked: Unasked) -> Finding:
-    return Finding(part, Kind.UNKNOWN, f"{part} could not be asked: {unasked.why}.")
+    return Finding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unasked.why}.")
 
 
 def _region(needs: HasNeeds, account: Account) -> Iterator[Finding]:
@@ -219,7 +219,7 @@ def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
     elif found.unreserved == LEAST_UNRESERVED:
         yield Finding(
             part,
-            Kind.NOTICE,
+            Consequence.NOTICE,
             f"Only {found.unreserved} concurrent executions are unreserved: our functions share "
             f"them with every other of the account, and none can be reserved; ask for more of "
             f"'Concurrent executions' (lambda) in Service Quotas.",
@@ -243,7 +243,7 @@ def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[Finding]:
     elif status == "EXTENDED_SUPPORT":
         yield Finding(
             part,
-            Kind.NOTICE,
+            Consequence.NOTICE,
             f"Kubernetes {needs.kubernetes} is in extended support, at 0.60 USD an hour in place "
             f"of 0.10; one of {', '.join(standard)} is not.",
         )

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from core.cost.pricing import PriceBook
 from core.volumes import speed
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.for_rotation import SLOTS_NEEDED, bargain, describe
 from core.volumes.growth import Growth, growth
 from core.volumes.ledger import free_slots, next_slot_at
@@ -35,7 +35,7 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[Decision, ...]:
     if change is not None:
         return (_possible(of, change, wrong, now), *beside, *unmeasured)
     found = (*beside, *(_trouble(of, each) for each in wrong), *unmeasured)
-    return found or (_plain(of, Kind.KEEP, f"{of.name} has what it needs"),)
+    return found or (_plain(of, DecisionKind.KEEP, f"{of.name} has what it needs"),)
 
 
 def slots(of: VolumeSet, now: float) -> int:
@@ -52,20 +52,20 @@ def _change(
     reasons = []
     kind = None
     if grown is not None and grown.size_gib > size:
-        size, kind = grown.size_gib, Kind.GROW
+        size, kind = grown.size_gib, DecisionKind.GROW
         reasons.append(f"{size} GiB instead of {of.asked.size_gib}: {grown.reason}")
     if quicker is not None and quicker.performance is not None:
         # Size and performance in one change of the claim are one modification (EBS-CSI#2113).
         performance = quicker.performance
-        kind = kind or Kind.RAISE
+        kind = kind or DecisionKind.RAISE
         reasons.append(
             f"{said(performance)} instead of {said(of.asked.performance)}: {quicker.reason}"
         )
     if kind is None and not of.policy.grow_only and (found := bargain(of, book)) is not None:
-        performance, kind = found.performance, Kind.ROTATION
+        performance, kind = found.performance, DecisionKind.ROTATION
         reasons.append(describe(found))
     if kind is None and quicker is None and (less := _slower(of, now)) is not None:
-        performance, kind = less.performance or performance, Kind.LOWER
+        performance, kind = less.performance or performance, DecisionKind.LOWER
         reasons.append(
             f"{said(performance)} instead of {said(of.asked.performance)}: {less.reason}"
         )
@@ -79,7 +79,7 @@ def _change(
         reason="; ".join(reasons),
         target=target,
         monthly_usd_change=_change_usd(of, target, book),
-        emergency=bool(grown and grown.emergency and kind is Kind.GROW),
+        emergency=bool(grown and grown.emergency and kind is DecisionKind.GROW),
     )
 
 
@@ -88,7 +88,9 @@ def _slower(of: VolumeSet, now: float) -> Speed | None:
     if of.rotation is not None:
         if not of.rotation.over:
             return None
-        raised = [m for v in of.volumes if (m := v.history.latest) and m.kind == Kind.ROTATION]
+        raised = [
+            m for v in of.volumes if (m := v.history.latest) and m.kind == DecisionKind.ROTATION
+        ]
         before = [m.original.performance for m in raised if m.original is not None]
         if before:
             return Speed(before[0], f"the rotation of {of.rotation.pod} is over")
@@ -100,7 +102,7 @@ def _possible(of: VolumeSet, change: Decision, wrong: tuple[Trouble, ...], now: 
     obstacle = next(_obstacles(of, change.target or of.asked, wrong), None)
     if obstacle is not None:
         by, sentence = obstacle
-        return _refusal(of, Kind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
+        return _refusal(of, DecisionKind.WAIT, f"{sentence}. Then: {change.reason}", by, change)
     free = slots(of, now)
     if free <= _reserved_slots(of, change):
         return _out_of_slots(of, change, free, now)
@@ -137,18 +139,18 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
 
 
 def _trouble(of: VolumeSet, trouble: Trouble) -> Decision:
-    return _refusal(of, Kind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
+    return _refusal(of, DecisionKind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
 
 
 def _decision_without_figures(of: VolumeSet, each: Unknown) -> Decision:
-    return _refusal(of, Kind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
+    return _refusal(of, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
 
 
 def _reserved_slots(of: VolumeSet, change: Decision) -> int:
     """Return how many slots a change must leave."""
     if change.emergency:
         return 0
-    if change.kind is Kind.ROTATION:
+    if change.kind is DecisionKind.ROTATION:
         return max(SLOTS_NEEDED - 1, of.policy.reserved_slots)
     return of.policy.reserved_slots
 
@@ -164,7 +166,7 @@ def _out_of_slots(of: VolumeSet, change: Decision, free: int, now: float) -> Dec
         else ""
     )
     sentence = f"{left} and the next is free in {hours:.1f} h{last}. Then: {change.reason}"
-    return _refusal(of, Kind.WAIT, sentence, "slots", change, until)
+    return _refusal(of, DecisionKind.WAIT, sentence, "slots", change, until)
 
 
 def _advice(
@@ -176,16 +178,16 @@ def _advice(
         found.append(
             _refusal(
                 of,
-                Kind.ADVISE,
+                DecisionKind.ADVISE,
                 f"{grown.reason}, and the policy allows no more than {of.policy.largest_gib} GiB; "
                 f"raise max_size_gib, add a volume, or add a broker",
                 "ceiling",
             )
         )
     if quicker is not None and quicker.performance is None:
-        found.append(_refusal(of, Kind.REFUSE, quicker.reason, quicker.refused_by))
+        found.append(_refusal(of, DecisionKind.REFUSE, quicker.reason, quicker.refused_by))
     if grown is None and (less := smaller(of, book)) is not None:
-        found.append(_plain(of, Kind.ADVISE, less))
+        found.append(_plain(of, DecisionKind.ADVISE, less))
     return tuple(found)
 
 
@@ -194,13 +196,13 @@ def _change_usd(of: VolumeSet, target: Gp3, book: PriceBook) -> Decimal | None:
     return None if each is None else cents(each * len(of.volumes))
 
 
-def _plain(of: VolumeSet, kind: Kind, reason: str) -> Decision:
+def _plain(of: VolumeSet, kind: DecisionKind, reason: str) -> Decision:
     return Decision(pool=of.pool, number=of.number, kind=kind, reason=reason)
 
 
 def _refusal(
     of: VolumeSet,
-    kind: Kind,
+    kind: DecisionKind,
     reason: str,
     by: str,
     change: Decision | None = None,

@@ -9,7 +9,7 @@ from enum import StrEnum
 from core.volumes.limits import Gp3
 
 
-class Kind(StrEnum):
+class DecisionKind(StrEnum):
     """What a decision does. Only those that `changes` change anything."""
 
     KEEP = "keep"
@@ -24,7 +24,12 @@ class Kind(StrEnum):
 
     @property
     def changes(self) -> bool:
-        return self in {Kind.GROW, Kind.RAISE, Kind.LOWER, Kind.ROTATION}
+        return self in {
+            DecisionKind.GROW,
+            DecisionKind.RAISE,
+            DecisionKind.LOWER,
+            DecisionKind.ROTATION,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +38,7 @@ class Decision:
 
     pool: str
     number: int
-    kind: Kind
+    kind: DecisionKind
     reason: str
     # Where something changes: what every volume of the set becomes.
     target: Gp3 | None = None

@@ -14,7 +14,7 @@ from typing import Any
 from core.incidents.record import Incident, State
 from core.rotation.order import in_order
 from core.rotation.run_record import NodeTurn, Run, RunState
-from core.volumes.decisions import Kind
+from core.volumes.decisions import DecisionKind
 from core.volumes.sizing import MIB
 from core.volumes.views import Rotation, VolumeSet, VolumeView
 
@@ -100,7 +100,7 @@ def rotation_of(of: VolumeSet, seen: Departures) -> Rotation | None:
             return _ahead(of, volume, seen, left)
     for volume in of.volumes:
         latest = volume.history.latest
-        if latest is not None and latest.kind == Kind.ROTATION.value:
+        if latest is not None and latest.kind == DecisionKind.ROTATION.value:
             # Raised once for all nodes of the set, lowered after the last: two slots and no more.
             return _still(volume) if left or _in_hand(pods, seen) else _behind(volume)
     return None

@@ -13,13 +13,13 @@ from decimal import Decimal
 
 from core.cost.pricing import PriceBook, fetch_command
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.limits import Gp3
 from core.volumes.sizing import GP3_ITEMS, cents, change_usd
 from core.volumes.views import VolumeSet
 
 # The first is paid first.
-ORDER = (Kind.LOWER, Kind.GROW, Kind.RAISE, Kind.ROTATION)
+ORDER = (DecisionKind.LOWER, DecisionKind.GROW, DecisionKind.RAISE, DecisionKind.ROTATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,11 @@ def _refusal(
         dear = cost > 0 and spent + cost > budget_usd
         return _too_dear(decision, cost, spent, budget_usd) if dear else None
     # Less costs less, whatever the price; and a full volume stops its broker.
-    if decision.kind is Kind.LOWER or (decision.emergency and budget_usd > 0):
+    if decision.kind is DecisionKind.LOWER or (decision.emergency and budget_usd > 0):
         return None
     return replace(
         decision,
-        kind=Kind.REFUSE,
+        kind=DecisionKind.REFUSE,
         refused_by="budget",
         reason=(
             f"nobody can say whether the budget of ${budget_usd} above the spec bears it without a "
@@ -103,7 +103,7 @@ def _urgency(decision: Decision) -> tuple[bool, int, Decimal]:
     place = ORDER.index(decision.kind) if decision.kind in ORDER else len(ORDER)
     # What lowers the bill comes before all: it pays for the rest.
     cost = decision.monthly_usd_change or Decimal(0)
-    if decision.kind is Kind.LOWER:
+    if decision.kind is DecisionKind.LOWER:
         return False, place, cost
     return not decision.emergency, place, cost
 
@@ -111,7 +111,7 @@ def _urgency(decision: Decision) -> tuple[bool, int, Decimal]:
 def _too_dear(decision: Decision, cost: Decimal, spent: Decimal, budget_usd: Decimal) -> Decision:
     return replace(
         decision,
-        kind=Kind.REFUSE,
+        kind=DecisionKind.REFUSE,
         refused_by="budget",
         reason=(
             f"it costs ${cost} a month more, and of the budget of "

@@ -17,7 +17,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
-from core.health.cluster import NEEDED, ClusterHealth, Kind, Part, cluster_health, document
+from core.health.cluster import NEEDED, ClusterHealth, Part, PartKind, cluster_health, document
 from core.health.examination import LEDGER, Expected, Seen, Silence, parts
 from core.health.kafka_metrics import NodeMetrics
 from core.health.verdict import Health, HealthVerdict
@@ -131,6 +131,8 @@ def unable(error: Exception, now: float, started: float) -> dict[str, Any]:
     """Answer while the ledger is silent at a start: whom to ask stands in it."""
     reason = f"Whom to ask stands in the ledger's table, which does not answer: {error}"
     verdict = HealthVerdict(Health.UNKNOWN, reason, (LEDGER,))
-    health = cluster_health(Part(kind, kind.value, verdict) for kind in (*NEEDED, Kind.INCIDENTS))
+    health = cluster_health(
+        Part(kind, kind.value, verdict) for kind in (*NEEDED, PartKind.INCIDENTS)
+    )
     cluster = named(os.environ, "cluster") or ""
     return _response(cluster, health, now, time.monotonic() - started)

@@ -24,7 +24,7 @@ GIB = 1024**3
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenVolumes:
     """The sets, the pools they are of, what is remembered of their volumes, and what is unknown."""
 
     sets: tuple[VolumeSet, ...]
@@ -43,7 +43,7 @@ class Lookout:
     records: Records
     settings: VolumeSettings
 
-    def look(self, now: float) -> Seen:
+    def look(self, now: float) -> SeenVolumes:
         """Return what there is; raises StillwaterError where Kubernetes or EC2 does not answer."""
         pools = {
             pool.name: pool for pool in self.claims.pools() if pool.name in self.settings.pools
@@ -72,7 +72,7 @@ class Lookout:
                     seen = self._set(pool, number, asked, tuple(volumes))
                     rotation = rotation_of(seen, departures)
                     sets.append(replace(seen, rotation=rotation, classes=classes))
-        return Seen(tuple(sets), pools, memories, readings.gaps)
+        return SeenVolumes(tuple(sets), pools, memories, readings.gaps)
 
     def _set(
         self, pool: PoolView, number: int, asked: Gp3, volumes: tuple[VolumeView, ...]

@@ -16,7 +16,7 @@ from aws_lambda_powertools import Logger
 from core import metric_names as counted
 from core.cost.pricing import PriceBook
 from core.errors import Conflict, StillwaterError
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.ledger import Modification, State, requested
 from core.volumes.limits import Gp3
 from core.volumes.plan import Plan, plan, told
@@ -25,7 +25,7 @@ from handlers.adapters import metrics
 from handlers.adapters.claims import PoolView
 from handlers.store import volume_records
 from handlers.store.volume_records import PLAN
-from handlers.volume.observe import Lookout, Seen
+from handlers.volume.observe import Lookout, SeenVolumes
 
 logger = Logger(service="stillwater")
 # What of a decision is counted for an alarm.
@@ -75,7 +75,7 @@ class Steward:
         return shown
 
     def _change(
-        self, pool: PoolView, decisions: Iterable[Decision], seen: Seen, now: float
+        self, pool: PoolView, decisions: Iterable[Decision], seen: SeenVolumes, now: float
     ) -> bool:
         """Write down what is about to be asked of a pool's volumes, then ask it; once for all."""
         wanted = {d.number: d.target for d in decisions if d.target is not None}
@@ -90,7 +90,7 @@ class Steward:
             return False
         return True
 
-    def _request(self, decision: Decision, seen: Seen, now: float) -> bool:
+    def _request(self, decision: Decision, seen: SeenVolumes, now: float) -> bool:
         """Use a slot of every volume of a set; another invocation that does so as well wins."""
         of = next(s for s in seen.sets if (s.pool, s.number) == (decision.pool, decision.number))
         asked = Modification(
@@ -112,7 +112,7 @@ class Steward:
                 return False
         return True
 
-    def _withdraw(self, wanted: Mapping[int, Gp3], pool: PoolView, seen: Seen) -> None:
+    def _withdraw(self, wanted: Mapping[int, Gp3], pool: PoolView, seen: SeenVolumes) -> None:
         """Give back the slots of a request that Kubernetes refused."""
         records = self.lookout.records
         for of in seen.sets:
@@ -126,7 +126,7 @@ class Steward:
 
     def _tell(self, decisions: Iterable[Decision], done: list[Decision]) -> None:
         for decision in decisions:
-            if decision.kind is not Kind.KEEP:
+            if decision.kind is not DecisionKind.KEEP:
                 logger.info(
                     told([decision])[0], applied=decision in done, emergency=decision.emergency
                 )
@@ -136,7 +136,7 @@ class Steward:
             metrics.count(counted.VOLUMES_CHANGED, len(done))
 
     def _plan_document(
-        self, planned: Plan, seen: Seen, done: list[Decision], now: float
+        self, planned: Plan, seen: SeenVolumes, done: list[Decision], now: float
     ) -> dict[str, Any]:
         settings = self.lookout.settings
         return {

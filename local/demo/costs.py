@@ -30,7 +30,7 @@ FOLDER, BILL, HISTORY = "report", "bill", "history"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RotationFigures:
     """What the report says of the demo's one rotation; None of what it could not tell."""
 
     down_seconds: float | None
@@ -45,7 +45,7 @@ class Costs:
 
     bill_total: str
     report_total: str
-    rotation: Seen | None
+    rotation: RotationFigures | None
 
 
 def report(
@@ -113,13 +113,13 @@ def _write(made: Made, folder: Path) -> None:
         (folder / kind.file_name).write_text(text, encoding="utf-8")
 
 
-def _seen_rotation(made: Made) -> Seen | None:
+def _seen_rotation(made: Made) -> RotationFigures | None:
     rows = made.evidence.resync
     if not rows:
         return None
     row = rows[-1]
     cost: Decimal | None = row.incremental_cost
-    return Seen(
+    return RotationFigures(
         down_seconds=row.down_seconds,
         catch_up_seconds=row.catch_up_seconds,
         moved_bytes=row.moved_bytes,

@@ -25,7 +25,7 @@ from kafka.errors import KafkaError
 
 from local.demo import clients, sequence
 from local.demo.clients import CONSUMER, PRODUCER, WATCHER, Entry
-from local.demo.sequence import Seen
+from local.demo.sequence import ReadRecords
 from local.kubernetes.client import Api, ApiError
 from local.place import Place
 
@@ -159,7 +159,7 @@ def produce(connect: Connect, stop: threading.Event, tally: Tally, samples: Samp
     producer.close()
 
 
-def consume(connect: Connect, stop: threading.Event, seen: Seen, samples: Samples) -> None:
+def consume(connect: Connect, stop: threading.Event, seen: ReadRecords, samples: Samples) -> None:
     """Read along as a live consumer would: how late each record is, and what breaks."""
     consumer = KafkaConsumer(
         **connect(),
@@ -223,13 +223,13 @@ def renew(entries: Iterable[Entry], stop: threading.Event) -> None:
                 entry.renew()
 
 
-def read_back(connect: Connect) -> Seen:
+def read_back(connect: Connect) -> ReadRecords:
     """Read the whole topic from its beginning to its end and return what was found."""
     consumer = KafkaConsumer(**connect(), group_id=None, auto_offset_reset="earliest")
     partitions = [TopicPartition(TOPIC, p) for p in range(PARTITIONS)]
     consumer.assign(partitions)
     ends = consumer.end_offsets(partitions)
-    found = Seen()
+    found = ReadRecords()
     while any(consumer.position(p) < ends[p] for p in partitions):
         for partition, records in consumer.poll(timeout_ms=1000).items():
             for record in records:
@@ -263,7 +263,7 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    tally, seen = Tally(), Seen()
+    tally, seen = Tally(), ReadRecords()
     samples = Samples(directory / "samples.jsonl")
     api = Api.from_kubeconfig(Place.load().path("kubeconfig"))
     entries = producer, consumer, watcher = tuple(

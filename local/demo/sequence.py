@@ -24,7 +24,7 @@ def read(text: bytes) -> tuple[int, float]:
 
 
 @dataclass
-class Seen:
+class ReadRecords:
     """The record numbers that were read, and what was wrong with their sequence.
 
     A number that comes again is a duplicate; one that comes after a larger one of its partition,

@@ -24,7 +24,7 @@ from local.kubernetes.client import Object
 Answer = Future[tuple[bool, str]]
 
 
-class Role(StrEnum):
+class Question(StrEnum):
     """Which question a probe answers; the value is the container's field."""
 
     STARTUP = "startupProbe"
@@ -56,10 +56,10 @@ class Schedule:
 class Track:
     """One probe over one run of a container: its verdict so far and when to ask again."""
 
-    def __init__(self, role: Role, schedule: Schedule, *, started_at: float) -> None:
+    def __init__(self, role: Question, schedule: Schedule, *, started_at: float) -> None:
         self.role, self.schedule = role, schedule
         # A container lives until shown otherwise; it is neither started nor ready until shown so.
-        self.passing = role is Role.LIVENESS
+        self.passing = role is Question.LIVENESS
         self.failed = False
         self.message = ""
         self.next_at = started_at + schedule.initial_delay_seconds
@@ -95,26 +95,26 @@ class ProbeSet:
         self._asked: dict[Track, Answer] = {}
         self.tracks = {
             role: Track(role, Schedule.of(container[role]), started_at=started_at)
-            for role in Role
+            for role in Question
             if container.get(role)
         }
 
     @property
     def started(self) -> bool:
-        startup = self.tracks.get(Role.STARTUP)
+        startup = self.tracks.get(Question.STARTUP)
         return startup is None or startup.passing
 
     @property
     def ready(self) -> bool:
-        readiness = self.tracks.get(Role.READINESS)
+        readiness = self.tracks.get(Question.READINESS)
         return self.started and (readiness is None or readiness.passing)
 
     def asking(self) -> list[Track]:
         """Return the probes that are asked at present: startup alone until it passes."""
-        startup = self.tracks.get(Role.STARTUP)
+        startup = self.tracks.get(Question.STARTUP)
         if startup is not None and not startup.passing:
             return [startup]
-        return [track for role, track in self.tracks.items() if role is not Role.STARTUP]
+        return [track for role, track in self.tracks.items() if role is not Question.STARTUP]
 
     def step(self, now: float) -> float:
         """Take in answers, ask what is due; return when the next probe is due at the latest.
@@ -137,7 +137,7 @@ class ProbeSet:
     def failure(self) -> Track | None:
         """Return the probe that demands a restart, or None."""
         return next(
-            (t for t in self.asking() if t.role is not Role.READINESS and t.failed),
+            (t for t in self.asking() if t.role is not Question.READINESS and t.failed),
             None,
         )
 

@@ -16,7 +16,7 @@ from local.kafka.container import (
     RACK,
 )
 from local.kubernetes.strimzi_certificates import ORGANIZATION
-from local.kubernetes.strimzi_model import SCRAM, TLS, Cluster, Listener, Node
+from local.kubernetes.strimzi_model import SCRAM, TLS, Cluster, KafkaListener, Node
 
 CONTROL_PLANE, CONTROL_PLANE_PORT = "CONTROLPLANE-9090", 9090
 REPLICATION, REPLICATION_PORT = "REPLICATION-9091", 9091
@@ -37,7 +37,7 @@ def log_directory(node: Node, volume_id: int) -> str:
     return f"{volume_mount(volume_id)}/kafka-log{node.node_id}"
 
 
-def listener_name(listener: Listener) -> str:
+def listener_name(listener: KafkaListener) -> str:
     return f"{listener.name.upper()}-{listener.port}"
 
 

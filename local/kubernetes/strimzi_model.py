@@ -28,7 +28,7 @@ RULES_VARIABLE = "STILLWATER_HEALTH_RULES"
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class KafkaListener:
     """One Kafka listener; `advertised_*` are templates over {nodeId}."""
 
     name: str
@@ -84,7 +84,7 @@ class Cluster:
     version: str
     metadata_version: str
     image: str | None
-    listeners: tuple[Listener, ...]
+    listeners: tuple[KafkaListener, ...]
     config: Mapping[str, Any]
     max_unavailable: int
     probes: Mapping[str, Any]
@@ -254,9 +254,9 @@ def _nodes(pool: Object, ids: Iterable[int]) -> list[Node]:
     ]
 
 
-def _listener(raw: Mapping[str, Any]) -> Listener:
+def _listener(raw: Mapping[str, Any]) -> KafkaListener:
     configuration = raw.get("configuration") or {}
-    return Listener(
+    return KafkaListener(
         name=raw["name"],
         port=int(raw["port"]),
         type=raw["type"],

@@ -30,7 +30,7 @@ from local.kubernetes.strimzi_config import (
     server_config,
     volume_mount,
 )
-from local.kubernetes.strimzi_model import Cluster, Listener, Node
+from local.kubernetes.strimzi_model import Cluster, KafkaListener, Node
 
 REVISION = "strimzi.io/revision"
 KIND_LABEL = "strimzi.io/kind"
@@ -267,7 +267,7 @@ def _agent_probe(cluster: Cluster, node: Node, question: str) -> Rendered | None
 
 
 def _listener_services(
-    cluster: Cluster, listener: Listener, brokers: Mapping[str, str]
+    cluster: Cluster, listener: KafkaListener, brokers: Mapping[str, str]
 ) -> Iterable[Rendered]:
     port_name = naming.listener_port_name(listener.name)
     # The target is the port's name: a pod without that port, such as a controller, is no endpoint.

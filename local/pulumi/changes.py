@@ -19,7 +19,7 @@ _PLAIN_KEY = re.compile(r"^[A-Za-z_$][A-Za-z0-9_$]*$")
 _ABSENT = object()
 
 
-class Kind(Enum):
+class ChangeKind(Enum):
     """How a property changed."""
 
     ADD = "add"
@@ -32,7 +32,7 @@ class Change:
     """One property that changed; `path` is in the engine's notation."""
 
     path: str
-    kind: Kind
+    kind: ChangeKind
     replaces: bool = False
 
     @property
@@ -47,12 +47,12 @@ def _child(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Kind]]:
+def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, ChangeKind]]:
     if old is _ABSENT or old is None:
         if new is not _ABSENT and new is not None:
-            yield path, Kind.ADD
+            yield path, ChangeKind.ADD
     elif new is _ABSENT or new is None:
-        yield path, Kind.DELETE
+        yield path, ChangeKind.DELETE
     elif isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new}):
             yield from _walk(_child(path, key), old.get(key, _ABSENT), new.get(key, _ABSENT))
@@ -62,7 +62,7 @@ def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Kind]]:
             right = new[index] if index < len(new) else _ABSENT
             yield from _walk(f"{path}[{index}]", left, right)
     elif old != new:
-        yield path, Kind.UPDATE
+        yield path, ChangeKind.UPDATE
 
 
 def changes(

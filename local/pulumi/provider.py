@@ -20,7 +20,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from core.errors import StillwaterError
-from local.pulumi.changes import Change, Kind, changes
+from local.pulumi.changes import Change, ChangeKind, changes
 from local.pulumi.serving import serve
 from local.pulumi.values import Properties, from_struct, to_struct, without_assets
 
@@ -164,12 +164,12 @@ def _answers(method: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any]
 
 
 _KINDS = {
-    (Kind.ADD, False): provider_pb2.PropertyDiff.ADD,
-    (Kind.ADD, True): provider_pb2.PropertyDiff.ADD_REPLACE,
-    (Kind.DELETE, False): provider_pb2.PropertyDiff.DELETE,
-    (Kind.DELETE, True): provider_pb2.PropertyDiff.DELETE_REPLACE,
-    (Kind.UPDATE, False): provider_pb2.PropertyDiff.UPDATE,
-    (Kind.UPDATE, True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
+    (ChangeKind.ADD, False): provider_pb2.PropertyDiff.ADD,
+    (ChangeKind.ADD, True): provider_pb2.PropertyDiff.ADD_REPLACE,
+    (ChangeKind.DELETE, False): provider_pb2.PropertyDiff.DELETE,
+    (ChangeKind.DELETE, True): provider_pb2.PropertyDiff.DELETE_REPLACE,
+    (ChangeKind.UPDATE, False): provider_pb2.PropertyDiff.UPDATE,
+    (ChangeKind.UPDATE, True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from cli import health as command
-from core.health.cluster import Kind
+from core.health.cluster import PartKind
 from tests.integration.cluster import Cluster
 from tests.integration.retold import told
 
@@ -33,7 +33,7 @@ def invoke(cluster: Cluster) -> tuple[int, Mapping[str, Any]]:
     return payload["statusCode"], json.loads(payload["body"])
 
 
-def parts(body: Mapping[str, Any], kind: Kind) -> dict[str, dict[str, Any]]:
+def parts(body: Mapping[str, Any], kind: PartKind) -> dict[str, dict[str, Any]]:
     """Return the parts of one kind by name."""
     return {part["name"]: part for part in body["parts"] if part["kind"] == kind}
 

@@ -14,7 +14,7 @@ from core import naming
 from core.cluster import Topic, parse
 from core.cluster.rights import clients
 from core.constants import CONNECT_REST_PORT
-from core.health.cluster import Kind
+from core.health.cluster import PartKind
 from infra.alerts.metrics import KAFKA_ALLOW
 from infra.kafka.connect import connect_spec
 from infra.kafka.topics import topic_spec, user_spec
@@ -156,7 +156,7 @@ def asked_through_the_api_server(cluster: Cluster, pod: str) -> None:
     """See λ health ask a worker's pod: refused without the right, by name and port with it."""
     with told_of_workers(cluster, 1):
         status, body = invoke(cluster)
-        verdict = parts(body, Kind.WORKER)[pod]
+        verdict = parts(body, PartKind.WORKER)[pod]
         assert (status, verdict["status"]) == (500, "unknown")
         assert "forbidden" in verdict["reason"]
         with allowed_to_ask(cluster, pod, CONNECT_REST_PORT):
@@ -167,9 +167,9 @@ def asked_through_the_api_server(cluster: Cluster, pod: str) -> None:
 
             status, body = cluster.until(healthy, "λ health finds the worker healthy", 120)
     show(status, body)
-    verdict = parts(body, Kind.WORKER)[pod]
+    verdict = parts(body, PartKind.WORKER)[pod]
     assert "answered 200 healthy" in verdict["reason"]
-    assert pod in parts(body, Kind.POD)
+    assert pod in parts(body, PartKind.POD)
 
 
 def test_a_topic_of_the_description_is_made_grown_and_never_shrunk(

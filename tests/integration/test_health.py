@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from cli import health as command
-from core.health.cluster import Kind
+from core.health.cluster import PartKind
 from local.kubernetes.strimzi_rolling import is_ready
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster
@@ -93,11 +93,11 @@ def test_a_whole_cluster_answers_200_with_every_part(cluster: Cluster) -> None:
     )
     show(status, body)
     assert (body["status"], body["missing"]) == ("healthy", [])
-    assert set(parts(body, Kind.BROKER)) == {str(n) for n in BROKERS}
-    assert set(parts(body, Kind.CONTROLLER)) == {str(n) for n in CONTROLLERS}
-    assert len(parts(body, Kind.POD)) == len(BROKERS | CONTROLLERS)
+    assert set(parts(body, PartKind.BROKER)) == {str(n) for n in BROKERS}
+    assert set(parts(body, PartKind.CONTROLLER)) == {str(n) for n in CONTROLLERS}
+    assert len(parts(body, PartKind.POD)) == len(BROKERS | CONTROLLERS)
     # Each node's own exporter was read, through the API server.
-    assert len(parts(body, Kind.METADATA)) == len(BROKERS | CONTROLLERS)
+    assert len(parts(body, PartKind.METADATA)) == len(BROKERS | CONTROLLERS)
     assert {part["status"] for part in body["parts"]} == {"healthy"}
     assert body["seconds"] < BOUND_SECONDS
 
@@ -127,7 +127,7 @@ def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
         status, body = cluster.until(
             lambda: (
                 (found := examined())[0] == 503
-                and parts(found[1], Kind.BROKER)[str(FROZEN)]["status"] == "unhealthy"
+                and parts(found[1], PartKind.BROKER)[str(FROZEN)]["status"] == "unhealthy"
                 and found
             ),
             "the broker is fenced, and said to be",
@@ -135,9 +135,9 @@ def test_a_frozen_broker_costs_the_answer_no_time_and_the_cluster_its_health(
         )
         show(status, body)
         assert body["status"] == "degraded"
-        assert "fenced" in parts(body, Kind.BROKER)[str(FROZEN)]["reason"]
-        assert parts(body, Kind.QUORUM)["quorum"]["status"] == "healthy"
-        behind = parts(body, Kind.PARTITIONS)["partitions"]
+        assert "fenced" in parts(body, PartKind.BROKER)[str(FROZEN)]["reason"]
+        assert parts(body, PartKind.QUORUM)["quorum"]["status"] == "healthy"
+        behind = parts(body, PartKind.PARTITIONS)["partitions"]
         assert behind["status"] == "degraded", behind
         code, page = run_command(cluster)
         assert code == 1, page

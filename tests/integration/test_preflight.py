@@ -19,7 +19,7 @@ from cli.doctor.target import Target
 from cli.preflight import command
 from cli.twin_layers import TwinLayers
 from core.cluster import parse
-from core.preflight.judge import NOT_ASKED, Kind
+from core.preflight.judge import NOT_ASKED, Consequence
 from local import environment
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
@@ -47,7 +47,7 @@ def test_the_twins_account_is_asked_from_another_process(twin: Twin, layers: Twi
     # moto serves no quotas, no add-on versions and no simulation: said, and never taken for good.
     assert (done.returncode, said["exit_code"]) == (NOT_ASKED, NOT_ASKED), done.stderr
     assert (said["account"], said["cluster"]) == (environment.ACCOUNT, layers_prefix())
-    assert {f["kind"] for f in said["findings"]} == {Kind.UNKNOWN}, said["findings"]
+    assert {f["kind"] for f in said["findings"]} == {Consequence.UNKNOWN}, said["findings"]
     assert all(f["sentence"].endswith(".") for f in said["findings"])
 
 

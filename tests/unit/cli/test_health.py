@@ -16,7 +16,7 @@ from cli import health as command
 from cli.incidents import Desk
 from cli.main import app
 from cli.watching import Pace
-from core.health.cluster import Kind, Part, cluster_health, document
+from core.health.cluster import Part, PartKind, cluster_health, document
 from core.health.verdict import Health, HealthVerdict
 from tests.unit.infra.programs import spec
 
@@ -24,15 +24,15 @@ from tests.unit.infra.programs import spec
 def told(*sick: Part) -> dict[str, Any]:
     """Return λ health's answer about a cluster of five parts and these."""
     well = HealthVerdict(Health.HEALTHY, "It is well.")
-    names = {"quorum": Kind.QUORUM, "partitions": Kind.PARTITIONS, "10": Kind.BROKER}
-    parts = [Part(kind, name, well) for name, kind in {**names, "20": Kind.BROKER}.items()]
+    names = {"quorum": PartKind.QUORUM, "partitions": PartKind.PARTITIONS, "10": PartKind.BROKER}
+    parts = [Part(kind, name, well) for name, kind in {**names, "20": PartKind.BROKER}.items()]
     found = cluster_health([*parts, *sick])
     body = document("orders", found, 0.0, 0.4)
     return {"statusCode": found.status_code, "body": json.dumps(body)}
 
 
-FENCED = Part(Kind.BROKER, "30", HealthVerdict(Health.UNHEALTHY, "Broker 30 is [fenced]."))
-OFFLINE = Part(Kind.PARTITIONS, "p", HealthVerdict(Health.UNHEALTHY, "No broker leads t-0."))
+FENCED = Part(PartKind.BROKER, "30", HealthVerdict(Health.UNHEALTHY, "Broker 30 is [fenced]."))
+OFFLINE = Part(PartKind.PARTITIONS, "p", HealthVerdict(Health.UNHEALTHY, "No broker leads t-0."))
 
 
 @dataclass

@@ -110,7 +110,7 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
         return arn.rpartition(":")[2]
 
     listeners = {
-        str(each.inputs["port"]): snapshot.Listener(
+        str(each.inputs["port"]): snapshot.BalancerListener(
             target_group=named(each.inputs["defaultActions"][0]["targetGroupArn"]),
             idle_timeout_seconds=each.inputs["tcpIdleTimeoutSeconds"],
         )

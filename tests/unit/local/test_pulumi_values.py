@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.pulumi.changes import Kind, changes
+from local.pulumi.changes import ChangeKind, changes
 from local.pulumi.values import (
     ARCHIVE_SIGNATURE,
     OUTPUT_SIGNATURE,
@@ -96,23 +96,23 @@ def test_nothing_differs_from_itself(value: Any) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param({}, {"a": 1}, [("a", Kind.ADD)], id="added"),
-        pytest.param({"a": 1}, {}, [("a", Kind.DELETE)], id="removed"),
+        pytest.param({}, {"a": 1}, [("a", ChangeKind.ADD)], id="added"),
+        pytest.param({"a": 1}, {}, [("a", ChangeKind.DELETE)], id="removed"),
         pytest.param({"a": None}, {}, [], id="null equals missing"),
-        pytest.param({"a": 1}, {"a": 2}, [("a", Kind.UPDATE)], id="changed"),
-        pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, [("a.b", Kind.UPDATE)], id="nested"),
-        pytest.param({"a": [1]}, {"a": [1, 2]}, [("a[1]", Kind.ADD)], id="longer list"),
+        pytest.param({"a": 1}, {"a": 2}, [("a", ChangeKind.UPDATE)], id="changed"),
+        pytest.param({"a": {"b": 1}}, {"a": {"b": 2}}, [("a.b", ChangeKind.UPDATE)], id="nested"),
+        pytest.param({"a": [1]}, {"a": [1, 2]}, [("a[1]", ChangeKind.ADD)], id="longer list"),
         pytest.param(
             {"tags": {"kubernetes.io/x": "1"}},
             {"tags": {"kubernetes.io/x": "2"}},
-            [('tags["kubernetes.io/x"]', Kind.UPDATE)],
+            [('tags["kubernetes.io/x"]', ChangeKind.UPDATE)],
             id="quoted key",
         ),
-        pytest.param({"a": "x"}, {"a": UNKNOWN}, [("a", Kind.UPDATE)], id="not known yet"),
+        pytest.param({"a": "x"}, {"a": UNKNOWN}, [("a", ChangeKind.UPDATE)], id="not known yet"),
     ],
 )
 def test_each_change_is_named_by_its_path(
-    old: dict[str, Any], new: dict[str, Any], expected: list[tuple[str, Kind]]
+    old: dict[str, Any], new: dict[str, Any], expected: list[tuple[str, ChangeKind]]
 ) -> None:
     assert [(change.path, change.kind) for change in changes(old, new)] == expected
 

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.demo import sequence
-from local.demo.sequence import Seen
+from local.demo.sequence import ReadRecords
 
 PARTITIONS = 3
 numbers = st.lists(st.integers(0, 60), unique=True, min_size=2).map(sorted)
 
 
-def read_all(records: list[int]) -> Seen:
-    seen = Seen()
+def read_all(records: list[int]) -> ReadRecords:
+    seen = ReadRecords()
     for number in records:
         seen.take(number % PARTITIONS, number)
     return seen

@@ -20,7 +20,7 @@ from core.cost import pricing
 from core.settings.facts import Facts
 from core.settings.volumes import VolumeSettings
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.forecast import Forecast
 from core.volumes.ledger import History
 from core.volumes.limits import Gp3, Performance
@@ -131,8 +131,8 @@ def test_a_volume_is_too_small_for_both_or_for_neither_and_by_the_same(
     used, per_day = float(round(share * size_gib * GIB)), per_day_share * size_gib * GIB
     decision = advised(settings, volume, used, per_day, idle())
     row = reported(facts, volume, used, per_day, idle())
-    assert (decision.kind is Kind.GROW) == (row.finding == "too small")
-    if decision.target is not None and decision.kind is Kind.GROW:
+    assert (decision.kind is DecisionKind.GROW) == (row.finding == "too small")
+    if decision.target is not None and decision.kind is DecisionKind.GROW:
         assert row.wanted_size_gib == decision.target.size_gib
         assert decision.reason.partition("GiB used")[0].endswith(
             row.reason.partition("less than")[2].partition("GiB used")[0]
@@ -147,7 +147,7 @@ def test_a_volume_is_faster_than_needed_for_both_or_for_neither_and_by_the_same(
     volume, used = Gp3(100, FASTEST), 80.0 * GIB
     decision = advised(settings, volume, used, 0.0, idle(iops, mib_per_s))
     row = reported(facts, volume, used, 0.0, idle(iops, mib_per_s))
-    assert (decision.kind is Kind.LOWER) == (row.finding == "faster than needed")
+    assert (decision.kind is DecisionKind.LOWER) == (row.finding == "faster than needed")
     if decision.target is not None:
         wanted = Performance(row.wanted_iops, row.wanted_throughput_mib_per_s)
         assert wanted == decision.target.performance
@@ -179,15 +179,16 @@ def test_a_volume_is_too_slow_for_both_or_for_neither_and_by_the_same(
     volume, used = Gp3(100, now), 80.0 * GIB
     decision = advised(settings, volume, used, 0.0, load)
     row = reported(facts, volume, used, 0.0, load)
-    refused_by = decision.refused_by if decision.kind is Kind.REFUSE else ""
+    refused_by = decision.refused_by if decision.kind is DecisionKind.REFUSE else ""
     assert (refused_by == "instance" and decision.target is None) <= (
         row.finding in {"held back by its instance", "too slow"}
     )
     assert (row.finding == "held back by its instance") <= (refused_by == "instance")
     assert (row.finding == "too slow") == (
-        decision.kind is Kind.RAISE or (decision.kind is Kind.REFUSE and not _bound(load, settings))
+        decision.kind is DecisionKind.RAISE
+        or (decision.kind is DecisionKind.REFUSE and not _bound(load, settings))
     )
-    if decision.kind is Kind.RAISE and decision.target is not None:
+    if decision.kind is DecisionKind.RAISE and decision.target is not None:
         wanted = Performance(row.wanted_iops, row.wanted_throughput_mib_per_s)
         assert wanted == decision.target.performance
 

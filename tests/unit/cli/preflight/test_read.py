@@ -22,7 +22,7 @@ from core.cluster import parse
 from core.cluster.needs import Needs
 from core.errors import InvalidInput, StillwaterError
 from core.preflight.account import Account, Concurrency, Unasked
-from core.preflight.judge import Kind, findings
+from core.preflight.judge import Consequence, findings
 from core.preflight.quotas import QUOTAS
 from tests.unit.infra.programs import description
 
@@ -54,7 +54,7 @@ def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[...
     assert account.used["elastic_ips"] == 4
     assert isinstance(account.offerings, dict)
     assert account.stands is False
-    unknown = [each for each in findings(needs, account) if each.kind is Kind.UNKNOWN]
+    unknown = [each for each in findings(needs, account) if each.kind is Consequence.UNKNOWN]
     assert any("add-on coredns could not be asked" in each.sentence for each in unknown)
 
 
@@ -221,7 +221,7 @@ def test_our_own_configuration_is_held_to_the_published_schema() -> None:
 def test_an_account_that_answers_nothing_is_unknown_in_every_part(error: Exception) -> None:
     needs, account = read(FakeAws({"sts.get_caller_identity": WHO}))
     found = findings(needs, account)
-    assert {each.kind for each in found} == {Kind.UNKNOWN}
+    assert {each.kind for each in found} == {Consequence.UNKNOWN}
     with pytest.raises(StillwaterError, match="does not say who is calling"):
         read(FakeAws({"sts.get_caller_identity": error}))
 

@@ -12,27 +12,27 @@ from core.health.cluster import (
     ASIDE,
     NEEDED,
     REDUNDANT,
-    Kind,
     Part,
+    PartKind,
     cluster_health,
     document,
 )
 from core.health.verdict import SEVERITY, Health, HealthVerdict
 
 
-def part(kind: Kind, health: Health = Health.HEALTHY, name: str = "1") -> Part:
+def part(kind: PartKind, health: Health = Health.HEALTHY, name: str = "1") -> Part:
     missing = ("a source",) if health is Health.UNKNOWN else ()
     return Part(kind, name, HealthVerdict(health, f"{kind} {name} is {health}.", missing))
 
 
 WELL = [
-    part(Kind.QUORUM),
-    part(Kind.PARTITIONS),
-    *(part(Kind.CONTROLLER, name=str(n)) for n in range(3)),
-    *(part(Kind.BROKER, name=str(n)) for n in (9, 10, 100)),
-    part(Kind.POD),
-    part(Kind.INCIDENTS),
-    part(Kind.ZONES),
+    part(PartKind.QUORUM),
+    part(PartKind.PARTITIONS),
+    *(part(PartKind.CONTROLLER, name=str(n)) for n in range(3)),
+    *(part(PartKind.BROKER, name=str(n)) for n in (9, 10, 100)),
+    part(PartKind.POD),
+    part(PartKind.INCIDENTS),
+    part(PartKind.ZONES),
 ]
 
 
@@ -46,7 +46,7 @@ def test_a_cluster_is_healthy_where_every_part_is() -> None:
     assert health.verdict.reason == "All 11 parts are healthy."
 
 
-@pytest.mark.parametrize("kind", [Kind.QUORUM, Kind.PARTITIONS])
+@pytest.mark.parametrize("kind", [PartKind.QUORUM, PartKind.PARTITIONS])
 @pytest.mark.parametrize(
     ("health", "expected"),
     [
@@ -57,14 +57,16 @@ def test_a_cluster_is_healthy_where_every_part_is() -> None:
     ],
 )
 def test_what_serves_as_a_whole_counts_for_what_it_is(
-    kind: Kind, health: Health, expected: int
+    kind: PartKind, health: Health, expected: int
 ) -> None:
     assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == expected
 
 
 @pytest.mark.parametrize("kind", sorted(REDUNDANT))
 @pytest.mark.parametrize("health", [Health.UNKNOWN, Health.UNHEALTHY])
-def test_one_of_several_costs_redundancy_and_the_last_costs_all(kind: Kind, health: Health) -> None:
+def test_one_of_several_costs_redundancy_and_the_last_costs_all(
+    kind: PartKind, health: Health
+) -> None:
     others = [each for each in WELL if each.kind is not kind]
     sick, well = part(kind, health, "7"), part(kind, name="8")
     assert code(*others, sick, well) == 503
@@ -74,13 +76,13 @@ def test_one_of_several_costs_redundancy_and_the_last_costs_all(kind: Kind, heal
 @pytest.mark.parametrize("kind", sorted(ASIDE))
 @pytest.mark.parametrize("health", [Health.UNKNOWN, Health.UNHEALTHY])
 def test_what_goes_on_around_it_never_makes_a_serving_cluster_unhealthy(
-    kind: Kind, health: Health
+    kind: PartKind, health: Health
 ) -> None:
     assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == 503
 
 
 @pytest.mark.parametrize("kind", NEEDED)
-def test_without_a_word_on_what_is_needed_nobody_can_tell(kind: Kind) -> None:
+def test_without_a_word_on_what_is_needed_nobody_can_tell(kind: PartKind) -> None:
     health = cluster_health(each for each in WELL if each.kind is not kind)
     assert (health.status_code, health.verdict.missing) == (500, (kind,))
 
@@ -90,15 +92,19 @@ def test_of_no_parts_nobody_can_tell() -> None:
 
 
 def test_the_sentence_is_the_gravest_parts_and_counts_the_rest() -> None:
-    parts = [*WELL, part(Kind.POD, Health.STARTING, "7"), part(Kind.BROKER, Health.UNHEALTHY, "7")]
+    parts = [
+        *WELL,
+        part(PartKind.POD, Health.STARTING, "7"),
+        part(PartKind.BROKER, Health.UNHEALTHY, "7"),
+    ]
     reason = cluster_health(parts).verdict.reason
     assert reason == "broker 7 is unhealthy. 2 of 13 parts are not healthy."
 
 
 def test_parts_come_in_the_order_people_read_them() -> None:
     names = [(p.kind, p.name) for p in cluster_health(reversed(WELL)).parts]
-    assert names[0][0] is Kind.QUORUM
-    assert [name for kind, name in names if kind is Kind.BROKER] == ["9", "10", "100"]
+    assert names[0][0] is PartKind.QUORUM
+    assert [name for kind, name in names if kind is PartKind.BROKER] == ["9", "10", "100"]
 
 
 def test_the_body_holds_the_contract_and_every_part() -> None:
@@ -110,7 +116,7 @@ def test_the_body_holds_the_contract_and_every_part() -> None:
 
 some_parts = st.lists(
     st.builds(
-        part, st.sampled_from(Kind), st.sampled_from(Health), st.text("0123456789", min_size=1)
+        part, st.sampled_from(PartKind), st.sampled_from(Health), st.text("0123456789", min_size=1)
     ),
     max_size=12,
 )
@@ -125,9 +131,9 @@ def test_healthy_means_every_part_and_every_source(parts: list[Part]) -> None:
         assert health.verdict.missing == ()
 
 
-@given(parts=some_parts, kind=st.sampled_from(Kind), health=st.sampled_from(Health))
+@given(parts=some_parts, kind=st.sampled_from(PartKind), health=st.sampled_from(Health))
 def test_another_part_that_is_not_well_never_makes_the_whole_better(
-    parts: list[Part], kind: Kind, health: Health
+    parts: list[Part], kind: PartKind, health: Health
 ) -> None:
     if health is Health.HEALTHY:
         return

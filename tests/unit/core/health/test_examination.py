@@ -9,7 +9,7 @@ import pytest
 
 from core.availability.zones import Freeze
 from core.events import Kind as EventKind
-from core.health.cluster import Kind, Part, cluster_health
+from core.health.cluster import Part, PartKind, cluster_health
 from core.health.connect import Answer
 from core.health.examination import Expected, Seen, Silence, parts
 from core.health.kafka_metrics import parse
@@ -58,7 +58,7 @@ KAFKA = ClusterView(
 SEEN = Seen(kafka=KAFKA, pods=PODS, incidents=(), freezes=(), workers={WORKER: FINE})
 
 
-def by_name(seen: Seen, expected: Expected = EXPECTED) -> dict[tuple[Kind, str], Part]:
+def by_name(seen: Seen, expected: Expected = EXPECTED) -> dict[tuple[PartKind, str], Part]:
     return {(part.kind, part.name): part for part in parts(seen, expected, NOW)}
 
 
@@ -82,14 +82,14 @@ def test_a_whole_cluster_is_healthy_in_every_part() -> None:
     assert health.status_code == 200
     kinds = [part.kind for part in health.parts]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
-        Kind.QUORUM: 1,
-        Kind.PARTITIONS: 1,
-        Kind.CONTROLLER: 3,
-        Kind.BROKER: 2,
-        Kind.POD: 6,
-        Kind.WORKER: 1,
-        Kind.INCIDENTS: 1,
-        Kind.ZONES: 1,
+        PartKind.QUORUM: 1,
+        PartKind.PARTITIONS: 1,
+        PartKind.CONTROLLER: 3,
+        PartKind.BROKER: 2,
+        PartKind.POD: 6,
+        PartKind.WORKER: 1,
+        PartKind.INCIDENTS: 1,
+        PartKind.ZONES: 1,
     }
 
 
@@ -117,43 +117,46 @@ def test_a_silent_source_is_named_and_its_parts_unknown(
 def test_every_source_silent_still_names_every_node() -> None:
     silent = Seen(kafka=HUNG, pods=HUNG, incidents=HUNG, freezes=HUNG, workers={WORKER: HUNG})
     named = by_name(silent)
-    assert {int(name) for kind, name in named if kind in {Kind.BROKER, Kind.CONTROLLER}} == set(
-        ROLES
-    )
+    assert {
+        int(name) for kind, name in named if kind in {PartKind.BROKER, PartKind.CONTROLLER}
+    } == set(ROLES)
     assert {part.verdict.health for part in named.values()} == {Health.UNKNOWN}
 
 
 def test_what_the_spec_has_and_nobody_sees_is_a_part() -> None:
     without = replace(SEEN, pods=tuple(p for p in PODS if p.node_id != 20 and p.name != WORKER))
     named = by_name(without)
-    assert named[Kind.POD, "of node 20"].verdict.health is Health.UNHEALTHY
-    assert named[Kind.POD, WORKER].verdict.health is Health.UNHEALTHY
-    assert named[Kind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
+    assert named[PartKind.POD, "of node 20"].verdict.health is Health.UNHEALTHY
+    assert named[PartKind.POD, WORKER].verdict.health is Health.UNHEALTHY
+    assert named[PartKind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
 
 
 def test_a_broker_of_no_spec_is_looked_at_too() -> None:
     grown = replace(KAFKA, brokers=frozenset({10, 20, 30}), fenced=frozenset({30}))
-    assert by_name(replace(SEEN, kafka=grown))[Kind.BROKER, "30"].verdict.health is Health.UNHEALTHY
+    assert (
+        by_name(replace(SEEN, kafka=grown))[PartKind.BROKER, "30"].verdict.health
+        is Health.UNHEALTHY
+    )
 
 
 def test_a_combined_node_is_broker_and_controller() -> None:
     expected = Expected(roles={1: "combined"})
     seen = replace(SEEN, kafka=replace(KAFKA, brokers=frozenset({1}), partitions=()))
-    assert {(Kind.BROKER, "1"), (Kind.CONTROLLER, "1")} <= by_name(seen, expected).keys()
+    assert {(PartKind.BROKER, "1"), (PartKind.CONTROLLER, "1")} <= by_name(seen, expected).keys()
 
 
 def test_a_worker_whose_process_does_not_run_is_judged_by_its_pod() -> None:
     crashed = pod(WORKER, None, ready=False, started_at=None, waiting="CrashLoopBackOff")
     named = by_name(replace(SEEN, pods=(*PODS[:-1], crashed)))
-    assert "CrashLoopBackOff" in named[Kind.WORKER, WORKER].verdict.reason
+    assert "CrashLoopBackOff" in named[PartKind.WORKER, WORKER].verdict.reason
 
 
 def test_a_worker_may_start_as_long_as_the_spec_allows() -> None:
     page = (Answer(path="/health", seconds=0.1, status=404, body="<html>"),)
     young = replace(SEEN, workers={WORKER: page}, pods=(pod(WORKER, None, started_at=NOW - 100),))
-    assert by_name(young)[Kind.WORKER, WORKER].verdict.health is Health.STARTING
+    assert by_name(young)[PartKind.WORKER, WORKER].verdict.health is Health.STARTING
     impatient = replace(EXPECTED, worker_startup_seconds=60.0)
-    assert by_name(young, impatient)[Kind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
+    assert by_name(young, impatient)[PartKind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
 
 
 def test_metadata_errors_are_told_per_node_and_an_exporters_silence_with_its_reason() -> None:
@@ -162,15 +165,17 @@ def test_metadata_errors_are_told_per_node_and_an_exporters_silence_with_its_rea
         "kafka_server_broker_metadata_metrics_metadata_apply_error_count 2\n"
     )
     named = by_name(replace(SEEN, metrics={10: fine, 20: HUNG}))
-    troubled = named[Kind.METADATA, "of node 10"].verdict
+    troubled = named[PartKind.METADATA, "of node 10"].verdict
     assert troubled.health is Health.DEGRADED
-    silent = named[Kind.METADATA, "of node 20"].verdict
+    silent = named[PartKind.METADATA, "of node 20"].verdict
     assert (silent.health, HUNG.reason in silent.reason) == (Health.UNKNOWN, True)
     assert silent.missing == ("metrics of node 20",)
 
 
 def test_an_incident_on_its_way_is_told_and_no_fault() -> None:
-    verdict = by_name(replace(SEEN, incidents=(incident(),)))[Kind.INCIDENTS, "incidents"].verdict
+    verdict = by_name(replace(SEEN, incidents=(incident(),)))[
+        PartKind.INCIDENTS, "incidents"
+    ].verdict
     assert verdict.healthy
     assert "i-1 is draining for 40 s" in verdict.reason
 
@@ -178,7 +183,7 @@ def test_an_incident_on_its_way_is_told_and_no_fault() -> None:
 def test_an_incident_that_waits_for_somebody_degrades() -> None:
     paged = incident(pages=("held",), reason="Partition t-0 holds it.")
     verdict = by_name(replace(SEEN, incidents=(incident(), paged)))[
-        Kind.INCIDENTS, "incidents"
+        PartKind.INCIDENTS, "incidents"
     ].verdict
     assert verdict.health is Health.DEGRADED
     assert "Partition t-0 holds it." in verdict.reason
@@ -186,6 +191,6 @@ def test_an_incident_that_waits_for_somebody_degrades() -> None:
 
 def test_a_frozen_zone_degrades() -> None:
     freeze = Freeze(zone_id="use1-az1", zone="us-east-1a", since=0, until=None, source="autoshift")
-    verdict = by_name(replace(SEEN, freezes=(freeze,)))[Kind.ZONES, "zones"].verdict
+    verdict = by_name(replace(SEEN, freezes=(freeze,)))[PartKind.ZONES, "zones"].verdict
     assert verdict.health is Health.DEGRADED
     assert "us-east-1a" in verdict.reason

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.preflight.account import Account, Concurrency, Unasked, VolumesKey, Zone
-from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Kind, exit_code, findings
+from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Consequence, exit_code, findings
 from core.preflight.schema import refused_keys
 from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, sabotaged
 
@@ -146,7 +146,7 @@ def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
     changed: dict[str, Any], words: str, remedy: str
 ) -> None:
     (found,) = findings(NEEDS, sabotaged(**changed))
-    assert found.kind is Kind.REFUSED
+    assert found.kind is Consequence.REFUSED
     assert words in found.sentence
     assert remedy in found.sentence
     assert found.sentence.endswith(".")
@@ -173,7 +173,7 @@ def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> 
     unknown = dict.fromkeys(now, why) if part in {"addons", "addon_schemas", "taken"} else why
     found = findings(NEEDS, replace(GOOD, **{part: unknown}))
     assert found
-    assert {each.kind for each in found} == {Kind.UNKNOWN}
+    assert {each.kind for each in found} == {Consequence.UNKNOWN}
     assert all("could not be asked: AccessDenied." in each.sentence for each in found)
     assert exit_code(found) == NOT_ASKED
 
@@ -181,7 +181,7 @@ def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> 
 @pytest.mark.parametrize("part", ["quotas", "used"])
 def test_a_quota_of_which_nothing_is_known_is_not_enough(part: str) -> None:
     (found,) = findings(NEEDS, sabotaged(**{part: {"vpcs": Unasked("Throttled")}}))
-    assert found.kind is Kind.UNKNOWN
+    assert found.kind is Consequence.UNKNOWN
     empty = findings(NEEDS, replace(GOOD, **{part: {}}))
     assert len(empty) == len(NEEDS.quotas)
 
@@ -201,7 +201,7 @@ def test_an_environment_that_stands_has_its_names_and_its_share_already() -> Non
 )
 def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
     (found,) = findings(NEEDS, account)
-    assert found.kind is Kind.NOTICE
+    assert found.kind is Consequence.NOTICE
     assert exit_code([found]) == CLEAR
 
 
@@ -213,7 +213,10 @@ def test_a_customers_key_with_a_grant_is_as_good() -> None:
 
 def test_what_is_refused_is_said_before_what_is_not_known() -> None:
     both = sabotaged(zones={"us-east-1a": Zone("use1-az3")}, bill=Unasked("a timeout"))
-    assert [each.kind for each in findings(NEEDS, both)] == [Kind.REFUSED, Kind.UNKNOWN]
+    assert [each.kind for each in findings(NEEDS, both)] == [
+        Consequence.REFUSED,
+        Consequence.UNKNOWN,
+    ]
     assert exit_code(findings(NEEDS, both)) == NOT_ASKED
 
 

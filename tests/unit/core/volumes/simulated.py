@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from core.cost import pricing
 from core.volumes import limits
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import History, Modification, State, observed, requested
 from core.volumes.limits import Gp3
@@ -136,7 +136,7 @@ class Simulation:
         for decision in decided.changes:
             self._apply(decision, now)
         known = self.history.known_since is not None and now - self.history.known_since > DAY
-        grew = any(d.kind is Kind.GROW for d in decided.changes)
+        grew = any(d.kind is DecisionKind.GROW for d in decided.changes)
         denied = any(d.refused_by in {"budget", "ceiling"} for d in decided.decisions)
         # Nobody sees a spike coming that takes all that was free above the emergency's mark.
         return before and known and not grew and not denied and self._in_need()

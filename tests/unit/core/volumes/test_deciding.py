@@ -9,7 +9,7 @@ import pytest
 
 from core.cost import pricing
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.forecast import Forecast
 from core.volumes.ledger import History, State
 from core.volumes.limits import Gp3, Performance
@@ -38,12 +38,12 @@ def first(of: VolumeSet) -> Decision:
 
 
 def test_a_volume_with_room_and_speed_is_kept() -> None:
-    assert first(volume_set()).kind is Kind.KEEP
+    assert first(volume_set()).kind is DecisionKind.KEEP
 
 
 def test_a_volume_that_fills_within_days_grows_for_two_weeks() -> None:
     found = first(volume_set(view(forecast=filled(0.7, per_day_gib=8))))
-    assert found.kind is Kind.GROW
+    assert found.kind is DecisionKind.GROW
     # (70 + 14 x 8) / 0.85, in tens.
     assert found.target == Gp3(220)
     assert found.monthly_usd_change == Decimal("9.60")
@@ -52,7 +52,7 @@ def test_a_volume_that_fills_within_days_grows_for_two_weeks() -> None:
 
 
 def test_a_volume_that_fills_in_a_fortnight_is_left_alone() -> None:
-    assert first(volume_set(view(forecast=filled(0.4, per_day_gib=3)))).kind is Kind.KEEP
+    assert first(volume_set(view(forecast=filled(0.4, per_day_gib=3)))).kind is DecisionKind.KEEP
 
 
 def test_every_volume_of_a_set_is_paid_for() -> None:
@@ -64,24 +64,24 @@ def test_every_volume_of_a_set_is_paid_for() -> None:
 def test_a_sudden_fill_is_an_emergency() -> None:
     soon = Forecast(used_bytes=60 * GIB, short_rate=10 * GIB / HOUR)
     found = first(volume_set(view(forecast=soon)))
-    assert found.kind is Kind.GROW
+    assert found.kind is DecisionKind.GROW
     assert found.emergency
 
 
 def test_the_last_slot_is_kept_for_an_emergency() -> None:
     used = history(done(20 * HOUR), done(10 * HOUR), done(5 * HOUR))
     found = first(volume_set(view(forecast=filled(0.7, per_day_gib=8), history=used)))
-    assert (found.kind, found.refused_by) == (Kind.WAIT, "slots")
+    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "slots")
     assert found.until == NOW + 4 * HOUR + 120
     assert "1 of 4 modifications in 24 hours are left" in found.reason
     urgent = first(volume_set(view(forecast=filled(0.95), history=used)))
-    assert urgent.kind is Kind.GROW
+    assert urgent.kind is DecisionKind.GROW
 
 
 def test_a_fifth_modification_in_24_hours_is_not_even_an_emergencys() -> None:
     used = history(*(done(h * HOUR) for h in (23, 10, 5, 2)))
     found = first(volume_set(view(forecast=filled(0.99), history=used)))
-    assert (found.kind, found.refused_by, found.emergency) == (Kind.WAIT, "slots", True)
+    assert (found.kind, found.refused_by, found.emergency) == (DecisionKind.WAIT, "slots", True)
     assert "shorten the retention" in found.reason
 
 
@@ -101,33 +101,33 @@ def test_nothing_starts_while_a_modification_is_under_way(state: State) -> None:
     found = first(
         volume_set(view(forecast=filled(0.99), history=history(done(HOUR / 2, state=state))))
     )
-    assert found.kind is Kind.WAIT
+    assert found.kind is DecisionKind.WAIT
     assert found.refused_by in {"under-way", "not-applied"}
 
 
 def test_a_frozen_set_waits_and_says_for_whom() -> None:
     found = first(volume_set(view(forecast=filled(0.99)), frozen="audit until Friday"))
-    assert (found.kind, found.refused_by) == (Kind.WAIT, "frozen")
+    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "frozen")
     assert "audit until Friday" in found.reason
 
 
 def test_a_volume_at_the_policys_largest_is_for_a_person() -> None:
     policy = Policy(apply=True, largest_gib=100)
     found = first(volume_set(view(forecast=filled(0.99)), policy=policy))
-    assert (found.kind, found.refused_by) == (Kind.ADVISE, "ceiling")
+    assert (found.kind, found.refused_by) == (DecisionKind.ADVISE, "ceiling")
     assert "add a volume, or add a broker" in found.reason
 
 
 def test_a_spec_that_asks_for_more_is_followed() -> None:
     spec = Gp3(300, Performance(4000, 250))
     found = first(volume_set(spec=spec))
-    assert found.kind is Kind.GROW
+    assert found.kind is DecisionKind.GROW
     assert found.target == spec
 
 
 def test_a_throttled_volume_is_raised_by_half_or_more() -> None:
     found = first(volume_set(view(load=throttled(iops_p999=800, bytes_per_s_p999=124 * MIB))))
-    assert found.kind is Kind.RAISE
+    assert found.kind is DecisionKind.RAISE
     assert found.target == Gp3(100, Performance(3000, 250))
     assert found.monthly_usd_change == Decimal("5.00")
     assert "3000 IOPS and 125 MiB/s 50% of the time" in found.reason
@@ -141,7 +141,7 @@ def test_a_volume_short_of_iops_gets_iops() -> None:
 def test_growing_and_raising_is_one_modification() -> None:
     both = view(forecast=filled(0.9), load=throttled())
     found = first(volume_set(both))
-    assert found.kind is Kind.GROW
+    assert found.kind is DecisionKind.GROW
     assert found.target is not None
     assert found.target.size_gib > 100
     assert found.target.performance != Performance()
@@ -150,7 +150,7 @@ def test_growing_and_raising_is_one_modification() -> None:
 def test_a_throttled_instance_is_named_with_the_type_that_helps() -> None:
     bound = view(load=throttled(0.5, instance=0.5), instance_type="r7g.xlarge")
     found = first(volume_set(bound))
-    assert (found.kind, found.refused_by) == (Kind.REFUSE, "instance")
+    assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "instance")
     assert "r7g.xlarge sustains 6000 IOPS and 149 MiB/s" in found.reason
     assert "m7g.2xlarge sustains 12000 and 298" in found.reason
 
@@ -158,7 +158,7 @@ def test_a_throttled_instance_is_named_with_the_type_that_helps() -> None:
 def test_a_volume_as_fast_as_its_instance_is_not_raised() -> None:
     asked = Gp3(100, Performance(12_000, 298))
     found = first(volume_set(view(asked, load=throttled()), asked=asked))
-    assert (found.kind, found.refused_by) == (Kind.REFUSE, "instance")
+    assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "instance")
 
 
 def test_the_other_volumes_of_a_node_take_their_share_of_the_instance() -> None:
@@ -169,7 +169,7 @@ def test_the_other_volumes_of_a_node_take_their_share_of_the_instance() -> None:
 def test_a_policys_ceiling_is_not_exceeded() -> None:
     policy = Policy(apply=True, ceiling=Performance(3000, 125))
     found = first(volume_set(view(load=throttled()), policy=policy))
-    assert (found.kind, found.refused_by) == (Kind.REFUSE, "ceiling")
+    assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "ceiling")
     assert "max_throughput_mib_per_s" in found.reason
 
 
@@ -182,26 +182,26 @@ def test_a_class_that_does_not_exist_is_named_with_the_remedy() -> None:
 def test_a_quiet_volume_is_lowered_to_what_suffices() -> None:
     quiet = view(FAST, load=Load(hours=quiet_hours(26)))
     found = first(volume_set(quiet, asked=FAST))
-    assert found.kind is Kind.LOWER
+    assert found.kind is DecisionKind.LOWER
     assert found.target == Gp3(100)
     assert found.monthly_usd_change == Decimal("-5.00")
 
 
 def test_a_volume_is_not_lowered_below_the_spec() -> None:
     quiet = view(FAST, load=Load(hours=quiet_hours(26)))
-    assert first(volume_set(quiet, asked=FAST, spec=FAST)).kind is Kind.KEEP
+    assert first(volume_set(quiet, asked=FAST, spec=FAST)).kind is DecisionKind.KEEP
 
 
 def test_hours_that_nobody_measured_are_not_quiet() -> None:
     few = view(FAST, load=Load(hours=quiet_hours(20)))
-    assert first(volume_set(few, asked=FAST)).kind is Kind.KEEP
+    assert first(volume_set(few, asked=FAST)).kind is DecisionKind.KEEP
 
 
 def test_a_lowering_leaves_the_reserved_slot() -> None:
     used = history(*(done(h * HOUR) for h in (23, 10, 5)))
     quiet = view(FAST, load=Load(hours=quiet_hours(26)), history=used)
     found = first(volume_set(quiet, asked=FAST))
-    assert (found.kind, found.refused_by) == (Kind.WAIT, "slots")
+    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "slots")
 
 
 def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
@@ -209,31 +209,32 @@ def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
         done(4 * DAY, kind="lower"), done(3 * DAY, kind="raise"), done(2 * DAY, kind="grow")
     )
     quiet = view(FAST, load=Load(hours=quiet_hours(26)), history=regretted)
-    assert first(volume_set(quiet, asked=FAST)).kind is Kind.KEEP
+    assert first(volume_set(quiet, asked=FAST)).kind is DecisionKind.KEEP
     longer = replace(quiet, load=Load(hours=quiet_hours(50)))
-    assert first(volume_set(longer, asked=FAST)).kind is Kind.LOWER
+    assert first(volume_set(longer, asked=FAST)).kind is DecisionKind.LOWER
 
 
 def test_a_rotation_that_pays_is_prepared_and_undone() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.05)
     rotation = Rotation(pod="orders-broker-a-0", append_bytes_per_s=110 * MIB, away_seconds=300)
     found = first(volume_set(policy=policy, rotation=rotation))
-    assert found.kind is Kind.ROTATION
+    assert found.kind is DecisionKind.ROTATION
     assert found.target == Gp3(100, Performance(3000, 298))
     assert "minutes sooner than in 37" in found.reason
     raised = view(
-        FAST, history=history(done(5 * HOUR, FAST, kind=Kind.ROTATION.value, original=Gp3(100)))
+        FAST,
+        history=history(done(5 * HOUR, FAST, kind=DecisionKind.ROTATION.value, original=Gp3(100))),
     )
     over = replace(rotation, over=True)
     undone = first(volume_set(raised, asked=FAST, policy=policy, rotation=over))
-    assert undone.kind is Kind.LOWER
+    assert undone.kind is DecisionKind.LOWER
     assert "the rotation of orders-broker-a-0 is over" in undone.reason
 
 
 def test_a_rotation_that_does_not_pay_is_left_as_it_is() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.05)
     idle = Rotation(pod="orders-broker-a-0", append_bytes_per_s=1 * MIB, away_seconds=60)
-    assert first(volume_set(policy=policy, rotation=idle)).kind is Kind.KEEP
+    assert first(volume_set(policy=policy, rotation=idle)).kind is DecisionKind.KEEP
 
 
 def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> None:
@@ -266,7 +267,7 @@ def test_what_is_wrong_with_a_volume_is_said_with_its_remedy(
     changed: dict[str, object], kind: str, words: str
 ) -> None:
     found = first(volume_set(view(**changed)))
-    assert (found.kind, found.refused_by) == (Kind.ADVISE, kind)
+    assert (found.kind, found.refused_by) == (DecisionKind.ADVISE, kind)
     assert words in found.reason
 
 
@@ -274,10 +275,10 @@ def test_a_stuck_resize_holds_back_the_next_change_and_a_drift_does_not() -> Non
     stuck = view(forecast=filled(0.99), given_gib=90)
     assert first(volume_set(stuck)).refused_by == "resize-stuck"
     drifted = view(forecast=filled(0.99), actual=Gp3(100, Performance(5000, 125)))
-    assert first(volume_set(drifted)).kind is Kind.GROW
+    assert first(volume_set(drifted)).kind is DecisionKind.GROW
 
 
 def test_a_volume_just_raised_is_not_raised_for_what_was_measured_before() -> None:
     raised = history(done(HOUR / 2, FAST, kind="raise", original=Gp3(100)))
     just = view(FAST, load=throttled(), history=raised)
-    assert first(volume_set(just, asked=FAST)).kind is Kind.KEEP
+    assert first(volume_set(just, asked=FAST)).kind is DecisionKind.KEEP

@@ -11,7 +11,7 @@ from core.events import Kind as Announced
 from core.incidents.record import Incident, State
 from core.incidents.sections import Forwarding
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, open_run
-from core.volumes.decisions import Kind
+from core.volumes.decisions import DecisionKind
 from core.volumes.departures import (
     ASSUMED_AWAY_SECONDS,
     MOST_REMEMBERED,
@@ -47,7 +47,7 @@ def run(*turns: NodeTurn, state: RunState = RunState.RUNNING) -> Run:
 
 
 def a_set(*, raised: bool = False) -> VolumeSet:
-    modified = history(done(HOUR, FAST, kind=Kind.ROTATION.value, original=Gp3(100)))
+    modified = history(done(HOUR, FAST, kind=DecisionKind.ROTATION.value, original=Gp3(100)))
     volumes = [
         replace(
             view(

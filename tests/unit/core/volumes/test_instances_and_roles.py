@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.cost import pricing
 from core.instances import table
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.limits import Gp3, Performance, instance_ceiling
 from core.volumes.policy import Policy
 from core.volumes.sizing import MIB
@@ -30,15 +30,15 @@ def first(of: VolumeSet) -> Decision:
 
 def test_a_controllers_volume_grows_by_its_own_fill() -> None:
     full = volume_set(view(forecast=filled(0.9)), policy=CONTROLLER)
-    assert first(full).kind is Kind.GROW
+    assert first(full).kind is DecisionKind.GROW
 
 
 def test_a_controllers_volume_is_neither_raised_nor_lowered_nor_made_ready_for_a_rotation() -> None:
     rotation = Rotation(pod="orders-controller-a-0", append_bytes_per_s=110 * MIB, away_seconds=300)
     busy = volume_set(view(load=throttled(instance=0.9)), policy=CONTROLLER, rotation=rotation)
-    assert first(busy).kind is Kind.KEEP
+    assert first(busy).kind is DecisionKind.KEEP
     quiet = view(FAST, load=Load(hours=quiet_hours(30)))
-    assert first(volume_set(quiet, asked=FAST, policy=CONTROLLER)).kind is Kind.KEEP
+    assert first(volume_set(quiet, asked=FAST, policy=CONTROLLER)).kind is DecisionKind.KEEP
 
 
 def test_a_controllers_volume_still_gets_what_the_spec_asks_for() -> None:
@@ -53,9 +53,9 @@ def test_the_cap_is_what_an_instance_sustains_unless_the_pool_may_burst() -> Non
     full = view(Gp3(100, Performance(6000, 149)), load=throttled(), instance_type="r7g.xlarge")
     asked = Gp3(100, Performance(6000, 149))
     sustained = first(volume_set(full, asked=asked))
-    assert (sustained.kind, sustained.refused_by) == (Kind.REFUSE, "instance")
+    assert (sustained.kind, sustained.refused_by) == (DecisionKind.REFUSE, "instance")
     bursting = first(volume_set(full, asked=asked, policy=Policy(apply=True, may_burst=True)))
-    assert bursting.kind is Kind.RAISE
+    assert bursting.kind is DecisionKind.RAISE
 
 
 def test_a_burst_is_named_beside_what_is_sustained() -> None:
@@ -81,8 +81,8 @@ def test_no_type_of_the_table_bursts_below_what_it_sustains() -> None:
 def test_a_run_of_several_nodes_pays_once_for_all_of_them() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.001)
     one = Rotation(pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, measured=5)
-    assert first(volume_set(policy=policy, rotation=one)).kind is Kind.KEEP
+    assert first(volume_set(policy=policy, rotation=one)).kind is DecisionKind.KEEP
     many = Rotation(pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, nodes=9, measured=5)
     found = first(volume_set(policy=policy, rotation=many))
-    assert found.kind is Kind.ROTATION
+    assert found.kind is DecisionKind.ROTATION
     assert "9 nodes, each away for 400 s, measured of 5 earlier departures" in found.reason

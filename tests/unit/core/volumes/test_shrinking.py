@@ -9,7 +9,7 @@ import pytest
 
 from core.cost import pricing
 from core.volumes.deciding import decide
-from core.volumes.decisions import Kind
+from core.volumes.decisions import DecisionKind
 from core.volumes.forecast import Forecast
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
@@ -48,7 +48,7 @@ def test_nothing_is_advised_where_nothing_is_saved() -> None:
 
 def test_a_volume_far_too_large_is_advised_with_its_months() -> None:
     (found,) = decide(a_set(), BOOK, NOW)
-    assert found.kind is Kind.ADVISE
+    assert found.kind is DecisionKind.ADVISE
     assert found.monthly_usd_change == 0
     assert "a new pool with smaller volumes saves $70.40 a month" in found.reason
     assert "pays after 0.0 months" in found.reason

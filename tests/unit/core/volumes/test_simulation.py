@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.volumes.decisions import Kind
+from core.volumes.decisions import DecisionKind
 from core.volumes.policy import Policy
 from tests.unit.core.volumes.simulated import DAY, HOUR, Simulation
 
@@ -35,16 +35,16 @@ def test_thirty_days_hold_every_promise(seed: int, policy: Policy, budget: Decim
     # The bill stayed within the budget.
     assert budget is None or max(world.above) <= budget
     # A lowering came after a quiet period each, and so did the raise that took it back.
-    lowered = [at for at, d in world.changes if d.kind is Kind.LOWER]
-    raised = [at for at, d in world.changes if d.kind is Kind.RAISE]
+    lowered = [at for at, d in world.changes if d.kind is DecisionKind.LOWER]
+    raised = [at for at, d in world.changes if d.kind is DecisionKind.RAISE]
     assert len(lowered) <= 30 * DAY / policy.quiet_seconds
     assert len(raised) <= len(lowered) + 6
 
 
 def test_a_simulation_grows_raises_and_lowers() -> None:
-    kinds: set[Kind] = set()
+    kinds: set[DecisionKind] = set()
     for seed in range(2):
         world = Simulation(seed, Policy(apply=True), None)
         world.run()
         kinds |= {d.kind for _, d in world.changes}
-    assert {Kind.GROW, Kind.RAISE, Kind.LOWER} <= kinds
+    assert {DecisionKind.GROW, DecisionKind.RAISE, DecisionKind.LOWER} <= kinds

@@ -9,7 +9,7 @@ import pytest
 
 from core.cost import pricing
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.policy import Policy
 from core.volumes.unknown import MAKING_SECONDS
 from core.volumes.views import Load, VolumeSet
@@ -20,7 +20,7 @@ CONTROLLER = Policy(apply=True, grow_only=True, votes=True)
 
 
 def verdicts(of: VolumeSet) -> list[Decision]:
-    return [d for d in decide(of, BOOK, NOW) if d.kind is Kind.UNKNOWN]
+    return [d for d in decide(of, BOOK, NOW) if d.kind is DecisionKind.UNKNOWN]
 
 
 def unmeasured(*figures: str, **changed: Any) -> VolumeSet:
@@ -32,7 +32,7 @@ def unmeasured(*figures: str, **changed: Any) -> VolumeSet:
 
 def test_a_volume_of_unknown_fill_is_not_said_to_have_what_it_needs() -> None:
     found = decide(volume_set(view(forecast=None)), BOOK, NOW)
-    assert [d.kind for d in found] == [Kind.UNKNOWN]
+    assert [d.kind for d in found] == [DecisionKind.UNKNOWN]
     assert found[0].refused_by == "unknown"
     assert "the fill of data-0-orders-broker-a-0 is not known" in found[0].reason
     assert "DescribeLogDirs" in found[0].reason
@@ -58,8 +58,8 @@ def test_where_a_prometheus_is_asked_it_is_named_among_the_sources() -> None:
 def test_what_is_known_does_not_wait_for_what_is_not() -> None:
     full = replace(view(forecast=filled(0.97)), load=Load())
     first, *others = decide(volume_set(full), BOOK, NOW)
-    assert first.kind is Kind.GROW
-    assert [d.kind for d in others] == [Kind.UNKNOWN]
+    assert first.kind is DecisionKind.GROW
+    assert [d.kind for d in others] == [DecisionKind.UNKNOWN]
 
 
 @pytest.mark.parametrize("age", [0.0, MAKING_SECONDS - 1])

@@ -8,7 +8,7 @@ import pytest
 
 from core import instances
 from core.cost import pricing
-from core.volumes.decisions import Decision, Kind
+from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.forecast import Forecast
 from core.volumes.limits import Gp3, Performance
 from core.volumes.plan import Plan, plan
@@ -42,7 +42,7 @@ def first(of: object, budget: Decimal | None = None) -> Decision:
 def test_a_volume_that_fills_grows_and_its_cost_is_unknown() -> None:
     found = planned(volume_set(view(forecast=filled(0.7, per_day_gib=8))))
     (decision,) = found.changes
-    assert (decision.kind, decision.target) == (Kind.GROW, Gp3(220))
+    assert (decision.kind, decision.target) == (DecisionKind.GROW, Gp3(220))
     assert decision.monthly_usd_change is None
     assert found.planned_usd is None
     assert FETCH in found.unpriced
@@ -55,10 +55,10 @@ def test_what_the_spec_asks_for_costs_nothing_above_it_at_any_price() -> None:
 def test_a_budget_nobody_can_reckon_with_lets_only_an_emergency_through() -> None:
     budget = Decimal(100)
     waiting = first(volume_set(view(forecast=filled(0.7, per_day_gib=8))), budget)
-    assert (waiting.kind, waiting.refused_by) == (Kind.REFUSE, "budget")
+    assert (waiting.kind, waiting.refused_by) == (DecisionKind.REFUSE, "budget")
     assert FETCH in waiting.reason
     hurried = first(volume_set(view(forecast=SUDDEN)), budget)
-    assert (hurried.kind, hurried.emergency) == (Kind.GROW, True)
+    assert (hurried.kind, hurried.emergency) == (DecisionKind.GROW, True)
 
 
 def test_a_budget_of_nothing_bears_nothing_at_any_price() -> None:
@@ -68,12 +68,12 @@ def test_a_budget_of_nothing_bears_nothing_at_any_price() -> None:
 def test_what_lowers_the_bill_needs_no_price() -> None:
     fast = Gp3(100, Performance(6000, 250))
     quiet = volume_set(view(fast, load=Load(hours=quiet_hours(26))), asked=fast, spec=Gp3(100))
-    assert first(quiet, Decimal(0)).kind is Kind.LOWER
+    assert first(quiet, Decimal(0)).kind is DecisionKind.LOWER
 
 
 def test_a_volume_that_is_throttled_is_raised() -> None:
     found = first(volume_set(view(load=throttled())))
-    assert (found.kind, found.monthly_usd_change) == (Kind.RAISE, None)
+    assert (found.kind, found.monthly_usd_change) == (DecisionKind.RAISE, None)
 
 
 def test_whether_a_smaller_volume_pays_is_not_claimed() -> None:
