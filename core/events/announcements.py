@@ -16,21 +16,24 @@ class Kind(StrEnum):
     ROTATION is said by a run of ours (core.rotation.run), SICK_NODE by the sweep
     (core.incidents.sickness), EVICTION by whoever drains in the cluster (core.gate), none of them
     ever by AWS.
+
+    A later one governs an earlier one: what was planned becomes a termination, what was a
+    termination becomes a two-minute warning.
     """
 
-    ASG_TERMINATE = "asg_terminate"
     ASG_LAUNCH = "asg_launch"
-    SPOT_INTERRUPTION = "spot_interruption"
-    CAPACITY_RESERVATION = "capacity_reservation"
-    REBALANCE = "rebalance"
     STATE_CHANGE = "state_change"
-    SCHEDULED_CHANGE = "scheduled_change"
-    INSTANCE_STORE_DEGRADED = "instance_store_degraded"
+    REBALANCE = "rebalance"
+    EVICTION = "eviction"
     INSTANCE_ISSUE = "instance_issue"
+    INSTANCE_STORE_DEGRADED = "instance_store_degraded"
     VOLUME_PROBLEM = "volume_problem"
     SICK_NODE = "sick_node"
+    SCHEDULED_CHANGE = "scheduled_change"
     ROTATION = "rotation"
-    EVICTION = "eviction"
+    ASG_TERMINATE = "asg_terminate"
+    CAPACITY_RESERVATION = "capacity_reservation"
+    SPOT_INTERRUPTION = "spot_interruption"
 
 
 class ZoneSource(StrEnum):

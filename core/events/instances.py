@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from core.events import volumes
 from core.events.announcements import Advisory, Ignored, Interruption, Kind, VolumeNotice
@@ -11,14 +12,23 @@ from core.fields import epoch, instance_in, shown, text
 
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 STAYING_STATES = frozenset({"pending", "running"})
+
+
+class Notice(NamedTuple):
+    """What an announcement about one instance is, and the name of the rule that lets it through."""
+
+    kind: Kind
+    rule: str
+
+
 NOTICES = {
-    "EC2 Spot Instance Interruption Warning": Kind.SPOT_INTERRUPTION,
-    "EC2 Capacity Reservation Instance Interruption Warning": Kind.CAPACITY_RESERVATION,
-    "EC2 Instance Rebalance Recommendation": Kind.REBALANCE,
-    "EC2 Instance State-change Notification": Kind.STATE_CHANGE,
+    "EC2 Spot Instance Interruption Warning": Notice(Kind.SPOT_INTERRUPTION, "spot"),
+    "EC2 Capacity Reservation Instance Interruption Warning": Notice(
+        Kind.CAPACITY_RESERVATION, "capacity-reservation"
+    ),
+    "EC2 Instance Rebalance Recommendation": Notice(Kind.REBALANCE, "rebalance"),
+    "EC2 Instance State-change Notification": Notice(Kind.STATE_CHANGE, "state-change"),
 }
-
-
 # AWS's pages name it both ways. Forty minutes before a block ends; its instances go from half an
 # hour before.
 BLOCK_EXPIRES = (
@@ -30,8 +40,8 @@ BLOCK_EXPIRES = (
 def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Advisory | Ignored]:
     if envelope.detail_type == volumes.DETAIL_TYPE:
         yield from volumes.read(envelope)
-    elif (kind := NOTICES.get(envelope.detail_type or "")) is not None:
-        yield _notice(envelope, kind)
+    elif (notice := NOTICES.get(envelope.detail_type or "")) is not None:
+        yield _notice(envelope, notice.kind)
     elif envelope.detail_type in BLOCK_EXPIRES:
         yield _block_expires(envelope)
     else:

@@ -11,23 +11,7 @@ from core.incidents.schedules import ScheduledChange, governing, heard, is_anoth
 from core.incidents.sections import InPlace
 from core.naming import DRAIN_HOOK
 
-# A later kind governs an earlier one: what was planned becomes a termination, what was a
-# termination becomes a two-minute warning.
-_GRAVITY = (
-    Kind.ASG_LAUNCH,
-    Kind.STATE_CHANGE,
-    Kind.REBALANCE,
-    Kind.EVICTION,
-    Kind.INSTANCE_ISSUE,
-    Kind.INSTANCE_STORE_DEGRADED,
-    Kind.VOLUME_PROBLEM,
-    Kind.SICK_NODE,
-    Kind.SCHEDULED_CHANGE,
-    Kind.ROTATION,
-    Kind.ASG_TERMINATE,
-    Kind.CAPACITY_RESERVATION,
-    Kind.SPOT_INTERRUPTION,
-)
+_GRAVITY = tuple(Kind)
 
 
 # Each is a matter of its own, whatever else was announced of the machine.

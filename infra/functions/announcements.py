@@ -12,7 +12,7 @@ from typing import Any
 
 from core import naming
 from core.constants import HOOKS
-from core.events import alarms, health, instances, scheduled, volumes, zones
+from core.events import Kind, alarms, health, instances, scheduled, volumes, zones
 from core.events import groups as activities
 from core.events.scheduled import Answer
 
@@ -28,14 +28,11 @@ def _ec2(detail_type: str, **detail: Sequence[str]) -> Pattern:
     return {**pattern, "detail": dict(detail)} if detail else pattern
 
 
+_DETAIL = {Kind.STATE_CHANGE: {"state": sorted(instances.LEAVING_STATES)}}
 # About one instance each, whatever group it is in, or none.
 OF_INSTANCES: Mapping[str, Pattern] = {
-    "spot": _ec2("EC2 Spot Instance Interruption Warning"),
-    "capacity-reservation": _ec2("EC2 Capacity Reservation Instance Interruption Warning"),
-    "rebalance": _ec2("EC2 Instance Rebalance Recommendation"),
-    "state-change": _ec2(
-        "EC2 Instance State-change Notification", state=sorted(instances.LEAVING_STATES)
-    ),
+    notice.rule: _ec2(detail_type, **_DETAIL.get(notice.kind, {}))
+    for detail_type, notice in instances.NOTICES.items()
 }
 
 
