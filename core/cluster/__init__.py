@@ -10,12 +10,13 @@ from core.cluster.identity import Acl, User
 from core.cluster.kafka import ClientProbe, Connect, Metrics, Probe, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
-from core.cluster.nodes import Kubernetes, NodePool, Role, Snapshots, Storage
+from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Storage
 from core.cluster.reading import json_schema, parse
 from core.cluster.routes import Route, routes
 from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
 from core.cluster.timings import Timings
+from core.health.node import Role
 
 __all__ = [
     "Acl",

@@ -137,7 +137,7 @@ def as_document(value: Any) -> Any:
 
 def flat(incident: Incident) -> dict[str, Any]:
     """Return an incident's fields as the ledger names them, with what it could not read apart."""
-    document = as_document(incident)
+    document: dict[str, Any] = as_document(incident)
     sections = {name: document.pop(name) for name in SECTIONS}
     for name, section in SECTIONS.items():
         document |= section.flat(sections[name])

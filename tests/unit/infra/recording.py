@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -120,11 +119,9 @@ def run_program(
     recorded = Recorded()
 
     def run() -> None:
-        loop = asyncio.new_event_loop()
+        loop = _OneThread()
         # A program's first exception is raised; the tasks that met the same one say nothing more.
         loop.set_exception_handler(lambda _loop, _context: None)
-        # The mock monitor waits for nothing: in a thread of its own it would only be switched to.
-        loop.run_in_executor = functools.partial(_run_here, loop)  # type: ignore[method-assign]
         asyncio.set_event_loop(loop)
         try:
             monitor = _Monitor(
@@ -168,15 +165,16 @@ def run_program(
     return recorded
 
 
-def _run_here(
-    loop: asyncio.AbstractEventLoop, _executor: object, function: Callable[..., Any], *given: Any
-) -> asyncio.Future[Any]:
-    future: asyncio.Future[Any] = loop.create_future()
-    try:
-        future.set_result(function(*given))
-    except Exception as error:  # noqa: BLE001 - whoever awaits it is told
-        future.set_exception(error)
-    return future
+class _OneThread(asyncio.SelectorEventLoop):
+    """A loop for the mock monitor, which waits for nothing: a thread would only be switched to."""
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+        future: asyncio.Future[Any] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - whoever awaits it is told
+            future.set_exception(error)
+        return future
 
 
 def _cancel_what_is_left(loop: asyncio.AbstractEventLoop) -> None:
