@@ -168,7 +168,9 @@ def run_program(
 class _OneThread(asyncio.SelectorEventLoop):
     """A loop for the mock monitor, which waits for nothing: a thread would only be switched to."""
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+    def run_in_executor(  # type: ignore[override]  # its type variables nobody reads
+        self, executor: Any, func: Any, *args: Any
+    ) -> Any:
         future: asyncio.Future[Any] = self.create_future()
         try:
             future.set_result(func(*args))
