@@ -11,9 +11,10 @@ from core.incidents.lost import PAGE_AFTER_SECONDS
 from core.incidents.record import State
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import ec2_event, hook_event
-from tests.unit.handlers.fakes import NEW, OLD, FakeCluster, node_named
+from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.handlers.lost_machines import ended, moved
 from tests.unit.handlers.station import POLICY, Station
 
 STATE_CHANGE = "EC2 Instance State-change Notification"
@@ -22,12 +23,6 @@ STATE_CHANGE = "EC2 Instance State-change Notification"
 @pytest.fixture
 def station() -> Station:
     return Station()
-
-
-def ended(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
-    """EC2 ends an instance; its kubelet falls silent, and its Node stays for now."""
-    cluster.set_state(instance_id, state)
-    cluster.node_views[instance_id] = replace(cluster.node_views[instance_id], ready=False)
 
 
 def lost(station: Station, state: str = "stopped") -> Station:
@@ -41,15 +36,6 @@ def lost(station: Station, state: str = "stopped") -> Station:
 
 def tainted(station: Station) -> bool:
     return station.cluster.node_views[OLD].out_of_service
-
-
-def moved(station: Station) -> None:
-    """Kubernetes gives up the pod, the group replaces the instance, the pod starts there."""
-    station.cluster.attached.pop(node_named(OLD), None)
-    station.cluster.add_instance(NEW, "us-east-1a")
-    station.cluster.add_node(NEW)
-    station.cluster.place_pod(10, NEW)
-    station.cluster.kafka = healthy_kafka()
 
 
 @pytest.mark.parametrize("state", ["stopped", "terminated"])
