@@ -1,4 +1,4 @@
-"""What AWS takes of a new resource and refuses of one that stands: steps between two values."""
+"""Refuses steps from one value to another that AWS takes of a new resource alone."""
 
 from __future__ import annotations
 

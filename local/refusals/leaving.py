@@ -1,4 +1,4 @@
-"""What AWS does not delete: what is protected, and what others still hold.
+"""Refuses deletions as AWS does: of what is protected, and what others still hold.
 
 The engine deletes what depends first. What it cannot see (a name that was written out, a stack of
 its own) is refused here as AWS refuses it.

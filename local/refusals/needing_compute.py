@@ -1,4 +1,4 @@
-"""What groups, templates, networks and clusters need or rule out: a line each, as data."""
+"""Lists what groups, templates, networks and clusters need or rule out: a line each."""
 
 from __future__ import annotations
 

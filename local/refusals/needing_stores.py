@@ -1,4 +1,4 @@
-"""What tables, keys, objects and messages need or rule out: a line each, as data."""
+"""Lists what tables, keys, objects and messages need or rule out: a line each, as data."""
 
 from __future__ import annotations
 

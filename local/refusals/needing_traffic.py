@@ -1,4 +1,4 @@
-"""What load balancers, records and functions need or rule out: a line each, as data."""
+"""Lists what load balancers, records and functions need or rule out: a line each."""
 
 from __future__ import annotations
 

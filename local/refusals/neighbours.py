@@ -1,4 +1,4 @@
-"""What resources that name each other must share: a VPC, zones of their own, a role's trust."""
+"""Checks what resources that name each other must share: a VPC, zones, a role's trust."""
 
 from __future__ import annotations
 

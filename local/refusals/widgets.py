@@ -1,4 +1,4 @@
-"""What CloudWatch takes inside a dashboard's widgets: graphs, their series, lines, alarms, logs."""
+"""Refuses what CloudWatch does not take inside a dashboard's widgets."""
 
 from __future__ import annotations
 

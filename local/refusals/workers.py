@@ -1,4 +1,4 @@
-"""What EMR Serverless takes of workers: sizes that go together, and no more than the maximum."""
+"""Refuses sizes of workers that EMR Serverless does not take, or beyond the maximum."""
 
 from __future__ import annotations
 
