@@ -1,4 +1,4 @@
-"""What to ask oneself when AWS refuses or is not reached; every command ends with the same."""
+"""Says what to ask oneself when AWS refuses or is not reached, the same for every command."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from core import naming
 from core.cluster.kafka_releases import METADATA, resolved
-from core.cluster.nodes import Role
 from core.cluster.spec import ClusterSpec
+from core.health.node import Role
 
 # Where another value makes everything anew beside what runs, or in its place.
 _FOR_GOOD: Mapping[str, Callable[[ClusterSpec], object]] = {
