@@ -169,7 +169,7 @@ class _OneThread(asyncio.SelectorEventLoop):
     """A loop for the mock monitor, which waits for nothing: a thread would only be switched to."""
 
     def run_in_executor(  # type: ignore[override]  # its type variables nobody reads
-        self, executor: Any, func: Any, *args: Any
+        self, _: Any, func: Any, *args: Any
     ) -> Any:
         future: asyncio.Future[Any] = self.create_future()
         try:
