@@ -1,4 +1,4 @@
-"""A retirement is replaced ahead of it, in its window; a reboot ridden through, others leading."""
+"""A retirement is replaced ahead of it, in its window, with Kafka's consent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core.window import DAYS, Window
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
-from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
+from tests.unit.handlers.health_events import DAY, RETIREMENT, health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
 
@@ -312,47 +312,6 @@ def test_a_lost_announcement_of_the_termination_does_not_stop_the_drain(station:
     assert asked is not None
     assert forwarded is not None
     assert forwarded.first_at - asked >= 30
-
-
-def test_a_reboot_is_ridden_through_with_leaders_elsewhere(station: Station) -> None:
-    due = START + 2 * 3600
-    station.announce(health_event(REBOOT, due=due))
-    station.tick()
-    assert station.incident().state is State.OPENED
-    assert station.cluster.reordered == []
-    station.now = due - 600
-    station.tick()
-    view = station.cluster.kafka
-    assert view is not None
-    assert {p.leader for p in view.partitions} == {20}
-    assert station.cluster.terminated == []
-    station.now = due + 7200
-    station.tick()
-    station.tick()
-    assert station.incident().state is State.RIDDEN_THROUGH
-    assert station.cluster.kafka == healthy_kafka()
-
-
-def test_a_reboot_that_is_over_early_gives_the_leaders_back(station: Station) -> None:
-    due = START + 600
-    announced(station, REBOOT, due=due)
-    station.now = due
-    station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
-    station.tick()
-    assert station.incident().state is State.CANCELLED
-    assert station.cluster.kafka == healthy_kafka()
-
-
-def test_a_release_nobody_could_finish_is_finished_by_the_next_shift(station: Station) -> None:
-    due = START + 600
-    announced(station, REBOOT, due=due)
-    moved, station.cluster.kafka = station.cluster.kafka, None
-    station.announce(health_event(REBOOT, due=due, status="closed", said_at=due))
-    station.tick()
-    assert station.incident().state is State.CANCELLED
-    station.cluster.kafka = moved
-    station.shifts.turn(station.now)
-    assert station.cluster.kafka == healthy_kafka()
 
 
 def test_a_node_without_kafka_goes_without_a_spare(station: Station) -> None:
