@@ -119,7 +119,7 @@ def run_program(
     recorded = Recorded()
 
     def run() -> None:
-        loop = _OneThread()
+        loop = asyncio.new_event_loop()
         # A program's first exception is raised; the tasks that met the same one say nothing more.
         loop.set_exception_handler(lambda _loop, _context: None)
         asyncio.set_event_loop(loop)
@@ -163,20 +163,6 @@ def run_program(
     recorded.resources.sort(key=lambda resource: resource.urn)
     recorded.invokes.sort(key=lambda invoke: json.dumps(invoke, sort_keys=True, default=str))
     return recorded
-
-
-class _OneThread(asyncio.SelectorEventLoop):
-    """A loop for the mock monitor, which waits for nothing: a thread would only be switched to."""
-
-    def run_in_executor(  # type: ignore[override]  # its type variables nobody reads
-        self, _: Any, func: Any, *args: Any
-    ) -> Any:
-        future: asyncio.Future[Any] = self.create_future()
-        try:
-            future.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 - whoever awaits it is told
-            future.set_exception(error)
-        return future
 
 
 def _cancel_what_is_left(loop: asyncio.AbstractEventLoop) -> None:
