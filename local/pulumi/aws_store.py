@@ -29,6 +29,8 @@ ID_FORMATS = {
     "aws:s3/bucketObjectv2:BucketObjectv2": "{bucket}/{key}",
     "aws:scheduler/scheduleGroup:ScheduleGroup": "{name}",
     "aws:dlm/lifecyclePolicy:LifecyclePolicy": "policy-{token}",
+    "aws:ec2/vpcEndpoint:VpcEndpoint": "vpce-{token}",
+    "aws:ec2/vpcEndpointService:VpcEndpointService": "vpce-svc-{token}",
 }
 # Properties that name a resource, in the order in which they are tried.
 NAME_PROPERTIES = ("name", "bucket", "functionName", "clusterName", "alarmName", "addonName")

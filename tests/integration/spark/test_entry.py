@@ -55,8 +55,9 @@ def mornings(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     told = ["--bill", str(bill), "--namespace", NAMESPACE, "--unsettled", *known]
     # The bill's tables alone: the other jobs take their time, and run on the second morning.
     first = entry.run(session, entry.parser().parse_args(told), FIRST)
-    # The open month has come again, and a broker was rotated.
-    write(bill, month("2026-11", 3), execution="second")
+    # The open month has come again, with its second day, and a broker was rotated: charges of the
+    # first day alone would be a bill by the month's.
+    write(bill, month("2026-11", 26), execution="second")
     simulated.write_history(history, [Rotation(10, simulated.at(11, 1, 1), 240)])
     second = entry.run(session, entry.parser().parse_args([*told, "--all-jobs"]), NEXT)
     return Mornings((first, second), IcebergStore(session, NAMESPACE), folder)
