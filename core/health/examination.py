@@ -113,21 +113,38 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
     yield Part(PartKind.PARTITIONS, "partitions", partitions_verdict(view))
     for node_id in controllers:
         verdict = _node(node_id, Role.CONTROLLER, view, seen, now)
-        yield Part(PartKind.CONTROLLER, str(node_id), verdict)
+        yield Part(PartKind.CONTROLLER, str(node_id), verdict, _unseen(node_id, verdict, seen))
     active = _metrics_of(seen.metrics, view.quorum_leader)
     # A broker that the spec no longer has, or not yet, serves all the same.
     for node_id in sorted({*brokers, *view.brokers}):
         verdict = _node(node_id, Role.BROKER, view, seen, now)
-        notes = disagreements(node_id, view, _metrics_of(seen.metrics, node_id), active)
+        told = disagreements(node_id, view, _metrics_of(seen.metrics, node_id), active)
+        notes = (*told, *_unseen(node_id, verdict, seen))
         yield Part(PartKind.BROKER, str(node_id), verdict, notes)
+
+
+def _unseen(node_id: int, verdict: HealthVerdict, seen: Seen) -> tuple[str, ...]:
+    """Say that Kubernetes takes a node for well that is not: Strimzi's probes ask for less."""
+    pod = _pod_of(node_id, seen)
+    unwell = not verdict.healthy and verdict.health is not Health.UNKNOWN
+    if pod is None or not (pod.ready and unwell):
+        return ()
+    return (
+        f"Pod {pod.name} is Ready all the same: its probes do not see this, and a disruption "
+        f"budget lets another pod go.",
+    )
+
+
+def _pod_of(node_id: int, seen: Seen) -> PodSeen | None:
+    pods = () if isinstance(seen.pods, Silence) else seen.pods
+    return next((pod for pod in pods if pod.node_id == node_id), None)
 
 
 def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -> HealthVerdict:
     if node_id not in seen.metrics:  # it exports nothing, or no spec knows it
         judge = broker_verdict if role is Role.BROKER else controller_verdict
         return judge(node_id, view)
-    pods = () if isinstance(seen.pods, Silence) else seen.pods
-    pod = next((pod for pod in pods if pod.node_id == node_id), None)
+    pod = _pod_of(node_id, seen)
     return node_verdict(node_id, role, view, _metrics_of(seen.metrics, node_id), pod, now)
 
 

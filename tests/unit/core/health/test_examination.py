@@ -194,3 +194,32 @@ def test_a_frozen_zone_degrades() -> None:
     verdict = by_name(replace(SEEN, freezes=(freeze,)))[PartKind.ZONES, "zones"].verdict
     assert verdict.health is Health.DEGRADED
     assert "us-east-1a" in verdict.reason
+
+
+BEHIND = replace(KAFKA, partitions=(PartitionView("t", 0, 10, (10, 20), (10,), 1),))
+
+
+def test_a_pod_that_is_ready_beside_its_own_broker_out_of_sync_is_said_to_be() -> None:
+    """Strimzi's probes do not look at the ISR; the gate and the rotation do."""
+    found = by_name(replace(SEEN, kafka=BEHIND))
+    assert not found[PartKind.BROKER, "20"].verdict.healthy
+    assert found[PartKind.BROKER, "20"].notes == (
+        "Pod orders-20 is Ready all the same: its probes do not see this, and a disruption budget "
+        "lets another pod go.",
+    )
+    assert found[PartKind.BROKER, "10"].notes == ()
+
+
+@pytest.mark.parametrize(
+    ("kafka", "pods"),
+    [
+        pytest.param(BEHIND, (pod("orders-20", 20, ready=False),), id="kubernetes sees it, too"),
+        pytest.param(BEHIND, HUNG, id="nobody knows of the pod"),
+        pytest.param(HUNG, PODS, id="nobody knows of the broker"),
+    ],
+)
+def test_where_both_see_the_same_or_one_sees_nothing_no_gap_is_claimed(
+    kafka: ClusterView | Silence, pods: tuple[PodSeen, ...] | Silence
+) -> None:
+    found = by_name(replace(SEEN, kafka=kafka, pods=pods))
+    assert found[PartKind.BROKER, "20"].notes == ()
