@@ -129,10 +129,11 @@ def _unseen(node_id: int, verdict: HealthVerdict, seen: Seen) -> tuple[str, ...]
     unwell = not verdict.healthy and verdict.health is not Health.UNKNOWN
     if pod is None or not (pod.ready and unwell):
         return ()
-    return (
+    said = (
         f"Pod {pod.name} is Ready all the same: its probes do not see this, and a disruption "
-        f"budget lets another pod go.",
+        f"budget lets another pod go."
     )
+    return (said,)
 
 
 def _pod_of(node_id: int, seen: Seen) -> PodSeen | None:
