@@ -32,6 +32,7 @@ from core.rotation.estimate import kind_of, seconds_by_kind
 from core.rotation.run_record import Run
 from local.demo import load
 from local.demo import spec as demo_spec
+from local.processes import GIVES_WAY
 
 LOGS = Path("out/bench/parallel-logs")
 PER_ZONE = 2
@@ -180,6 +181,7 @@ def write(rows: Sequence[Mapping[str, Any]], zones_moved: int) -> Path:
         "replication_factor": load.REPLICATION_FACTOR,
         "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
         "probes": probes(),
+        "gives_way": os.environ[GIVES_WAY],
         "records_per_second": load.RECORDS_PER_SECOND,
         "boot_seconds": float(os.environ["STILLWATER_BOOT_SECONDS"]),
     }

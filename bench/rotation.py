@@ -28,6 +28,7 @@ from bench import record
 from bench.fleet import seen, ways
 from bench.fleet.ground import STEADY_SECONDS, Ground, probes, provisioned
 from local.demo import load
+from local.processes import GIVES_WAY
 
 LOGS = Path("out/bench/rotation-logs")
 AFTER_SECONDS = 4.0
@@ -99,6 +100,7 @@ def write(measured: Sequence[tuple[dict[str, Any], list[Mapping[str, Any]]]]) ->
         "replication_factor": load.REPLICATION_FACTOR,
         "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
         "probes": probes(),
+        "gives_way": os.environ[GIVES_WAY],
         "isr_looked_at_every_s": load.ISR_SAMPLE_SECONDS,
         "lagging": f"broker {ways.LAGGING} is Ready and out of sync, broker {ways.LEAVING} goes",
     }

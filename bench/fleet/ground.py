@@ -26,6 +26,7 @@ from local import twin as twins
 from local.demo import load, result
 from local.demo import spec as demo_spec
 from local.kubernetes.strimzi_model import RULES_VARIABLE
+from local.processes import GIVES_WAY
 
 # The tests' cluster is the instrument: it reads, waits and puts under load.
 from tests.integration.cluster import BROKERS, Cluster, Load
@@ -38,6 +39,8 @@ FENCED_BY_SECONDS = 12.0
 # A poll that is under way when its mapping is disabled still takes what comes.
 POLLS_END_SECONDS = 5.0
 GONE_FROM_PROC = (OSError, ValueError)
+# In Linux's words: a third of the processor where both want it.
+NICENESS = "5"
 
 
 @dataclass
@@ -253,8 +256,12 @@ def provisioned(
     its peers. The twin's strict rules would decide bench.rotation's lagging rows: a broker out of
     sync since it started is not Ready by them, the disruption budget then refuses the eviction,
     and the peer would be spared what it does on EKS.
+
+    Functions and brokers that start give way to those that serve: on EKS they have processors of
+    their own.
     """
     os.environ[RULES_VARIABLE] = probes()
+    os.environ.setdefault(GIVES_WAY, NICENESS)
     prepare_tools(console)
     with twins.running(console.log, keep_logs=logs) as twin:
         spec = {**demo_spec.spec(twin.place), **(changes or {})}
