@@ -39,7 +39,7 @@ FENCED_BY_SECONDS = 12.0
 # A poll that is under way when its mapping is disabled still takes what comes.
 POLLS_END_SECONDS = 5.0
 GONE_FROM_PROC = (OSError, ValueError)
-# In Linux's words: a third of the processor where both want it.
+# As Linux weighs it: a quarter of a processor that two want.
 NICENESS = "5"
 
 
