@@ -6,7 +6,7 @@ said later (spark.transforms.daily).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,25 +29,21 @@ def tags(frame: DataFrame | Shape, maps: Sequence[str], keys: Iterable[str]) -> 
     """
     columns = {name.lower(): name for name in frame.columns}
     own = [s for key in keys for s in column_spellings(key) if s in columns]
-    names = [F.map_keys(name) for name in maps]
-    values = [F.map_values(name) for name in maps]
-    if own:
-        names.insert(0, F.array(*(F.lit(spelled) for spelled in own)))
-        values.insert(0, F.array(*(F.col(f"`{columns[spelled]}`") for spelled in own)))
-    return _named_values(names, values)
+    return _named_values(maps, {spelled: columns[spelled] for spelled in own})
 
 
 def every_tag(maps: Sequence[str], spread: Sequence[str]) -> list[Column]:
     """Return `tag_names` and `tag_values` of all tags, whichever columns they are in."""
+    return _named_values(maps, {name: name for name in spread})
+
+
+def _named_values(maps: Sequence[str], own: Mapping[str, str]) -> list[Column]:
+    """Return the tags in maps, and before them those with a column of their own, by name."""
     names = [F.map_keys(name) for name in maps]
     values = [F.map_values(name) for name in maps]
-    if spread:
-        names.insert(0, F.array(*(F.lit(name) for name in spread)))
-        values.insert(0, F.array(*(F.col(f"`{name}`") for name in spread)))
-    return _named_values(names, values)
-
-
-def _named_values(names: Sequence[Column], values: Sequence[Column]) -> list[Column]:
+    if own:
+        names.insert(0, F.array(*(F.lit(name) for name in own)))
+        values.insert(0, F.array(*(F.col(f"`{column}`") for column in own.values())))
     # The cells of a broken line may have shifted: what is in them is no tag of anything.
     is_whole = F.col(CORRUPT).isNull()
     both = {"tag_names": _joined(names), "tag_values": _joined(values)}
