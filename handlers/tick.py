@@ -118,6 +118,7 @@ def _loop() -> Loop:
             late_seconds=late,
             told=run_teller(settings),
             throttles=Throttles(kafka, records, settings.cluster),
+            leadership=leadership,
             budget=None
             if settings.probe_budget is None
             else ClientsBudget.of(settings.probe_budget, settings.namespace, settings.cluster, api),

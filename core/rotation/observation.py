@@ -31,6 +31,8 @@ class RunObservation:
     others: tuple[Incident, ...] = ()  # open incidents that are not the run's
     freezes: tuple[Freeze, ...] = ()
     errors: ErrorSnapshot | None = None  # None: nobody was asked
+    # Brokers whose incidents are over and that do not lead again what they led before.
+    leaders_owed: frozenset[int] = frozenset()
     recovering: tuple[int, ...] = ()  # brokers that still read their logs
     held: Mapping[int, int] = field(default_factory=dict)  # bytes of log, of who catches up
     spent: Spent | None = None  # what clients failed at since the run went on; None: no probe

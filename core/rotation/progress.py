@@ -123,6 +123,10 @@ def _against(
     moved = _departure_sentence(turn, seen)
     if moved:
         yield moved  # Taken off the run once it is its turn.
+    if options.at_once != 1 and not turn.votes and seen.leaders_owed:
+        # Counted as they are now, the others would lead too much, and a party be cut for it.
+        owed = listed(sorted(seen.leaders_owed))
+        yield f"Brokers that are back ({owed}) are still to lead again what they led before."
     yield from objections(turn, seen, options, policy)
 
 

@@ -50,11 +50,11 @@ from handlers.adapters.pages import call
 from handlers.adapters.root_volumes import RootVolumes
 from handlers.incidents.drain_messages import drain_message
 from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import Leadership
+from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership
 from handlers.incidents.lost_zone import freeze
-from handlers.incidents.shifts import INCIDENT_CAUSE
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
+from handlers.store.messages import SHIFT_AFTER_SECONDS, SHIFT_MESSAGE
 
 logger = Logger(service="stillwater", child=True)
 # From a reading to the drain that rests on it. A function has a minute; one that was stopped in
@@ -266,6 +266,7 @@ def _shift_leaders(
     except (StillwaterError, Conflict) as error:
         # Nobody's end waits for this: a cause whose incident is over is given back by a shift.
         logger.warning("Leaders stay moved for now.", incident_id=incident.id, error=str(error))
+        effects.ticks.send(SHIFT_MESSAGE, delay_seconds=SHIFT_AFTER_SECONDS)
 
 
 def _drain(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     # λ sweep imports this module, and no Kafka client.
     from handlers.adapters.kafka import KafkaCluster
 
+INCIDENT_CAUSE = "incident:"
+
 
 @dataclass(frozen=True, slots=True)
 class Shifted:
@@ -33,6 +35,14 @@ class Shifted:
     @property
     def brokers(self) -> frozenset[int]:
         return frozenset().union(*self.avoided.values())
+
+    def owed(self, is_current: Callable[[str], bool]) -> frozenset[int]:
+        """Return the brokers that are to lead again: no cause that is not over avoids them."""
+        kept = (brokers for cause, brokers in self.avoided.items() if is_current(cause))
+        ended = (brokers for cause, brokers in self.avoided.items() if not is_current(cause))
+        # Orders without a cause are left of a giving back that did not get through.
+        led = () if self.avoided else (order[0] for order in self.original.values())
+        return frozenset(led).union(*ended) - frozenset().union(*kept)
 
 
 def shifted(records: Records, cluster: str) -> Shifted:
@@ -80,6 +90,10 @@ class Leadership:
             self._settle(lambda avoided: {c: b for c, b in avoided.items() if c not in over})
         return over
 
+    def owed(self, is_current: Callable[[str], bool]) -> frozenset[int]:
+        """Return the brokers that are to lead again and do not yet."""
+        return self._read()[0].owed(is_current)
+
     def _settle(
         self, change: Callable[[Mapping[str, frozenset[int]]], Mapping[str, frozenset[int]]]
     ) -> None:
@@ -90,7 +104,8 @@ class Leadership:
             if before.avoided:
                 self._write(wanted, version)
             return
-        kafka = self._kafka.read()
+        # Who is kept from leading stops or starts: its silence hides nothing of the others.
+        kafka = self._kafka.read().without(before.brokers | wanted.brokers)
         if kafka.doubts:
             # A partition left out would lose the order it had before, and be led by whom it avoids.
             raise StillwaterError(kafka.doubt)

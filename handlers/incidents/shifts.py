@@ -25,14 +25,13 @@ from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.pages import call
-from handlers.incidents.leadership import Leadership, shifted
+from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership, shifted
 from handlers.store.freezes import Freezes, LostZone
 from handlers.store.ledger import Ledger
 from handlers.store.records import Records
 
 logger = Logger(service="stillwater", child=True)
 ZONE_CAUSE = "zone:"
-INCIDENT_CAUSE = "incident:"
 
 # group -> instances protected by us
 Protected = Mapping[str, frozenset[str]]

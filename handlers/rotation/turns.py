@@ -38,6 +38,7 @@ from core.rotation.step import (
 from handlers.adapters.aws import Queue
 from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
+from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.rotation.clients_budget import ClientsBudget
@@ -62,6 +63,7 @@ class Rotations:
     late_seconds: float
     told: Callable[[Run], None]
     throttles: Throttles
+    leadership: Leadership
     # None: nobody counts what clients fail at.
     budget: ClientsBudget | None = None
 
@@ -72,6 +74,7 @@ class Rotations:
             return
         seen = observe_run(claimed, self.sources, self.reception.whose, now)
         seen = self._with_errors(claimed, self._with_logs(claimed, seen))
+        seen = self._with_leaders(claimed, seen)
         if self.budget is not None and not seen.blind and not claimed.in_hand:
             seen = replace(seen, spent=self.budget.spent(counting_since(claimed), now))
         step = self._with_throttle(next_step(claimed, seen, self.policy), now)
@@ -109,6 +112,19 @@ class Rotations:
         if run.in_hand or not run.waiting or seen.blind:
             return seen
         return with_errors(self.snapshots, seen)
+
+    def _with_leaders(self, run: Run, seen: RunObservation) -> RunObservation:
+        """Ask who is to lead again where the answer decides: before several go together."""
+        if run.in_hand or run.options.at_once == 1 or seen.blind:
+            return seen
+        opened = {f"{INCIDENT_CAUSE}{i.id}" for i in (*seen.others, *seen.ahead.values())}
+        try:
+            owed = self.leadership.owed(
+                lambda cause: cause in opened or not cause.startswith(INCIDENT_CAUSE)
+            )
+        except (StillwaterError, BotoCoreError, ClientError) as error:
+            return _blind(error, seen.now)
+        return replace(seen, leaders_owed=owed)
 
     def _with_logs(self, run: Run, seen: RunObservation) -> RunObservation:
         """Ask what brokers hold before they leave, and while they catch up: that is measured."""

@@ -182,6 +182,7 @@ class Stage:
                     late_seconds=LATE,
                     told=RunChronicle(None),
                     throttles=Throttles(kafka, records, CLUSTER),
+                    leadership=leadership,
                 ),
             )
 

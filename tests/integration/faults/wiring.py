@@ -99,6 +99,7 @@ def wire(world: World, table: str) -> DynamoLedger:
             late_seconds=LATE_SECONDS,
             told=lambda _: None,
             throttles=Throttles(kafka, records, "orders"),
+            leadership=leadership,
         ),
     )
     broom = Broom(

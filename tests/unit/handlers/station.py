@@ -109,6 +109,7 @@ class Station:
             late_seconds=45,
             told=RunChronicle(self.stories),
             throttles=Throttles(self.cluster, self.records, "orders"),
+            leadership=self.leadership,
         )
         self.conductor = Conductor(
             runs=self.runs,

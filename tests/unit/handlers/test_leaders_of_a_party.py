@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from core.errors import Conflict, StillwaterError
+from core.incidents.actions import RestoreLeaders
 from core.incidents.record import State
 from core.rotation.run_record import RunState
-from core.views import ClusterView
+from core.views import ClusterView, Doubt
+from handlers.incidents.act import perform
 from handlers.incidents.leadership import shifted
 from handlers.store.messages import SHIFT_MESSAGE
 from tests.unit.handlers.fakes import FakeCluster
@@ -83,6 +86,65 @@ def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
     assert station.incident("i-0a").leaders_moved_at is None
     assert shifted(station.records, "orders").nothing
     assert leaders(station.cluster) >= PARTY
+
+
+def test_a_member_that_starts_keeps_nobody_from_leading_again(station: Station) -> None:
+    """It answers with half a connection, and its own silence hides nothing of the others."""
+    opened(station)
+    station.cluster.kafka = replace(
+        station.cluster.read(), doubts=(Doubt("Broker 11 did not answer.", about=11),)
+    )
+    station.leadership.restore("incident:i-0a")
+    station.leadership.restore("incident:i-1a")
+    assert shifted(station.records, "orders").nothing
+
+
+def test_silence_of_anybody_else_keeps_the_orders_as_they_are(station: Station) -> None:
+    opened(station)
+    station.cluster.kafka = replace(
+        station.cluster.read(), doubts=(Doubt("Broker 20 did not answer.", about=20),)
+    )
+    with pytest.raises(StillwaterError, match="Broker 20 did not answer"):
+        station.leadership.restore("incident:i-0a")
+    assert shifted(station.records, "orders").brokers == PARTY
+
+
+@pytest.mark.parametrize("error", [Conflict("changed"), StillwaterError("not whole")], ids=str)
+def test_leaders_that_cannot_be_given_back_at_an_incidents_end_are_asked_for_within_seconds(
+    station: Station, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(_: str) -> None:
+        raise error
+
+    opened(station)
+    monkeypatch.setattr(station.leadership.__class__, "restore", lambda _, cause: refuse(cause))
+    incident = station.incident("i-0a")
+    perform(incident, (RestoreLeaders(),), station.loop.effects, station.now)
+    (delay,) = [delay for body, delay in station.ticks.sent if body == SHIFT_MESSAGE]
+    assert 0 < delay < 15
+
+
+def test_the_next_party_waits_until_the_last_one_leads_again(station: Station) -> None:
+    """By the leaders of the moment the others would lead too much, and the party be cut."""
+    start(station, at_once="zone")
+    station.leadership.avoid("incident:i-of-yesterday", {20, 21})
+    run = turn(station)
+    assert not run.in_hand
+    assert "(20, 21) are still to lead again" in run.reason
+    station.leadership.restore("incident:i-of-yesterday")
+    assert {t.node_id for t in turn(station).in_hand} == PARTY
+
+
+def test_leaders_moved_for_a_zone_keep_no_party_back(station: Station) -> None:
+    start(station, at_once="zone")
+    station.leadership.avoid("zone:us-east-1c", {30, 31})
+    assert turn(station).in_hand
+
+
+def test_a_node_alone_waits_for_nobodys_leaders(station: Station) -> None:
+    start(station)
+    station.leadership.avoid("incident:i-of-yesterday", {20, 21})
+    assert turn(station).in_hand
 
 
 def test_an_incident_that_ends_without_its_own_last_turn_is_given_back_by_the_sweep(
