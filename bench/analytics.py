@@ -32,6 +32,7 @@ MONTHS = {
     1: ("2026-10",),
     10: ("2026-08", "2026-09", "2026-10"),
     30: ("2026-08", "2026-09", "2026-10"),
+    100: tuple(f"2026-{month:02}" for month in range(1, 11)),
 }
 SHAPES = REPEATING, DISTINCT = ("repeating", "distinct")
 ENGINES = ("spark", "duckdb", "polars")
@@ -62,12 +63,15 @@ def main() -> None:
     parser.add_argument("--engine", choices=ENGINES, help="measure one engine, in this process")
     parser.add_argument("--bill", type=Path)
     parser.add_argument(
+        "--warm", type=int, default=WARM_RUNS, help="runs after the first, per engine and bill"
+    )
+    parser.add_argument(
         "--shape", choices=SHAPES, nargs="*", default=list(SHAPES),
         help="lines that repeat, one in 92 different; or a resource on every line",
     )  # fmt: skip
     chosen = parser.parse_args()
     if chosen.engine:
-        print(json.dumps(measure(chosen.engine, chosen.bill)))
+        print(json.dumps(measure(chosen.engine, chosen.bill, chosen.warm)))
         return
     rows = []
     for shape, millions in ((s, m) for s in chosen.shape for m in chosen.millions):
@@ -84,7 +88,7 @@ def main() -> None:
                     "rows_million": millions,
                     "rows": written,
                     "engine": engine,
-                    **_fresh(engine, folder),
+                    **_fresh(engine, folder, chosen.warm),
                 }
                 for engine in ENGINES
             ]
@@ -97,20 +101,20 @@ def main() -> None:
     rows.append({"engine": "report", **_report()})
     summary = _summary(rows)
     path = record.write(
-        "analytics", {"cores": CORES, "warm_runs": WARM_RUNS, "limits": LIMITS}, rows, summary
+        "analytics", {"cores": CORES, "warm_runs": chosen.warm, "limits": LIMITS}, rows, summary
     )
     print(json.dumps(summary, indent=2))
     print(path)
 
 
-def measure(engine: str, bill: Path) -> dict[str, Any]:
+def measure(engine: str, bill: Path, warm_runs: int = WARM_RUNS) -> dict[str, Any]:
     """Make the tables again and again in this process; return seconds, memory and the total."""
     with tempfile.TemporaryDirectory(prefix="stillwater-tables-") as out:
         run = {"spark": _spark, "duckdb": _duckdb, "polars": _polars}[engine]
-        return run(bill, Path(out))
+        return run(bill, Path(out), warm_runs)
 
 
-def _spark(bill: Path, out: Path) -> dict[str, Any]:
+def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     from spark import session as settings  # noqa: PLC0415 - one engine per process
     from spark.entry import COST_AND_TRANSFER  # noqa: PLC0415
     from spark.ingest import bill as bills  # noqa: PLC0415
@@ -132,14 +136,14 @@ def _spark(bill: Path, out: Path) -> dict[str, Any]:
 
         return {
             "start_s": round(start_seconds, 2),
-            **_timed(make, lambda: _spark_processor_seconds(java)),
+            **_timed(make, lambda: _spark_processor_seconds(java), warm_runs),
             # Java's workers in Python are its descendants, and the driver is this process.
             "peak_mib": sum(map(_peak_mib, _family(java))) + _own_peak_mib(),
             "total": f"{held['in'].billed:f}",
         }
 
 
-def _duckdb(bill: Path, out: Path) -> dict[str, Any]:
+def _duckdb(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415 - one engine per process
 
     connection = duckdb.connect()
@@ -151,11 +155,11 @@ def _duckdb(bill: Path, out: Path) -> dict[str, Any]:
             connection.execute(statement.replace("$BILL", str(bill)).replace("$OUT", str(out)))
         found[:] = connection.execute("SELECT sum(billed) FROM usage").fetchone() or ()
 
-    timed = _timed(make, time.process_time)
+    timed = _timed(make, time.process_time, warm_runs)
     return {"start_s": 0.0, **timed, "peak_mib": _own_peak_mib(), "total": _units(found[0])}
 
 
-def _polars(bill: Path, out: Path) -> dict[str, Any]:
+def _polars(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
     os.environ["POLARS_MAX_THREADS"] = str(CORES)
     cost, transfer, total = polars_tables(bill, out)
 
@@ -163,14 +167,16 @@ def _polars(bill: Path, out: Path) -> dict[str, Any]:
         cost()
         transfer()
 
-    timed = _timed(make, time.process_time)
+    timed = _timed(make, time.process_time, warm_runs)
     return {"start_s": 0.0, **timed, "peak_mib": _own_peak_mib(), "total": _units(total())}
 
 
-def _timed(make: Callable[[], None], processor: Callable[[], float]) -> dict[str, Any]:
+def _timed(
+    make: Callable[[], None], processor: Callable[[], float], warm_runs: int
+) -> dict[str, Any]:
     """Make the tables once cold and then warm; return the seconds and those of the processor."""
     runs = []
-    for _ in range(1 + WARM_RUNS):
+    for _ in range(1 + warm_runs):
         began, worked = time.perf_counter(), processor()
         make()
         runs.append((time.perf_counter() - began, processor() - worked))
@@ -182,8 +188,9 @@ def _timed(make: Callable[[], None], processor: Callable[[], float]) -> dict[str
     }
 
 
-def _fresh(engine: str, folder: str) -> dict[str, Any]:
+def _fresh(engine: str, folder: str, warm_runs: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "bench.analytics", "--engine", engine, "--bill", folder]
+    command += ["--warm", str(warm_runs)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{engine} failed:\n{done.stderr[-3000:]}")
