@@ -42,7 +42,7 @@ BOOT_SECONDS = "20"
 NOTHING = ("lost", "duplicates", "out_of_order", "client_errors", "below_min_isr_s")
 SUMMARY = (
     *("acked", *NOTHING, "min_isr_seen", "most_out_of_isr"),
-    *("run_s", "model_s", "most_in_hand"),
+    *("run_s", "model_s", "most_in_hand", "parties", "refilled_kib"),
 )
 MOST_TIME_RATIO, MOST_IN_PLACE_RATIO = 0.45, 0.6
 MOST_MODEL_ERROR = 0.15
@@ -128,6 +128,7 @@ def figures(run: Run) -> dict[str, Any]:
         "most_in_hand": max(
             sum(began <= moment < done for began, done in turns) for moment, _ in turns
         ),
+        "parties": len({turn.party or (turn.node_id,) for turn in run.turns}),
     }
 
 
@@ -159,6 +160,8 @@ def judge(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         most = 1 if WAYS[row["way"]]["at_once"] == 1 else PER_ZONE
         if row["most_in_hand"] != most:
             missed.append(f"{row['way']}: {row['most_in_hand']} were in hand at once, not {most}.")
+        if row["parties"] * most != len(row["each_s"]):
+            missed.append(f"{row['way']}: {row['parties']} parties of {most} at most.")
         error = abs(row["model_s"] / row["run_s"] - 1)
         if error > MOST_MODEL_ERROR:
             missed.append(f"{row['way']}: the plan is {error:.0%} off.")
@@ -205,7 +208,8 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
         "lost",
         "client_errors",
         "min_isr_seen",
-        "most_in_hand",
+        "parties",
+        "refilled_kib",
         "run_s",
         "model_s",
         "each_s",

@@ -133,7 +133,7 @@ def judge(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def _show(rows: Sequence[Mapping[str, Any]]) -> None:
     table = Table(
         *("way", "acked", "lost", "twice", "errors", "p99 ms steady", "p99 ms", "outside moves"),
-        *("max ms", "end to end p99", "max", "least ISR", "below min s", "minutes"),
+        *("max ms", "end to end p99", "max", "least ISR", "below min s", "refilled KiB", "minutes"),
     )
     for row in rows:
         produce, end_to_end = row["produce_ms"], row["end_to_end_ms"]
@@ -142,7 +142,7 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
             *(f"{produce[k]['p99']:.0f}" for k in ("steady", "rotation", "outside_moves")),
             f"{produce['rotation']['max']:.0f}",
             *(f"{end_to_end['rotation'][k]:.0f}" for k in ("p99", "max")),
-            *(str(row[k]) for k in ("min_isr_seen", "below_min_isr_s", "minutes")),
+            *(str(row[k]) for k in ("min_isr_seen", "below_min_isr_s", "refilled_kib", "minutes")),
         )
     console = Console(width=160)
     console.print(table)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from local.demo.load import PARTITIONS, PAYLOAD_BYTES
 from local.demo.story import percentiles
 
 Sample = Mapping[str, Any]
@@ -41,6 +42,22 @@ def smallest(samples: Iterable[Sample], stretch: Stretch) -> int | None:
     return min(
         (s["smallest"] for s in samples if s["kind"] == "isr" and s["at"] in stretch), default=None
     )
+
+
+def refilled_bytes(
+    samples: Iterable[Sample], stretch: Stretch, *, partitions: int, record_bytes: int
+) -> int:
+    """Return what replicas had to fetch once they were back: what was acknowledged without them.
+
+    Records go round all partitions, so that each replica out of sync lacks its partition's share.
+    """
+    lacking, lacked = 0, 0
+    for sample in sorted(samples, key=lambda s: s["at"]):
+        if sample["kind"] == "isr":
+            lacking = sample["lacking"]
+        elif sample["kind"] == "ack" and sample["at"] in stretch:
+            lacked += lacking
+    return lacked * record_bytes // partitions
 
 
 def moves(samples: Iterable[Sample], stretch: Stretch) -> list[Stretch]:
@@ -96,6 +113,10 @@ def figures(
         "leader_moves": len(moved),
         "moves_s": round(_union_seconds(moved), 1),
         "min_isr_seen": smallest(samples, rotation),
+        "refilled_kib": refilled_bytes(
+            samples, rotation, partitions=PARTITIONS, record_bytes=PAYLOAD_BYTES
+        )
+        // 1024,
         "below_min_isr_s": round(seconds_below(samples, least_in_sync, rotation), 1),
         "minutes": round(rotation.seconds / 60, 2),
         "consumer_errors": sum(s["kind"] == "consumer_error" for s in samples),

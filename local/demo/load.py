@@ -207,6 +207,7 @@ def watch_isr(connect: Connect, stop: threading.Event, samples: Samples) -> None
             at=time.time(),
             smallest=min(len(p["isr_nodes"]) for p in partitions),
             missing=missing,
+            lacking=sum(len(p["replica_nodes"]) - len(p["isr_nodes"]) for p in partitions),
             leaders=sorted({p["leader_id"] for p in partitions}),
             led_by=[p["leader_id"] for p in sorted(partitions, key=lambda p: p["partition_index"])],
         )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bench.fleet.ground import brokers_of
-from bench.parallel import apart, by_zone, foretold
+from bench.parallel import apart, by_zone, figures, foretold
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, open_run
 from local.demo import load
 
@@ -25,6 +27,13 @@ def test_apart_no_two_brokers_of_a_zone_hold_the_same_partition() -> None:
     # Each broker leads, and holds, as much as any other.
     leads = [sum(replicas[0] == broker for replicas in placed.values()) for broker in BROKERS]
     assert set(leads) == {load.PARTITIONS // len(BROKERS)}
+
+
+def test_a_party_that_was_cut_is_seen_though_others_went_together() -> None:
+    whole = _run({10: (0, 70), 11: (0, 80), 20: (80, 150), 21: (80, 160)}, per_party=2)
+    assert figures(whole)["parties"] == 2
+    cut = replace(whole, turns=(*whole.turns[:2], *(replace(t, party=()) for t in whole.turns[2:])))
+    assert figures(cut)["parties"] == 3
 
 
 def test_a_plan_foretells_the_run_from_its_first_party() -> None:

@@ -10,13 +10,16 @@ from bench.fleet.seen import (
     figures,
     latencies,
     moves,
+    refilled_bytes,
     seconds_below,
     smallest,
 )
 
 
-def isr(at: float, least: int, *led_by: int | None) -> dict[str, object]:
-    return {"kind": "isr", "at": at, "smallest": least, "led_by": list(led_by)}
+def isr(at: float, least: int, *led_by: int | None, lacking: int = 0) -> dict[str, object]:
+    return {
+        "kind": "isr", "at": at, "smallest": least, "led_by": list(led_by), "lacking": lacking
+    }  # fmt: skip
 
 
 def ack(at: float, ms: float) -> dict[str, object]:
@@ -40,6 +43,16 @@ def test_what_is_outside_of_a_stretch_does_not_count() -> None:
     samples = [isr(5, 1), isr(50, 2)]
     assert seconds_below(samples, 2, Stretch(40, 60)) == 0
     assert smallest(samples, Stretch(60, 80)) is None
+
+
+def test_what_is_refilled_is_what_was_acknowledged_without_a_replica() -> None:
+    samples = [
+        *(ack(1, 5), isr(2, 2, lacking=4), ack(3, 5), ack(4, 5)),
+        *(isr(5, 1, lacking=8), ack(6, 5), isr(7, 3), ack(8, 5), ack(200, 5)),
+    ]
+    # Two records while 4 of 12 partitions lack one replica, one while 8 do.
+    found = refilled_bytes(samples, ALL, partitions=12, record_bytes=300)
+    assert found == (2 * 4 + 8) * 300 // 12
 
 
 def test_a_move_of_leaders_spans_the_looks_around_it_and_what_settles() -> None:
