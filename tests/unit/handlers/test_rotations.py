@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -65,6 +66,33 @@ def turn(station: Station) -> Run:
     station.now += 20
     station.rotations.turn(current(station).version, station.now)
     return current(station)
+
+
+def test_a_broker_that_is_back_leads_one_partition_first_and_then_ever_more(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    elect = station.cluster.elect
+
+    def counted(partitions: Iterable[tuple[str, int]]) -> None:
+        asked.append(len(set(partitions)))
+        elect(partitions)
+
+    monkeypatch.setattr(station.cluster, "elect", counted)
+    world = World(station, choose=lambda _: 0)
+    start(station, selection={"node_ids": [10]})
+    while current(station).turn_of(10).phase is not Phase.RETURNING:
+        turn(station)
+        world.settle(60)
+    view = station.cluster.read()
+    row = replace(view.partitions[0], replicas=(10, 20, 30), isr=(10, 20, 30), leader=20)
+    rows = tuple(replace(row, topic="many", partition=n) for n in range(40))
+    station.cluster.kafka = replace(view, partitions=rows)
+    while current(station).state is RunState.RUNNING:
+        turn(station)
+    assert current(station).state is RunState.DONE
+    assert asked == [1, 4, 20, 15]
+    assert {p.leader for p in station.cluster.read().partitions} == {10}
 
 
 def look(station: Station, id_: str = "i-0a") -> None:
