@@ -20,8 +20,8 @@ from rich.console import Console
 
 from cli import aws
 from cli.incidents import Desk
+from cli.project import found
 from core.cluster.facts import of_spec
-from core.cost import pricing
 from core.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
 from core.settings.facts import load as load_facts
@@ -69,13 +69,12 @@ def on_this_machine(asked: Asked, console: Console) -> Document:
 def _document_of(asked: Asked, console: Console) -> Document:
     from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
-    from spark.jobs import every  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
     from spark.report import page  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
 
     facts = _facts(asked)
-    book = every.book_of(facts, asked.prices or pricing.SHIPPED)
+    book = None if facts is None else found.prices(facts.region, asked.prices)
     inputs = job.Inputs(
         bill=asked.bill,
         month=asked.month,

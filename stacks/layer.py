@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import cast
 
 import pulumi
@@ -12,9 +13,11 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec
+from core.cost import pricing
 from core.naming import FOUNDATION
 from infra import iam, protection
 from infra.eks import kubeconfig
+from infra.spec import ROOT
 from infra.tags import Tags
 
 
@@ -53,8 +56,10 @@ class Earlier:
 class Layer:
     """One stack's context; providers and references are made when first asked for."""
 
-    def __init__(self, spec: ClusterSpec) -> None:
+    def __init__(self, spec: ClusterSpec, root: Path = ROOT) -> None:
         self.spec = spec
+        # The price file of the user's directory, if it has one.
+        self.own_prices = pricing.own_file(root)
         self.tags = Tags.of(spec)
 
     @cached_property

@@ -63,4 +63,4 @@ def main() -> None:
     if described is not None:
         _adopt(described, layer)
         return
-    BUILDERS[layer](Layer(spec.load(settings, environment, root)))
+    BUILDERS[layer](Layer(spec.load(settings, environment, root), root))

@@ -160,9 +160,8 @@ def told(
     """Return what was written, what that costs, and what to do next."""
     broker = next(pool for pool in rendered.spec.pools if pool.role.is_broker)
     usage = Usage(Decimal(repr(answers.produce_mib_per_s)), Decimal(repr(answers.readers)))
-    month = estimate.monthly(
-        rendered.spec, pricing.book(answers.region, pricing.SHIPPED), usage
-    ).total
+    known = pricing.book(answers.region, own=pricing.own_file(directory))
+    month = estimate.monthly(rendered.spec, known, usage).total
     cost = "" if month is None else f", about {month:,.0f} USD a month"
     wrote = (
         f"Wrote {directory}: {answers.environment}, {answers.brokers} brokers on "

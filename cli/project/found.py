@@ -11,6 +11,8 @@ from pathlib import Path
 
 import yaml
 
+from core.cost import pricing
+from core.cost.pricing import PriceBook
 from core.errors import InvalidInput
 from infra import spec as specs
 
@@ -28,6 +30,11 @@ class Project:
 
     def file(self, environment: str, layer: str) -> Path:
         return self.settings / f"Pulumi.{environment}-{layer}.yaml"
+
+    @property
+    def prices(self) -> Path:
+        """Return the price file that this project keeps: a checkout's is the one it ships."""
+        return pricing.SHIPPED if self.root == specs.ROOT else self.root / pricing.OWN
 
     def environments(self) -> list[str]:
         """Return the environments that have settings here."""
@@ -62,3 +69,15 @@ def at(directory: Path) -> Project:
         raise InvalidInput([f"{path} cannot be read as YAML; correct it."]) from None
     named = stored.get("stackConfigDir") if isinstance(stored, Mapping) else None
     return Project(directory, directory / str(named or "."))
+
+
+def prices(region: str, named: Path | None = None) -> PriceBook:
+    """Return the prices of a region: a named file's, else those of the project one stands in.
+
+    What its own price file lacks, and where there is no project, the shipped one says.
+    """
+    try:
+        own = pricing.own_file(find().root)
+    except InvalidInput:
+        own = None
+    return pricing.book(region, named, own=own)

@@ -18,6 +18,10 @@ from pathlib import Path
 from core.errors import InvalidInput
 
 SHIPPED = Path(__file__).parents[1] / "prices.json"
+# A directory's own price file, beside its Pulumi.yaml; and what it is called in what runs
+# elsewhere, the functions' zip and the wheel of the report's job, which bring it along.
+OWN = "prices.json"
+BROUGHT = SHIPPED.with_name("own_prices.json")
 # What every price file is in.
 CURRENCY = "USD"
 
@@ -141,7 +145,8 @@ def load(path: Path = SHIPPED) -> dict[str, PriceBook]:
     """Read a price file from disk: the shipped one, or the user's own."""
     name = _name_of(path)
     try:
-        text = read_shipped(SHIPPED.name) if path == SHIPPED else path.read_text(encoding="utf-8")
+        packed = path in {SHIPPED, BROUGHT}
+        text = read_shipped(path.name) if packed else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidInput([f"{name} cannot be read: {reason}."]) from None
@@ -157,10 +162,32 @@ def read_shipped(name: str) -> str:
     return (resources.files("core") / name).read_text(encoding="utf-8")
 
 
-def book(region: str, path: Path = SHIPPED) -> PriceBook:
-    """Return what a price file knows of one region: an empty book where it knows nothing."""
+def book(region: str, path: Path | None = None, *, own: Path | None = None) -> PriceBook:
+    """Return what is known of one region, an empty book where that is nothing.
+
+    A file that is named is asked alone. Else these are the shipped prices, under those of a
+    directory's own file.
+    """
+    if path is not None:
+        return _book_in(path, region)
+    shipped = _book_in(SHIPPED, region)
+    if own is None:
+        own = BROUGHT if (resources.files("core") / BROUGHT.name).is_file() else None
+    over = None if own is None else _book_in(own, region)
+    if over is None or not over.prices:
+        return shipped
+    return PriceBook(region, over.name, {**shipped.prices, **over.prices})
+
+
+def _book_in(path: Path, region: str) -> PriceBook:
     found = load(path).get(region)
     return found if found is not None else PriceBook(region, _name_of(path))
+
+
+def own_file(root: Path) -> Path | None:
+    """Return the price file of a directory, if it has one."""
+    path = root / OWN
+    return path if path.is_file() else None
 
 
 def _sources(raw: object, name: str, problems: list[str]) -> dict[str, tuple[str, date]]:

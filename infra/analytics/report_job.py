@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pulumi
 import pulumi_aws as aws
@@ -44,6 +45,7 @@ class ReportJobArgs:
     incidents_bucket: pulumi.Input[str] | None = None
     bill_cluster_tag: str | None = None
     bill_pool_tag: str | None = None
+    own_prices: Path | None = None  # the price file of the directory that is built from
 
 
 class ReportJob(pulumi.ComponentResource):
@@ -167,7 +169,7 @@ class ReportJob(pulumi.ComponentResource):
         )
 
     def _code(self) -> tuple[aws.s3.BucketObjectv2, aws.s3.BucketObjectv2]:
-        path = spark_wheel.build()
+        path = spark_wheel.build(own_prices=self._args.own_prices)
         # The folder is the content's hash: a job that runs keeps the code that it started with.
         folder = f"{CODE}/{path.parent.name}"
         wheel = aws.s3.BucketObjectv2(

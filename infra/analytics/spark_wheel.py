@@ -10,7 +10,14 @@ import base64
 import hashlib
 from pathlib import Path
 
-from infra.functions.packaging import LEFT_OUT, ROOT, SUFFIXES, archive, cache_directory
+from infra.functions.packaging import (
+    LEFT_OUT,
+    ROOT,
+    SUFFIXES,
+    archive,
+    brought,
+    cache_directory,
+)
 
 VERSION = "0.1.0"
 NAME = f"stillwater_jobs-{VERSION}-py3-none-any.whl"
@@ -20,9 +27,12 @@ SOURCES = ("core", "spark")
 LAUNCHER = "from spark.entry import main\n\nmain()\n"
 
 
-def build(directory: Path | None = None) -> Path:
-    """Write the wheel into a folder named by its content, unless it is there; return its path."""
-    content = archive(_contents())
+def build(directory: Path | None = None, *, own_prices: Path | None = None) -> Path:
+    """Write the wheel into a folder named by its content, unless it is there; return its path.
+
+    `own_prices` is the price file of the directory that is built from.
+    """
+    content = archive(_contents(own_prices))
     digest = hashlib.sha256(content).hexdigest()[:16]
     target = (directory or cache_directory().with_name("wheels")) / digest / NAME
     if not target.exists():
@@ -33,7 +43,7 @@ def build(directory: Path | None = None) -> Path:
     return target
 
 
-def _contents() -> dict[str, bytes]:
+def _contents(own_prices: Path | None) -> dict[str, bytes]:
     files = {
         path.relative_to(ROOT).as_posix(): path.read_bytes()
         for package in SOURCES
@@ -41,6 +51,7 @@ def _contents() -> dict[str, bytes]:
         if path.suffix in SUFFIXES
     }
     files = {name: data for name, data in files.items() if not name.startswith(LEFT_OUT)}
+    files |= brought(own_prices)
     files[f"{RECORDS}/METADATA"] = (
         f"Metadata-Version: 2.1\nName: stillwater\nVersion: {VERSION}\n".encode()
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import pulumi
 import pulumi_aws as aws
@@ -52,6 +53,7 @@ class AnalyticsArgs:
     # The tags that mean Kafka and its pools on the bill, where they are not ours.
     bill_cluster_tag: str | None = None
     bill_pool_tag: str | None = None
+    own_prices: Path | None = None  # the price file of the directory that is built from
 
 
 class Analytics(pulumi.ComponentResource):
@@ -109,6 +111,7 @@ class Analytics(pulumi.ComponentResource):
                 tags=args.tags,
                 bill_cluster_tag=args.bill_cluster_tag,
                 bill_pool_tag=args.bill_pool_tag,
+                own_prices=args.own_prices,
             ),
             opts=self._child,
         )

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.cost.pricing import BROUGHT
 from core.errors import MissingPrerequisite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,9 +62,12 @@ def cache_directory() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "stillwater" / "functions"
 
 
-def build(directory: Path | None = None) -> Package:
-    """Write the functions' zip unless the very same one is there already."""
-    content = archive(contents())
+def build(directory: Path | None = None, *, own_prices: Path | None = None) -> Package:
+    """Write the functions' zip unless the very same one is there already.
+
+    `own_prices` is the price file of the directory that is built from, for those who reckon.
+    """
+    content = archive({**contents(), **brought(own_prices)})
     digest = hashlib.sha256(content)
     target = (directory or cache_directory()) / f"{digest.hexdigest()}.zip"
     if not target.exists():
@@ -91,6 +95,13 @@ def contents() -> dict[str, bytes]:
     for distribution in DISTRIBUTIONS:
         files.update((name, path.read_bytes()) for name, path in _vendored_files(distribution))
     return files
+
+
+def brought(own_prices: Path | None) -> dict[str, bytes]:
+    """Return a directory's own price file under the name by which core.cost.pricing finds it."""
+    if own_prices is None:
+        return {}
+    return {BROUGHT.relative_to(ROOT).as_posix(): own_prices.read_bytes()}
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:

@@ -233,9 +233,9 @@ def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
     return replace(inputs.kafka, name=facts.cluster, resources=known)
 
 
-def book_of(facts: Facts | None, path: Path = pricing.SHIPPED) -> PriceBook | None:
+def book_of(facts: Facts | None) -> PriceBook | None:
     """Return the prices known of a cluster's region, possibly none."""
-    return pricing.book(facts.region, path) if facts else None
+    return pricing.book(facts.region) if facts else None
 
 
 def _inputs(session: SparkSession, inputs: Inputs) -> _Read:

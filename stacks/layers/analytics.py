@@ -32,6 +32,7 @@ def build(layer: Layer) -> None:
             bill_cluster_tag=layer.spec.bill_cluster_tag,
             bill_pool_tag=layer.spec.bill_pool_tag,
             split_cost_allocation=layer.spec.split_cost_allocation,
+            own_prices=layer.own_prices,
         ),
         opts=layer.on_aws,
     )

@@ -64,7 +64,8 @@ def build(layer: Layer) -> None:
             "connect", ConnectArgs(spec=spec, connect=spec.connect), opts=_after(layer, kafka)
         )
     if spec.metrics.dashboards:
-        Dashboards("dashboards", spec, opts=_after(layer, namespace))
+        after = _after(layer, namespace)
+        Dashboards("dashboards", spec, opts=after, own_prices=layer.own_prices)
     pulumi.export("auto_scaling_groups", dict(groups))
     pulumi.export("namespace", namespace.name)
     pulumi.export("load_balancer", balancing.dns_name)

@@ -57,7 +57,7 @@ def build(layer: Layer) -> None:
     )
     cluster = of_spec(spec)
     scope = Scope(cluster=cluster, account=layer.account)
-    package = packaging.build()
+    package = packaging.build(own_prices=layer.own_prices)
     late: dict[str, pulumi.Input[Any]] = {
         "ledger_table": ledger.table_name,
         "archive_bucket": archive.bucket,

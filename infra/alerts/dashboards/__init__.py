@@ -19,7 +19,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 from core.cluster import ClusterSpec
-from core.cost.pricing import SHIPPED
+from core.cost import pricing
 from core.errors import InvalidInput
 from infra.alerts.dashboards import broker, cluster, cost, rotation
 from infra.alerts.dashboards.panel import Dashboard, rendered
@@ -29,14 +29,14 @@ TYPE = "stillwater:infra:Dashboards"
 LABEL = "grafana_dashboard"
 
 
-def dashboards(spec: ClusterSpec, prices: Path = SHIPPED) -> Mapping[str, dict[str, Any]]:
+def dashboards(spec: ClusterSpec, own_prices: Path | None = None) -> Mapping[str, dict[str, Any]]:
     """Return every dashboard of a cluster by its name.
 
     Without prices for the region or an instance type there is no `cost`.
     """
     found = [cluster.dashboard(spec), broker.dashboard(spec), rotation.dashboard(spec)]
     try:
-        found.append(cost.dashboard(spec, prices))
+        found.append(cost.dashboard(spec, pricing.book(spec.region, own=own_prices)))
     except InvalidInput as error:
         pulumi.log.warn(f"No dashboard of costs is made. {error}")
     return {each.key: rendered(each, spec) for each in found}
@@ -46,10 +46,15 @@ class Dashboards(pulumi.ComponentResource):
     """A ConfigMap for each dashboard, beside Kafka."""
 
     def __init__(
-        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        own_prices: Path | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        for key, dashboard in dashboards(spec).items():
+        for key, dashboard in dashboards(spec, own_prices).items():
             k8s.core.v1.ConfigMap(
                 f"{name}-{key}",
                 metadata=k8s.meta.v1.ObjectMetaArgs(

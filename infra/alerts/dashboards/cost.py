@@ -7,7 +7,6 @@ in is named in its panel, with the day it was read.
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
 
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Storage
@@ -24,9 +23,9 @@ REPLICATION = "kafka_server_brokertopicmetrics_replicationbytesinpersec_total"
 ASKED = "kube_persistentvolumeclaim_resource_requests_storage_bytes"
 
 
-def dashboard(spec: ClusterSpec, prices: Path) -> Dashboard:
+def dashboard(spec: ClusterSpec, book: PriceBook) -> Dashboard:
     """Return the dashboard of costs; raises InvalidInput where the price book lacks a price."""
-    scope, book = Scope.of(spec), pricing.book(spec.region, prices)
+    scope = Scope.of(spec)
     nodes = {pool: _compute(scope, pool, book) for pool in spec.pools}
     volumes = {pool: _storage(scope, pool, book) for pool in spec.pools}
     between, fixed = _between_zones(scope, book), _fixed_costs(book)

@@ -99,8 +99,8 @@ def _recorded(raw: str, real_sizes: bool) -> bytes:
         return found
 
 
-def _zip() -> packaging.Package:
-    return _BUILT(packaging.cache_directory())
+def _zip(*, own_prices: Path | None = None) -> packaging.Package:
+    return _BUILT(packaging.cache_directory(), own_prices=own_prices)
 
 
 def _run_layers(raw: Mapping[str, Any], real_sizes: bool) -> dict[str, Recorded]:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from core import metric_names
+from core.cost import pricing
 from infra.alerts.dashboards import dashboards, text
 from infra.alerts.dashboards.panel import UID_LIMIT, uid
 from tests.unit.infra.metric_sources import names, unknown
@@ -104,6 +105,15 @@ def test_a_region_without_prices_has_no_costs_and_everything_else() -> None:
     zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
     elsewhere = dashboards(spec(region="eu-west-1", availability_zones=zones))
     assert list(elsewhere) == ["cluster", "broker", "rotation"]
+
+
+def test_a_directorys_own_prices_bring_the_dashboard_of_costs(tmp_path: Path) -> None:
+    zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
+    own = tmp_path / "prices.json"
+    shipped = pricing.read_shipped(pricing.SHIPPED.name)
+    own.write_text(shipped.replace("us-east-1", "eu-west-1"))
+    elsewhere = spec(region="eu-west-1", availability_zones=zones)
+    assert "cost" in dashboards(elsewhere, own)
 
 
 def test_every_price_is_named_with_its_day() -> None:

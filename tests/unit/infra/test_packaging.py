@@ -53,6 +53,13 @@ def test_the_same_sources_make_the_same_bytes(package: packaging.Package, tmp_pa
     assert again.path.read_bytes() == package.path.read_bytes()
 
 
+def test_a_directorys_own_prices_go_along(package: packaging.Package, tmp_path: Path) -> None:
+    own = tmp_path / "prices.json"
+    own.write_text("{}")
+    brought = packaging.build(tmp_path / "zips", own_prices=own)
+    assert set(names(brought)) - set(names(package)) == {"core/own_prices.json"}
+
+
 def test_the_order_files_are_found_in_does_not_matter() -> None:
     files = {"b.py": b"2", "a.py": b"1"}
     assert packaging.archive(files) == packaging.archive(dict(reversed(files.items())))

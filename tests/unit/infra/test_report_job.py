@@ -171,6 +171,13 @@ def test_the_same_sources_make_the_same_wheel(tmp_path: Path) -> None:
     assert not [name for name in names if name.startswith(("core/cluster/", "infra/"))]
 
 
+def test_the_wheel_brings_a_directorys_own_prices(tmp_path: Path) -> None:
+    own = tmp_path / "prices.json"
+    own.write_text("{}")
+    with zipfile.ZipFile(spark_wheel.build(tmp_path / "c", own_prices=own)) as wheel:
+        assert wheel.read("core/own_prices.json") == b"{}"
+
+
 def test_pip_takes_the_wheel(tmp_path: Path) -> None:
     wheel = spark_wheel.build(tmp_path)
     target = tmp_path / "installed"

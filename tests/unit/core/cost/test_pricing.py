@@ -54,6 +54,30 @@ def test_a_users_own_file_is_read_exactly() -> None:
     assert book.instance_hour("m7i.large").as_of == date(2026, 11, 1)
 
 
+def test_a_directorys_own_prices_stand_over_the_shipped_ones(tmp_path: Path) -> None:
+    own = tmp_path / pricing.OWN
+    us = {"gp3_gib_month": {"source": "list", "usd": "0.09"}}
+    regions = {**json.loads(a_price_file())["regions"], "us-east-1": us}
+    own.write_text(a_price_file(regions=regions))
+    book = pricing.book("us-east-1", own=own)
+    assert book.usd("gp3_gib_month") == Decimal("0.09")
+    assert book.usd("nat_hour") == pricing.book("us-east-1").usd("nat_hour")
+    assert pricing.book("eu-west-1", own=own).usd("gp3_gib_month") == Decimal("0.088")
+    # What it knows nothing of is as shipped, and a file that is named is asked alone.
+    assert pricing.book("mars-1", own=own).name == "The shipped price file"
+    assert pricing.book("us-east-1", own).usd("nat_hour") is None
+
+
+def test_what_runs_elsewhere_finds_the_prices_that_it_brought(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / pricing.SHIPPED.name).write_text(pricing.read_shipped(pricing.SHIPPED.name))
+    (tmp_path / pricing.BROUGHT.name).write_text(a_price_file())
+    monkeypatch.setattr(pricing.resources, "files", lambda _package: tmp_path)
+    assert pricing.book("eu-west-1").usd("gp3_gib_month") == Decimal("0.088")
+    assert pricing.book("us-east-1").usd("gp3_gib_month") == Decimal("0.08")
+
+
 def test_a_missing_price_says_what_to_add() -> None:
     with pytest.raises(InvalidInput, match=r"no price for instance_hour of x9\.huge in us-east-1"):
         pricing.book("us-east-1").instance_hour("x9.huge")
