@@ -29,13 +29,13 @@ function el(tag, attributes, ...children) {
   return made;
 }
 
-// The same two largest units as core.words.span.
+// The same two largest units as core.words.span; no line ends between a figure and its unit.
 function span(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const counts = units.map(([size, unit], at) => [Math.floor((at ? whole % units[at - 1][0] : whole) / size), unit]);
   const first = counts.findIndex(([count]) => count);
-  return counts.slice(first, first + 2).filter(([count]) => count).map(([c, u]) => `${c} ${u}`).join(" ") || "0 s";
+  return counts.slice(first, first + 2).filter(([count]) => count).map(([c, u]) => `${c}\u00a0${u}`).join(" ") || "0\u00a0s";
 }
 const now = () => Date.now() / 1000 + clockAhead;
 const utc = (at) => new Date(at * 1000).toISOString().replace("T", " ").slice(0, 19) + " UTC";

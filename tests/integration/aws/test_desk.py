@@ -16,6 +16,7 @@ from cli.desk.command import LOOPBACK, server_of
 from cli.incidents import Desk
 from core import naming
 from tests import browser, desk_data
+from tests.contrast import too_faint
 from tests.integration.aws.cloud import Cloud
 from tests.printing import Tab, opened
 from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluated, eventually, prepare, unhappy
@@ -63,7 +64,9 @@ def shown(tab: Tab, address: str, *, size: str = "desktop", dark: bool = False) 
 
 @browser.needed
 @pytest.mark.parametrize(
-    ("size", "dark"), [("desktop", False), ("phone", True)], ids=["desktop", "dark phone"]
+    ("size", "dark"),
+    [("desktop", False), ("desktop", True), ("phone", True), ("phone", False)],
+    ids=["desktop", "dark desktop", "dark phone", "phone"],
 )
 def test_the_desk_shows_who_is_out_why_others_wait_and_nothing_sticks_out(
     served: Open, size: str, dark: bool
@@ -84,6 +87,7 @@ def test_the_desk_shows_who_is_out_why_others_wait_and_nothing_sticks_out(
             assert sentence.lower() in text.lower()
         assert evaluated(tab, "location.hash") == ""
         assert evaluated(tab, WIDER_THAN_THE_SCREEN) <= 0
+        assert too_faint(tab) == []
         picture = tab.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]
         # An empty page compresses to a few kilobytes.
         assert len(base64.b64decode(picture)) > 40_000
