@@ -11,11 +11,12 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROWS = 24
+CTRL_C = b"\x03"
 # What ends a question of ours: `Brokers [3]: `, `Bring up prod? (yes) `.
 _QUESTION = re.compile(r"(?:\]: |: |\) )$")
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -31,8 +32,18 @@ class Person:
     code: int = 0  # of the last command, and what its terminal showed
     said: str = ""
 
-    def types(self, command: str, *, answers: str = "", limit_seconds: float = 300) -> str:
-        """Run a line in a shell and return what was shown; each question gets the next key."""
+    def types(
+        self,
+        command: str,
+        *,
+        answers: Sequence[str] = "",
+        stops_at: str | None = None,
+        limit_seconds: float = 300,
+    ) -> str:
+        """Run a line in a shell and return what was shown; each question gets the next answer.
+
+        What would go on for ever gets a Ctrl-C once it has shown `stops_at`.
+        """
         ours, theirs = pty.openpty()
         size = struct.pack("HHHH", ROWS, self.columns, 0, 0)
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
@@ -51,8 +62,12 @@ class Person:
         try:
             while chunk := _read(ours, deadline):
                 text += chunk
-                if keys and _QUESTION.search(_STYLE.sub("", text)):
+                plain = _STYLE.sub("", text)
+                if keys and _QUESTION.search(plain):
                     os.write(ours, keys.pop(0).encode())
+                if stops_at is not None and stops_at in plain:
+                    os.write(ours, CTRL_C)
+                    stops_at = None
             self.code = process.wait(max(1.0, deadline - time.monotonic()))
         finally:
             os.close(ours)

@@ -93,6 +93,7 @@ _KINDS = {
     "aws:ec2/vpc:Vpc": "VPC",
     "aws:ec2/eip:Eip": "elastic IP",
     "aws:ec2/natGateway:NatGateway": "NAT gateway",
+    "aws:eks/addon:Addon": "EKS add-on",
     "aws:eks/cluster:Cluster": "EKS cluster",
     "aws:kms/key:Key": "KMS key",
     "aws:lambda/function:Function": "Lambda function",
@@ -102,6 +103,29 @@ _KINDS = {
     "aws:sqs/queue:Queue": "SQS queue",
     "kubernetes:helm.sh/v3:Release": "Helm release",
 }
+# What stands before the class's words; EC2's own are known without it.
+_SERVICES = {
+    "autoscaling": "Auto Scaling",
+    "bcmdata": "billing",
+    "cloudwatch": "CloudWatch",
+    "dlm": "Data Lifecycle Manager",
+    "dynamodb": "DynamoDB",
+    "ec2": "",
+    "eks": "EKS",
+    "emrserverless": "EMR Serverless",
+    "glue": "Glue",
+    "iam": "IAM",
+    "kms": "KMS",
+    "lambda": "Lambda",
+    "lb": "load balancer",
+    "route53": "Route 53",
+    "s3": "S3",
+    "scheduler": "EventBridge Scheduler",
+    "secretsmanager": "Secrets Manager",
+    "sns": "SNS",
+    "sqs": "SQS",
+}
+_ACRONYMS = {"acl": "ACL", "ip": "IP", "nat": "NAT", "vpc": "VPC"}
 
 
 def kind_of(resource_type: str) -> str:
@@ -113,8 +137,10 @@ def kind_of(resource_type: str) -> str:
     if package == "kubernetes":
         return own
     service = rest.partition("/")[0]
-    words = " ".join(w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", own))
-    return words if service in words else f"{service} {words}"
+    words = [w.lower() for w in re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*", own)]
+    said = " ".join(_ACRONYMS.get(word, word) for word in words)
+    before = "" if service in words else _SERVICES.get(service, service)
+    return f"{before} {said}".strip()
 
 
 class Changes:

@@ -6,8 +6,10 @@ Knows nothing of the twin: which account and which engine are meant is the envir
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +30,11 @@ from pulumi.automation import (
 from cli.engine.command import EngineCommand, OnProcess
 from cli.engine.progress import LayerFailed, LayerResult, OnStep, Watch
 from core.naming import LAYERS
+
+# What its CLI says where nobody has logged in.
+_NOT_LOGGED_IN = "PULUMI_ACCESS_TOKEN must be set for login"
+# What the Automation API puts before each stream of a command that failed.
+_LABEL = re.compile(r"^\s*(?:code|stdout|stderr):")
 
 
 class _Stack(Stack):
@@ -125,6 +132,16 @@ class Layers:
             stack.set_all_config({k: ConfigValue(value) for k, value in self.config.items()})
         return stack
 
+    @contextmanager
+    def _asking(self, layer: str) -> Iterator[None]:
+        """Turn what Pulumi refuses before it runs anything into a sentence."""
+        try:
+            yield
+        except StackNotFoundError:
+            raise
+        except CommandError as error:
+            raise LayerFailed(self.stack_name(layer), [_last_words(error)]) from None
+
     def _run(
         self, layer: str, operation: Callable[[Watch], Mapping[str, Any]], started: float
     ) -> LayerResult:
@@ -168,8 +185,9 @@ class Layers:
                 results.append(LayerResult(layer=layer, seconds=0.0, skipped=reason))
                 continue
             results.append(self.preview_one(layer))
-            if not _resources(self._stack(layer)):
-                missing = layer
+            with self._asking(layer):
+                if not _resources(self._stack(layer)):
+                    missing = layer
         return results
 
     def preview_one(self, layer: str) -> LayerResult:
@@ -195,15 +213,17 @@ class Layers:
     def outputs(self, layer: str) -> Mapping[str, Any]:
         """Return what a layer exports, nothing where it was never brought up."""
         try:
-            stack = _Stack.select(self.stack_name(layer), self._workspace)
+            with self._asking(layer):
+                stack = _Stack.select(self.stack_name(layer), self._workspace)
+                return {key: output.value for key, output in stack.outputs().items()}
         except StackNotFoundError:
             return {}
-        return {key: output.value for key, output in stack.outputs().items()}
 
     def destroy_one(self, layer: str) -> LayerResult:
         started = time.monotonic()
         try:
-            stack = _Stack.select(self.stack_name(layer), self._workspace)
+            with self._asking(layer):
+                stack = _Stack.select(self.stack_name(layer), self._workspace)
         except StackNotFoundError:
             reason = f"Stack {self.stack_name(layer)} does not exist."
             return LayerResult(layer=layer, seconds=0.0, skipped=reason)
@@ -230,6 +250,12 @@ def _resources(stack: Stack) -> int:
 
 def _last_words(error: CommandError) -> str:
     """Return the line of the CLI's output that says what is wrong."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if _NOT_LOGGED_IN in str(error):
+        return (
+            "Pulumi does not know where the state lives: `pulumi login s3://BUCKET`, or of another "
+            "backend, says it, and so does PULUMI_BACKEND_URL."
+        )
+    lines = [_LABEL.sub("", line).strip() for line in str(error).splitlines()]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error:")]
-    return " ".join(errors) or (lines[-1] if lines else "The engine gave no reason.")
+    said = [line for line in lines if line]
+    return " ".join(errors) or (said[-1] if said else "The engine gave no reason.")

@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
+from cli.preflight.refusals import sentence, shortened
 from core import naming
 from core.cluster.needs import GIB_PER_TIB, STANDARD, STANDARD_FAMILIES, Needs
 from core.errors import StillwaterError
@@ -19,8 +20,6 @@ from core.preflight.quotas import QUOTAS
 GLOBAL_REGION = "us-east-1"
 DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
 RUNNING = ["pending", "running"]
-# Whoever answers a call it does not know: a stand-in's server.
-NO_SUCH_CALL = {"404", "501", "InternalFailure", "UnknownOperationException"}
 T = TypeVar("T")
 
 
@@ -31,14 +30,8 @@ def known(ask: Callable[..., T], *given: object) -> T | Unasked:
     except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
         return Unasked(sentence(error))
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        return Unasked(f"the answer is not as AWS documents it ({type(error).__name__}: {error})")
-
-
-def sentence(error: Exception) -> str:
-    """Return an error's words on one line."""
-    if isinstance(error, ClientError) and error.response["Error"]["Code"] in NO_SUCH_CALL:
-        return f"{error.operation_name} is not served here"
-    return " ".join(str(error).split()).rstrip(".")
+        said = shortened(f"{type(error).__name__}: {error}")
+        return Unasked(f"the answer is not as AWS documents it ({said})")
 
 
 class Asked:

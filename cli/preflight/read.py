@@ -13,7 +13,8 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.preflight.asked import PARTS, Asked, known, sentence
+from cli.preflight.asked import PARTS, Asked, known
+from cli.preflight.refusals import sentence
 from core.cluster.needs import Needs
 from core.errors import StillwaterError
 from core.preflight.account import Account, Unasked

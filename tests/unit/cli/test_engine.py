@@ -12,7 +12,8 @@ import yaml
 from pulumi.automation import OpType
 
 from cli.engine.command import EngineCommand
-from cli.engine.progress import Step, Watch
+from cli.engine.layers import Layers
+from cli.engine.progress import LayerFailed, Step, Watch
 from core.errors import MissingPrerequisite
 from local.place import Place
 from local.pulumi import bin as engine_bin
@@ -168,3 +169,35 @@ def test_the_twins_project_runs_the_repositorys_program_with_settings_of_its_own
         "config": {"stillwater:spec": str(spec)},
         "encryptionsalt": "kept",
     }
+
+
+REFUSALS = {
+    "nobody is logged in": (
+        "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions",
+        "Pulumi does not know where the state lives: `pulumi login s3://BUCKET`",
+    ),
+    "no passphrase": (
+        "error: passphrase must be set with PULUMI_CONFIG_PASSPHRASE",
+        "passphrase must be set with PULUMI_CONFIG_PASSPHRASE",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+@pytest.mark.parametrize("ask", ["outputs", "destroy_one", "up_one", "preview_one"])
+def test_what_pulumi_refuses_before_it_runs_is_a_sentence_whatever_is_asked(
+    tmp_path: Path, name: str, ask: str
+) -> None:
+    said, sentence = REFUSALS[name]
+    engine = tmp_path / "pulumi"
+    engine.write_text(
+        f'#!/bin/sh\n[ "$1" = version ] && echo v3.220.0 && exit\necho "{said}" >&2\nexit 255\n'
+    )
+    engine.chmod(0o755)
+    (tmp_path / "Pulumi.yaml").write_text("name: stillwater\nruntime: python\n")
+    layers = Layers("prod", {"PATH": f"{tmp_path}:/usr/bin:/bin"}, tmp_path)
+    with pytest.raises(LayerFailed) as caught:
+        getattr(layers, ask)("kafka")
+    (problem,) = caught.value.problems
+    assert problem.startswith(sentence)
+    assert "stderr" not in problem

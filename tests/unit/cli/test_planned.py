@@ -110,10 +110,13 @@ def test_a_layer_that_could_not_be_planned_says_why() -> None:
 @pytest.mark.parametrize(
     ("resource", "words"),
     [
-        ("aws:ec2/securityGroupRule:SecurityGroupRule", "ec2 security group rule"),
-        ("aws:iam/rolePolicy:RolePolicy", "iam role policy"),
-        ("aws:sqs/queuePolicy:QueuePolicy", "sqs queue policy"),
-        ("aws:eks/addon:Addon", "eks addon"),
+        ("aws:ec2/securityGroupRule:SecurityGroupRule", "security group rule"),
+        ("aws:iam/rolePolicy:RolePolicy", "IAM role policy"),
+        ("aws:sqs/queuePolicy:QueuePolicy", "SQS queue policy"),
+        ("aws:eks/addon:Addon", "EKS add-on"),
+        ("aws:ec2/vpcEndpoint:VpcEndpoint", "VPC endpoint"),
+        ("aws:lb/targetGroup:TargetGroup", "load balancer target group"),
+        ("aws:backup/vault:Vault", "backup vault"),
         ("kubernetes:policy/v1:PodDisruptionBudget", "PodDisruptionBudget"),
     ],
 )

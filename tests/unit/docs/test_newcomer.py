@@ -1,40 +1,28 @@
 """A newcomer types what README and tutorial say, at a terminal, as far as no account is needed.
 
 The command is run as it is installed, from a folder that holds the package alone. The first line
-that needs an account is typed too: it ends in a sentence that says what is missing.
+that needs an account is typed too: it ends in a sentence that says what is missing. How it goes on
+with an account is typed by tests/integration/test_newcomer_road.py.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from infra.spec import ROOT
+from tests import newcomer
 from tests.person import Person
-from tests.unit.docs import markdown
 
-COMMAND = """#!/bin/sh
-exec {python} -c 'import sys; from stillwater.command import main; sys.exit(main())' "$@"
-"""
 WITHOUT_ACCOUNT = ("init", "check", "estimate")
-ROADS = {
-    "README.md": "## On a real account",
-    "docs/tutorial.md": "## 3. Describe the cluster",
-}
+COMMAND = re.compile(r"^stillwater [^\n#]*?(?=\s*(?:#|$))", re.MULTILINE)
 
 
 @pytest.fixture
 def person(tmp_path: Path) -> Person:
     """Somebody who has installed the command and has no account."""
-    installed, programs = tmp_path / "site", tmp_path / "programs"
-    installed.mkdir()
-    programs.mkdir()
-    (installed / "stillwater").symlink_to(ROOT / "stillwater")
-    (programs / "stillwater").write_text(COMMAND.format(python=sys.executable))
-    (programs / "stillwater").chmod(0o755)
+    installed, programs = newcomer.install(tmp_path)
     environment = {
         "PATH": f"{programs}:/usr/bin:/bin",
         "PYTHONPATH": str(installed),
@@ -45,12 +33,10 @@ def person(tmp_path: Path) -> Person:
     return Person(tmp_path, environment)
 
 
-def commands(page: str, heading: str) -> list[str]:
-    """Return the lines of a page's shell blocks that call the command, below a heading."""
-    text = (markdown.REPOSITORY / page).read_text().partition(heading)[2]
-    found = re.findall(r"^(?: {3})?(stillwater [^\n#]*?)\s*(?:#[^\n]*)?$", text, re.MULTILINE)
-    assert found, f"{page} names no command below {heading!r}"
-    return found
+def commands(page: str) -> list[str]:
+    """Return the lines of a page that call the command, from the one that makes a directory on."""
+    found = [each.text for each in newcomer.typed(page) if each.text.startswith("stillwater ")]
+    return found[next(n for n, line in enumerate(found) if " init " in line) :]
 
 
 def whole(said: str) -> None:
@@ -59,12 +45,12 @@ def whole(said: str) -> None:
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize(("page", "columns"), [("README.md", 40), ("docs/tutorial.md", 80)])
+@pytest.mark.parametrize(("page", "columns"), [(newcomer.README, 40), (newcomer.TUTORIAL, 80)])
 def test_the_road_to_the_account_is_as_the_page_says(
     person: Person, page: str, columns: int
 ) -> None:
     person.columns = columns
-    init, *others = commands(page, ROADS[page])
+    init, *others = commands(page)
     # What the page leaves out is asked; Enter takes what is proposed.
     whole(person.types(init, answers="\n" * 10))
     assert person.code == 0, person.said
@@ -77,7 +63,7 @@ def test_the_road_to_the_account_is_as_the_page_says(
         whole(person.types(line))
         assert person.code == 0, person.said
     # What `init` itself names next, and what its README says.
-    for line in commands(str(person.directory / "README.md"), "Commands run"):
+    for line in COMMAND.findall((person.directory / "README.md").read_text()):
         if line.split()[1] in WITHOUT_ACCOUNT:
             whole(person.types(line.replace("ENV", typed[0].split()[2])))
             assert person.code == 0, person.said
@@ -87,15 +73,35 @@ def test_the_road_to_the_account_is_as_the_page_says(
     assert "There are no AWS credentials here" in " ".join(person.said.split())
 
 
+@pytest.mark.parametrize("page", [newcomer.README, newcomer.TUTORIAL])
+def test_whatever_a_page_says_is_typed_by_a_test_or_has_a_reason(page: str) -> None:
+    assert newcomer.neither(page) == []
+    unused = [
+        begins
+        for begins in newcomer.NOT_TYPED[page]
+        if not any(each.text.startswith(begins) for each in newcomer.statements(page))
+    ]
+    assert unused == [], "a reason for what the page does not say any more"
+
+
+def test_a_statement_is_whole_with_what_continues_it_and_what_it_is_fed() -> None:
+    body = "one \\\n  --more   # why\ntwo <<'END'\nfed # not a remark\nEND\n   three\n"
+    assert list(newcomer.split(body)) == [
+        "one \\\n  --more",
+        "two <<'END'\nfed # not a remark\nEND",
+        "three",
+    ]
+
+
 def test_a_script_in_a_terminal_is_asked_nothing(person: Person) -> None:
-    init = commands("README.md", ROADS["README.md"])[0]
+    init = commands(newcomer.README)[0]
     person.types(f"{init} </dev/null")
     assert person.code == 0, person.said
     assert "[" not in person.said
 
 
 def test_a_person_who_stops_in_the_middle_leaves_nothing_behind(person: Person) -> None:
-    init = commands("README.md", ROADS["README.md"])[0]
+    init = commands(newcomer.README)[0]
     whole(person.types(init, answers="\n\x03"))
     assert person.code == 130
     assert person.said.endswith("Stopped; nothing was left running on this machine.\n")

@@ -18,6 +18,7 @@ from cli.preflight import command
 from cli.preflight.asked import principal_of
 from cli.preflight.needs import needs_of
 from cli.preflight.read import Reader
+from cli.preflight.refusals import shortened
 from core.cluster import parse
 from core.cluster.needs import Needs
 from core.errors import InvalidInput, StillwaterError
@@ -231,6 +232,21 @@ def test_an_answer_of_another_shape_is_unknown_and_no_traceback() -> None:
     _, account = read(FakeAws(ANSWERS | broken))
     assert isinstance(account.concurrency, Unasked)
     assert "not as AWS documents it" in account.concurrency.why
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("An error occurred (500): <!doctype html>\n<title>500</title>", "An error occurred (500)"),
+        ("invalid XML received:\nb'<!DOCTYPE html>\\n<html>'", "invalid XML received"),
+        ("two\n  lines", "two lines"),
+        ("x" * 400, f"{'x' * 300} ..."),
+    ],
+)
+def test_what_comes_in_place_of_an_answer_is_one_line_without_its_page(
+    said: str, line: str
+) -> None:
+    assert shortened(said) == line
 
 
 def test_a_session_is_judged_by_its_roles_policies() -> None:
