@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -21,6 +22,7 @@ from typing import NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WITHOUT_TWIN = "This command runs on the twin, which is a distribution of its own"
 WITHOUT_REPORT = "This command reads a bill with Spark and draws it"
+REFUSED = 1
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
 OF_THE_REPORT = {"matplotlib", "pandas", "pyarrow", "pyspark"}
 _asked: list[int] = []
@@ -47,31 +49,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> None:
-    from cli.main import app  # noqa: PLC0415 - after the handlers are in place
+    from cli import answer  # noqa: PLC0415 - after the handlers are in place
+    from cli.main import app  # noqa: PLC0415
     from core.errors import StillwaterError  # noqa: PLC0415
 
+    given = sys.argv[1:] if arguments is None else arguments
+    refused = partial(_in_red, as_json=answer.FLAG in given)
     try:
         app(args=arguments)
     except StillwaterError as error:
         if not _asked:
-            sys.exit(_in_red(str(error)))
+            sys.exit(refused(str(error), answer.problems_of(error)))
         raise
     except ModuleNotFoundError as error:
         if error.name == "local":
-            sys.exit(_in_red(_not_installed(WITHOUT_TWIN, "twin")))
+            sys.exit(refused(_not_installed(WITHOUT_TWIN, "twin")))
         if error.name in OF_THE_REPORT:
-            sys.exit(_in_red(_not_installed(WITHOUT_REPORT, "report")))
+            sys.exit(refused(_not_installed(WITHOUT_REPORT, "report")))
         raise
     except OSError as error:
         if _asked or (sentence := _of_a_file(error)) is None:
             raise
-        sys.exit(_in_red(sentence))
+        sys.exit(refused(sentence))
     except Exception as error:
         if _asked or not _of_aws(error):
             raise
         from cli.reach import IN_REACH  # noqa: PLC0415
 
-        sys.exit(_in_red(f"{str(error).rstrip('.')}. {IN_REACH}"))
+        sys.exit(refused(f"{str(error).rstrip('.')}. {IN_REACH}"))
 
 
 def _of_a_file(error: OSError) -> str | None:
@@ -96,12 +101,20 @@ def _not_installed(what: str, extra: str) -> str:
     return f"{what}, and that is not installed: `{origin.read().installing(extra)}` brings it."
 
 
-def _in_red(sentence: str) -> int:
+def _in_red(sentence: str, problems: Sequence[str] = (), *, as_json: bool) -> int:
+    """Say why the command is refused, to a program on stdout as well; return the exit code."""
     from rich.console import Console  # noqa: PLC0415
+
+    from cli import answer  # noqa: PLC0415
 
     # Unwrapped: a sentence stays one line in a log.
     Console(stderr=True).print(sentence, style="red", markup=False, highlight=False, soft_wrap=True)
-    return 1
+    if as_json:
+        # Whoever reads stdout may have gone, or the disk be full: that is what is refused.
+        with contextlib.suppress(OSError):
+            sys.stdout.write(f"{answer.refusal(sentence, REFUSED, problems)}\n")
+            sys.stdout.flush()
+    return REFUSED
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -39,13 +40,31 @@ def description(path: Path) -> Adoption | None:
     return adoption.parse(content, found.locate)
 
 
-def plans(paths: list[Path], console: Console) -> None:
-    """Print the plan of each description; raise InvalidInput where one cannot be used."""
-    described = read(paths)
+def show_all(described: Mapping[str, Adoption], console: Console) -> None:
+    """Print the plan of each description."""
     for file, each in described.items():
         show(file, each, console)
     if any(next_level(each) for each in described.values()):
         console.print(Text(MADE_YET), soft_wrap=True)
+
+
+def as_json(described: Mapping[str, Adoption]) -> Mapping[str, object]:
+    """Return the plan of each description as one object; `next` is null at the last level."""
+    return {"descriptions": [_as_json(file, each) for file, each in described.items()]}
+
+
+def _as_json(file: str, adopted: Adoption) -> Mapping[str, object]:
+    found = next_level(adopted)
+    following = found and {
+        "level": found.following,
+        "touches": found.words,
+        "leaving": found.leaving,
+        "changes": [
+            {"mark": each.mark, "what": each.what, "detail": each.detail} for each in found.changes
+        ],
+        "missing": list(found.missing),
+    }
+    return {"file": file, "cluster": adopted.eks_cluster, "level": adopted.level, "next": following}
 
 
 def show(file: str, adopted: Adoption, console: Console) -> None:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from cli.arguments import AsJson
 from cli.commands import Commands
 from cli.terminal import Terminal
-from core.errors import StillwaterError
 
 REFUSED = 2
 adopt = typer.Typer(cls=Commands, help="Clusters that exist.", no_args_is_help=True)
@@ -22,7 +22,7 @@ def survey(
     namespace: Annotated[str | None, typer.Option(help="Kafkas of this one alone.")] = None,
     region: Annotated[str | None, typer.Option(help="Else the one the nodes name.")] = None,
     profile: Annotated[str | None, typer.Option(help="An AWS profile.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
     html: Annotated[Path | None, typer.Option(help="Also a page, for whoever decides.")] = None,
     describe: Annotated[
         Path | None, typer.Option("--adopt", help="Also a description, for `adopt plan`.")
@@ -33,10 +33,11 @@ def survey(
     Needs no stack and no spec. Reads, and changes nothing. Exit code 0: nothing that hurts was
     found; 1: something was; 2: a part of it, or all, could not be read.
     """
+    from cli import answer
     from cli.survey import command
     from core.survey.finding import NOT_READ
 
-    try:
+    with answer.refusals(NOT_READ, as_json=as_json):
         done = command.examine(
             context=context,
             kubeconfig=kubeconfig,
@@ -48,9 +49,6 @@ def survey(
         for sentence in done.refusals if describe is not None else ():
             said = f"{describe} cannot be used as it is: {sentence}"
             Terminal(stderr=True).print(said, style="yellow")
-    except StillwaterError as error:
-        Terminal(stderr=True).print(str(error), style="red")
-        raise typer.Exit(NOT_READ) from None
     if as_json:
         typer.echo(command.as_json(done))
     else:
@@ -66,15 +64,19 @@ def _adopt() -> None:
 @adopt.command()
 def plan(
     descriptions: Annotated[list[Path], typer.Argument(help="Written by `survey --adopt`.")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Say in words and as a diff what the next level adds, and how to leave it again.
 
     Reads no account and changes nothing. Exit code 2: a description cannot be used.
     """
     from cli import adopt as command
+    from cli import answer
 
-    try:
-        command.plans(descriptions, Terminal())
-    except StillwaterError as error:
-        Terminal(stderr=True).print(str(error), style="red")
-        raise typer.Exit(REFUSED) from None
+    with answer.refusals(REFUSED, as_json=as_json):
+        described = command.read(descriptions)
+    if as_json:
+        answer.write(command.as_json(described))
+    else:
+        command.show_all(described, Terminal())

@@ -37,7 +37,7 @@ def incidents(
     if environment == "verify" and histories is not None:
         from cli.incident_verify import verify
 
-        verify(histories, console)
+        verify(histories, console, as_json=as_json)
         return
     if histories is not None:
         raise typer.BadParameter(f"{histories!r} is one too many; only `verify` takes it.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from cli import answer
 from cli.incidents import Desk, sentences
 from core.errors import InvalidInput, StillwaterError
 from core.incidents.codec import from_json
@@ -17,7 +18,7 @@ from core.incidents.verify import RULES, Break, breaks
 MOST_SHOWN = 10
 
 
-def verify(named: str, console: Console) -> None:
+def verify(named: str, console: Console, *, as_json: bool = False) -> None:
     """Judge an environment's ledger, or archived lines; StillwaterError when a rule is broken.
 
     `named` is an environment, a file of the archive, or a folder of such files; what has neither a
@@ -35,6 +36,9 @@ def verify(named: str, console: Console) -> None:
         found, count = breaks(incidents, gate=desk.spec.gate), len(incidents)
     if found:
         raise StillwaterError(_report_text(sorted(found), count))
+    if as_json:
+        answer.write({"incidents": count, "rules": list(RULES)})
+        return
     console.print(f"{count} incidents keep all {len(RULES)} rules: {', '.join(RULES)}.")
 
 

@@ -17,7 +17,6 @@ from cli.rotate_commands import rotate
 from cli.terminal import Terminal
 from cli.volume_commands import volumes
 from cli.zone_commands import zones
-from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 
 OUTPUT = Path("out")
@@ -121,7 +120,7 @@ Diff = Annotated[bool, typer.Option("--diff", help="Show the values that differ.
 
 
 @app.command()
-def up(
+def up(  # noqa: PLR0913 - an option is an argument
     environment: Environment,
     *,
     layer: Layer = None,
@@ -132,6 +131,7 @@ def up(
     skip_preflight: Annotated[
         bool, typer.Option("--skip-preflight", help="Do not ask the account first.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what would change, ask, and bring every layer up in order.
 
@@ -140,20 +140,23 @@ def up(
     """
     from cli import provision
 
-    wanted = provision.asked(layer or (), target or (), refresh=refresh, yes=yes, diff=diff)
+    wanted = provision.asked(
+        layer or (), target or (), refresh=refresh, yes=yes, diff=diff, as_json=as_json
+    )
+    people = complaints if as_json else console
     if environment != TWIN_ENVIRONMENT:
-        _ask_first(environment, skip=skip_preflight)
-    provision.up(environment, console, wanted)
+        _ask_first(environment, people, skip=skip_preflight)
+    provision.up(environment, people, wanted)
 
 
-def _ask_first(environment: str, *, skip: bool) -> None:
+def _ask_first(environment: str, people: Terminal, *, skip: bool) -> None:
     from cli.doctor import target
     from cli.preflight import command
 
     if skip:
         complaints.print("The account was not asked first: --skip-preflight.", style="yellow")
         return
-    command.before_up(target.of_environment(environment), console)
+    command.before_up(target.of_environment(environment), people)
 
 
 @app.command()
@@ -166,16 +169,13 @@ def preflight(
 
     Exit code 0: nothing stands in the way; 1: something does; 2: a part could not be asked.
     """
+    from cli import answer
     from cli.doctor import target
     from cli.preflight import command
     from core.preflight.judge import NOT_ASKED
 
-    try:
-        where = target.of(environment)
-        done = command.examine(where, complaints)
-    except StillwaterError as error:
-        complaints.print(str(error), style="red")
-        raise typer.Exit(NOT_ASKED) from None
+    with answer.refusals(NOT_ASKED, as_json=as_json):
+        done = command.examine(target.of(environment), complaints)
     if as_json:
         typer.echo(command.as_json(done))
     else:
@@ -191,24 +191,29 @@ def preview(
     target: Target = None,
     refresh: Refresh = False,
     diff: Diff = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show what `up` would change, resource by resource, and change nothing."""
     from cli import provision
 
-    wanted = provision.asked(layer or (), target or (), refresh=refresh, yes=False, diff=diff)
-    provision.preview(environment, console, wanted)
+    wanted = provision.asked(
+        layer or (), target or (), refresh=refresh, yes=False, diff=diff, as_json=as_json
+    )
+    provision.preview(environment, complaints if as_json else console, wanted)
 
 
 @app.command()
-def destroy(environment: Environment, *, layer: Layer = None, yes: Yes = False) -> None:
+def destroy(
+    environment: Environment, *, layer: Layer = None, yes: Yes = False, as_json: AsJson = False
+) -> None:
     """Say what would go, ask for the environment's name, and remove every layer, last first.
 
     An ephemeral environment's volumes go with it.
     """
     from cli import provision
 
-    wanted = provision.asked(layer or (), (), refresh=False, yes=yes, diff=False)
-    provision.destroy(environment, console, wanted)
+    wanted = provision.asked(layer or (), (), refresh=False, yes=yes, diff=False, as_json=as_json)
+    provision.destroy(environment, complaints if as_json else console, wanted)
 
 
 Spec = Annotated[
@@ -258,18 +263,15 @@ def doctor(
 
     Exit code 0: nothing differs; 1: something does; 2: a part of it, or all, could not be read.
     """
-    from cli import described
+    from cli import answer, described
     from cli.doctor import adopted, examine, report, target
 
-    try:
+    # Not the usual 1, which says that something was read and differs.
+    with answer.refusals(examine.NOT_READ, as_json=as_json):
         if described.is_meant(environment):
             diagnosis = adopted.examine(Path(environment))
         else:
             diagnosis = examine.examine(target.of(environment))
-    except StillwaterError as error:
-        # Not the usual 1, which says that something was read and differs.
-        complaints.print(str(error), style="red")
-        raise typer.Exit(examine.NOT_READ) from None
     if as_json:
         typer.echo(report.as_json(diagnosis))
     else:
@@ -288,13 +290,11 @@ def health(
 
     Exit code 0: healthy; 1: starting or degraded; 2: unhealthy, or nobody can tell.
     """
+    from cli import answer
     from cli import health as command
 
-    try:
+    with answer.refusals(command.UNHEALTHY, as_json=as_json):
         code = command.shown(environment, console, watch=watch, as_json=as_json)
-    except StillwaterError as error:
-        complaints.print(str(error), style="red")
-        raise typer.Exit(command.UNHEALTHY) from None
     raise typer.Exit(code)
 
 
@@ -311,19 +311,19 @@ def estimate(
     filled: Annotated[float, typer.Option(help="Share of the volumes that holds data.")] = 0.5,
     log_gib_per_day: Annotated[float, typer.Option(help="Control plane logs.")] = 0.5,
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what a cluster costs a month at list price, and what that assumes."""
     from cli import estimate as rendered
+    from cli.project import found
     from cli.stack_settings import spec_file
     from core.cluster import estimate as counted
-    from core.cost import pricing
     from infra.spec import read
 
     parsed = read(spec_file(spec))
     given = (produce_mib_per_s, readers, filled, log_gib_per_day)
     usage = counted.Usage(*(Decimal(repr(number)) for number in given))
-    result = counted.monthly(parsed, pricing.book(parsed.region, prices or pricing.SHIPPED), usage)
+    result = counted.monthly(parsed, found.prices(parsed.region, prices), usage)
     if as_json:
         typer.echo(rendered.as_json(result, usage))
         return

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cli.arguments import AsJson
 from cli.terminal import Terminal
-from core.cost.pricing import SHIPPED
 from core.errors import InvalidInput
 from core.regions import refused
 
@@ -29,12 +29,25 @@ def register(prices: typer.Typer) -> None:
         ] = None,
         output: Annotated[
             Path | None,
-            typer.Option(help="The price file to write; without it the one that is shipped."),
+            typer.Option(
+                help="The price file to write; without it prices.json of the directory that "
+                "`stillwater init` wrote."
+            ),
         ] = None,
+        *,
+        as_json: AsJson = False,
     ) -> None:
-        """Fetch a region's list prices into the price book, dated."""
-        from cli.price_fetch import fetch
+        """Fetch a region's list prices into a price file, dated."""
+        from cli import answer
+        from cli.price_fetch import as_json as rendered
+        from cli.price_fetch import fetch, sentences, target
 
         if (problem := refused(region)) is not None:
             raise InvalidInput([problem])
-        fetch(region, files or [], output or SHIPPED, Terminal())
+        people = Terminal(stderr=as_json)
+        done = fetch(region, files or [], output or target(), people)
+        if as_json:
+            answer.write(rendered(done))
+            return
+        for sentence in sentences(done):
+            people.print(sentence)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from cli import aws
+from cli.project.found import find
 from core import instances
 from core.cost import offer_file, price_list, pricing
 from core.cost.price_list import METERS, Gathered, Quoted
@@ -29,10 +31,30 @@ ENDPOINT_REGION = "us-east-1"
 GZIP = b"\x1f\x8b"
 
 
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What was found of a region, and where it was written."""
+
+    gathered: Gathered
+    output: Path
+
+
+def target() -> Path:
+    """Return the price file of the project one stands in; raise InvalidInput where there is none.
+
+    What an installed package ships is replaced by its next release, and belongs to nobody.
+    """
+    try:
+        return find().prices
+    except InvalidInput as error:
+        said = str(error).rstrip(".")
+        raise InvalidInput([f"{said}; or name the file to write with --output."]) from None
+
+
 def fetch(
     region: str, files: Sequence[Path], output: Path, console: Console, client: Any = None
-) -> None:
-    """Fetch a region's prices into a price file and say what was found and what was not."""
+) -> Fetched:
+    """Fetch a region's prices into a price file; return what was found and what was not."""
     known = instances.table().types
     gathered = Gathered(region, lambda name: name in known)
     today = datetime.now(UTC).date()
@@ -52,10 +74,30 @@ def fetch(
     # Whatever was written by hand beside it is held to the same rules as when it is read.
     pricing.parse(text, name=f"The price file {output}")
     output.write_text(text, encoding="utf-8")
-    _tell(gathered, output, console)
+    return Fetched(gathered, output)
 
 
-def _tell(gathered: Gathered, output: Path, console: Console) -> None:
+def as_json(done: Fetched) -> Mapping[str, object]:
+    """Return the same as one object."""
+    gathered = done.gathered
+    return {
+        "region": gathered.region,
+        "file": str(done.output),
+        "prices": {
+            item: {"usd": f"{usd:f}", "as_of": str(day)}
+            for item, (usd, day) in sorted(gathered.believed.items())
+        },
+        "contradicted": {
+            item: sorted(f"{usd:f}" for usd in prices)
+            for item, prices in sorted(gathered.contradicted.items())
+        },
+        "missing": list(gathered.missing),
+    }
+
+
+def sentences(done: Fetched) -> list[str]:
+    """Return what was found, what contradicts itself, and what is missing."""
+    gathered, output = done.gathered, done.output
     types = sum(item.startswith(f"{INSTANCE_HOUR}:") for item in gathered.believed)
     counted = f"{len(gathered.believed)} prices of {gathered.region}"
     said = [f"{counted}, {types} of them instance types, are in {output}."]
@@ -68,8 +110,7 @@ def _tell(gathered: Gathered, output: Path, console: Console) -> None:
             f"Not found: {', '.join(gathered.missing)}; their dollars stay unknown, or as they "
             f"were."
         )
-    for sentence in said:
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    return said
 
 
 def _gather(gathered: Gathered, found: Iterable[Quoted]) -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.table import Table
 
-from cli import aws, planned, stack_settings
+from cli import answer, aws, planned, run_json, stack_settings
 from cli.engine.layers import Around, Layers, Scope
 from cli.engine.progress import LayerResult, Step
 from cli.farewell import Farewell, FarewellApi
@@ -39,10 +39,17 @@ class Asked:
     scope: Scope = field(default_factory=Scope)
     yes: bool = False  # nobody is asked before something is changed
     diff: bool = False  # values that differ, not names alone
+    as_json: bool = False  # the result is a document on stdout; the console is for people alone
 
 
 def asked(
-    layers: Sequence[str], targets: Sequence[str], *, refresh: bool, yes: bool, diff: bool
+    layers: Sequence[str],
+    targets: Sequence[str],
+    *,
+    refresh: bool,
+    yes: bool,
+    diff: bool,
+    as_json: bool = False,
 ) -> Asked:
     """Return what is asked for; raises InvalidInput for a layer that does not exist."""
     problems = [
@@ -55,17 +62,20 @@ def asked(
     if problems:
         raise InvalidInput(problems)
     chosen = tuple(layer for layer in LAYERS if layer in layers) if layers else LAYERS
-    return Asked(chosen, Scope(tuple(targets), refresh), yes, diff)
+    return Asked(chosen, Scope(tuple(targets), refresh), yes, diff, as_json)
 
 
 def preview(environment: str, console: Console, wanted: Asked) -> None:
     """Show what `up` would change, layer by layer; `local` is the twin."""
     if environment == TWIN_ENVIRONMENT:
-        _twin("preview", console)
+        _twin("preview", console, wanted)
         return
     stack_settings.require(environment)
     cannot, felt = _changes(environment, console, wanted)
     results = _planned(environment, console, wanted)
+    if wanted.as_json:
+        _write(environment, "preview", results, wanted, refusals=list(cannot), felt=list(felt))
+        return
     planned.show(results, console, diff=wanted.diff)
     for sentence in (*cannot, *felt):
         _say(console, sentence)
@@ -77,7 +87,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
     Layers that build on one which does not exist yet cannot be planned: they are new as well.
     """
     if environment == TWIN_ENVIRONMENT:
-        _twin("up", console)
+        _twin("up", console, wanted)
         return
     stack_settings.require(environment)
     cannot, felt = _changes(environment, console, wanted)
@@ -87,13 +97,19 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         results = _planned(environment, console, wanted)
         planned.show(results, console, diff=wanted.diff)
         if not any(result.changes or result.skipped for result in results):
-            console.print("Nothing is to be done.")
+            if wanted.as_json:
+                _write(environment, "up", results, wanted, felt=list(felt))
+            else:
+                console.print("Nothing is to be done.")
             return
         for sentence in felt:
             _say(console, sentence)
     planned.agreed(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
         results = layers.up()
+    if wanted.as_json:
+        _write(environment, "up", results, wanted, felt=list(felt))
+        return
     console.print(summary(results))
     _say(
         console, f"Next: `stillwater doctor {environment}` says whether all of it is as described."
@@ -103,18 +119,24 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
 def destroy(environment: str, console: Console, wanted: Asked) -> None:
     """Say what would go, ask for the environment's name, and remove every layer, last first."""
     if environment == TWIN_ENVIRONMENT:
-        _twin("destroy", console)
+        _twin("destroy", console, wanted)
         return
     stack_settings.require(environment)
     described = stack_settings.described(environment)
     with _layers(environment, console, wanted) as layers:
         api = _api(described, layers)
-    if not wanted.yes:
-        for sentence in _what_goes(environment, wanted, described, api):
+    going = None
+    if wanted.as_json or not wanted.yes:
+        going = _going(environment, wanted, described, api)
+    if going is not None and not wanted.yes:
+        for sentence in going.sentences():
             _say(console, sentence)
     planned.agreed(f"Remove {environment}?", environment, console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
         results = layers.destroy(_farewell(described, api))
+    if wanted.as_json and going is not None:
+        _write(environment, "destroy", results, wanted, volumes=going.volumes_as_json())
+        return
     console.print(summary(results))
 
 
@@ -122,10 +144,23 @@ def _say(console: Console, sentence: str) -> None:
     console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
-def _twin(operation: Operation, console: Console) -> None:
+def _write(
+    environment: str,
+    operation: Operation,
+    results: Iterable[LayerResult],
+    wanted: Asked,
+    **more: object,
+) -> None:
+    answer.write(run_json.document(environment, operation, results, diff=wanted.diff, **more))
+
+
+def _twin(operation: Operation, console: Console, wanted: Asked) -> None:
     from cli import twin  # noqa: PLC0415 - a real account needs no twin
 
-    twin.run_layers(operation, console)
+    def write(results: Iterable[LayerResult]) -> None:
+        _write(TWIN_ENVIRONMENT, operation, results, wanted)
+
+    twin.run_layers(operation, console, write if wanted.as_json else None)
 
 
 def _planned(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
@@ -209,28 +244,55 @@ def _farewell(described: Described, api: Callable[[], FarewellApi] | None) -> Fa
     return Farewell(api, described.spec.kubernetes.namespace)
 
 
-def _what_goes(
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """What a destroy takes away, and what becomes of Kafka's volumes."""
+
+    environment: str
+    layers: tuple[str, ...]
+    ephemeral: bool
+    volumes: tuple[str, ...] = ()
+    unread: str | None = None  # why the volumes are not known
+
+    @property
+    def fate(self) -> str:
+        return "deleted for good" if self.ephemeral else "kept"
+
+    def sentences(self) -> Iterator[str]:
+        """Yield it as sentences, the volumes by name."""
+        yield f"destroy removes {', '.join(reversed(self.layers))} of {self.environment}."
+        if not self.ephemeral:
+            yield (
+                f"{self.environment} is not `ephemeral`: the engine refuses to delete its volumes' "
+                f"storage, tables, keys and balancers, and stops there."
+            )
+        if self.unread is not None:
+            yield (
+                f"Kafka's volumes are {self.fate}; which they are could not be read: {self.unread}"
+            )
+        if self.volumes:
+            yield f"{len(self.volumes)} volumes of Kafka are {self.fate}:"
+        for volume in self.volumes:
+            yield f"  {volume}"
+
+    def volumes_as_json(self) -> Mapping[str, object]:
+        """Return what becomes of the volumes; null where they could not be read."""
+        named = None if self.unread is not None else list(self.volumes)
+        return {"fate": self.fate, "named": named, "unread": self.unread}
+
+
+def _going(
     environment: str, wanted: Asked, described: Described, api: Callable[[], FarewellApi] | None
-) -> Iterator[str]:
-    """Yield what a destroy takes away and what it leaves, the volumes by name."""
-    yield f"destroy removes {', '.join(reversed(wanted.layers))} of {environment}."
-    if not described.spec.ephemeral:
-        yield (
-            f"{environment} is not `ephemeral`: the engine refuses to delete its volumes' storage, "
-            f"tables, keys and balancers, and stops there."
-        )
+) -> _Going:
+    """Return what a destroy takes away; a cluster that is gone already has no volumes."""
+    going = _Going(environment, wanted.layers, described.spec.ephemeral)
     if api is None:
-        return
-    fate = "deleted for good" if described.spec.ephemeral else "kept"
+        return going
     try:
         found = of_namespace(api().get(VOLUMES)["items"], described.spec.kubernetes.namespace)
     except (StillwaterError, OSError) as error:
-        yield f"Kafka's volumes are {fate}; which they are could not be read: {error}"
-        return
-    if found:
-        yield f"{len(found)} volumes of Kafka are {fate}:"
-    for volume in found:
-        yield f"  {volume}"
+        return replace(going, unread=str(error))
+    return replace(going, volumes=found)
 
 
 def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]) -> FarewellApi:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cli import (
     reference_adoption,
+    reference_commands,
     reference_components,
     reference_cost,
     reference_functions,
@@ -23,6 +24,7 @@ def pages() -> Mapping[str, str]:
     """Return every generated page: file name -> content."""
     return {
         "adoption.md": reference_adoption.page(),
+        "command-line.md": reference_commands.page(),
         "components.md": reference_components.page(),
         "components.schema.json": reference_components.schema(),
         "cluster-spec.md": reference_spec.page(),

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from cli.arguments import AsJson
 from cli.commands import Commands
 from cli.terminal import Terminal
 from core.errors import InvalidInput
@@ -116,21 +117,30 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
 @prices.command("check")
 def prices_check(
     price_file: Annotated[
-        Path | None, typer.Option("--prices", help="A price file; without it the shipped one.")
+        Path | None,
+        typer.Option("--prices", help="A price file; without it your directory's, or the shipped."),
     ] = None,
     region: Annotated[str, typer.Option(help="Whose prices.")] = "us-east-1",
     tables: Annotated[
         Path | None, typer.Option(help="A report's tables: their bill is compared.")
     ] = None,
     older_than_days: Annotated[int, typer.Option(help="From when on a price is old.")] = 180,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Say how old the price book is, and which rows a bill disagrees with.
 
     Exit code 0: nothing is old and nothing disagrees; 1: something is or does.
     """
+    from cli import answer
     from cli import prices as command
+    from cli.project import found
 
-    book = command.book_of(region, price_file)
-    today = datetime.now(UTC).date()
-    if command.checked(book, tables, console, today=today, old_days=older_than_days):
+    book = found.prices(region, price_file)
+    checked = command.examine(book, tables, datetime.now(UTC).date(), older_than_days)
+    if as_json:
+        answer.write(command.as_json(checked))
+    else:
+        command.show(checked, console)
+    if checked.doubtful:
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.arguments import Environment
+from cli.arguments import AsJson, Environment
 from cli.commands import Commands
 from cli.terminal import Terminal
 
@@ -61,7 +61,7 @@ def rotate_plan(
     in_place: InPlace = False,
     any_time: AnyTime = False,
     sample: Annotated[float, typer.Option(help="Seconds to watch the logs grow; 0: not.")] = 5.0,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
     page: Page = None,
 ) -> None:
     """Say what a rotation would do: order, time, bytes, what blocks it. Changes nothing."""
@@ -127,7 +127,7 @@ def rotate_status(
     environment: Environment,
     *,
     watch: Annotated[bool, typer.Option("--watch", help="Until the run stands still.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for programs.")] = False,
+    as_json: AsJson = False,
     page: Page = None,
 ) -> None:
     """Say how far the run is, or how the last one ended."""

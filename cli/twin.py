@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import boto3
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from cli import planned
 from cli.doctor.target import Target
+from cli.engine.progress import LayerResult
 from cli.provision import Operation, run, summary
 from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers, provision
@@ -25,15 +27,20 @@ from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE, Place, taken
 from local.twin import Reached, Twin
 
+Answer = Callable[[list[LayerResult]], None]
 
-def run_layers(operation: Operation, console: Console) -> None:
-    """Run an operation on the twin that `up` keeps in another terminal, else on one of its own."""
+
+def run_layers(operation: Operation, console: Console, answer: Answer | None = None) -> None:
+    """Run an operation on the twin that `up` keeps in another terminal, else on one of its own.
+
+    `answer` is given the results in place of the console.
+    """
     kept = twin.kept()
     if len(kept) > 1:
         homes = ", ".join(str(reached.place.directory) for reached in kept)
         raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
     if kept:
-        _provision(operation, kept[0], console)
+        _provision(operation, kept[0], console, answer)
     elif operation == "destroy":
         raise InvalidInput(
             ["No twin runs that could be destroyed; `stillwater up local` starts one."]
@@ -41,15 +48,20 @@ def run_layers(operation: Operation, console: Console) -> None:
     else:
         prepare_tools(console)
         with twin.running(console.print) as running:
-            _provision(operation, running, console)
+            _provision(operation, running, console, answer)
             if operation == "up":
                 _keep(running, console)
 
 
-def _provision(operation: Operation, reached: Reached, console: Console) -> None:
+def _provision(
+    operation: Operation, reached: Reached, console: Console, answer: Answer | None
+) -> None:
     layers = TwinLayers(reached, demo_spec.write(reached.place))
     with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
         results = run(operation, layers.layers, layers.farewell)
+    if answer is not None:
+        answer(results)
+        return
     if operation == "preview":
         planned.show(results, console)
     console.print(summary(results))

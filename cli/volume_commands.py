@@ -35,8 +35,10 @@ def volumes_apply(environment: Environment, *, as_json: AsJson = False) -> None:
 def volumes_history(
     environment: Environment,
     claim: Annotated[str | None, typer.Argument(help="One claim; none: all.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """List the modifications of the volumes, and how many are left of today's four."""
     from cli import volume_plans as command
 
-    command.history(environment, console, time.time(), claim)
+    command.history(environment, console, time.time(), claim, as_json=as_json)

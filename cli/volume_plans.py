@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
+from cli import answer
 from cli.incidents import Desk
 from cli.reach import IN_REACH
 from core import naming
@@ -55,6 +56,8 @@ def history(
     now: float,
     claim: str | None = None,
     desk: Desk | None = None,
+    *,
+    as_json: bool = False,
 ) -> None:
     """Show every known modification of the volumes, and how many are left today."""
     desk = desk or Desk.of(environment)
@@ -71,14 +74,49 @@ def history(
         }
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(f"The ledger {desk.table} cannot be read: {error}") from None
-    console.print(_histories(found, now))
-
-
-def _say(answer: Mapping[str, Any], console: Console, *, as_json: bool) -> None:
     if as_json:
-        console.print(json.dumps(answer), markup=False, highlight=False, soft_wrap=True)
+        listed = [_history_as_json(name, known[name], found[name], now) for name in found]
+        answer.write({"volumes": listed})
     else:
-        show(answer, console)
+        console.print(_histories(found, now))
+
+
+def _history_as_json(
+    claim: str, volume_id: str, history: History, now: float
+) -> Mapping[str, object]:
+    return {
+        "claim": claim,
+        "volume": volume_id,
+        "left_today": free_slots(history, now),
+        "known_since": history.known_since,
+        "modifications": [
+            {
+                "started_at": each.started_at,
+                "ended_at": each.ended_at,
+                "state": each.state.value,
+                "ours": each.ours,
+                "reason": each.reason,
+                "from": None if each.original is None else _size_as_json(each.original),
+                "to": _size_as_json(each.target),
+            }
+            for each in reversed(history.modifications)
+        ],
+    }
+
+
+def _size_as_json(volume: Gp3) -> Mapping[str, int]:
+    return {
+        "size_gib": volume.size_gib,
+        "iops": volume.iops,
+        "throughput_mib_per_s": volume.throughput_mib_per_s,
+    }
+
+
+def _say(said: Mapping[str, Any], console: Console, *, as_json: bool) -> None:
+    if as_json:
+        answer.write(said)
+    else:
+        show(said, console)
 
 
 def show(shown: Mapping[str, Any], console: Console) -> None:
@@ -117,15 +155,15 @@ def _ask(desk: Desk, *, dry_run: bool) -> Mapping[str, Any]:
     """Call the function and return its plan; its failure is a sentence."""
     name = naming.function(desk.spec.prefix, FUNCTION)
     try:
-        answer = desk.client("lambda").invoke(
+        called = desk.client("lambda").invoke(
             FunctionName=name, Payload=json.dumps({"dry_run": dry_run}).encode()
         )
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
             f"The function {name} cannot be called: {str(error).rstrip('.')}. {IN_REACH}"
         ) from None
-    said = json.loads(answer["Payload"].read())
-    if "FunctionError" in answer:
+    said = json.loads(called["Payload"].read())
+    if "FunctionError" in called:
         raise StillwaterError(
             f"The function {name} failed: {said.get('errorMessage', said)}; its log group is "
             f"/aws/lambda/{name}."

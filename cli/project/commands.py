@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.arguments import AsJson
 from cli.terminal import Terminal
 
 
@@ -63,8 +64,16 @@ def upgrade(
     write: Annotated[
         bool, typer.Option("--write", help="Name the installed release in requirements.txt.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say what changes here between the release that requirements.txt names and the installed."""
+    from cli import answer
     from cli.project import release
 
-    release.upgrade(Terminal(), write=write)
+    done = release.upgrade(write=write)
+    if as_json:
+        answer.write(done.as_json())
+        return
+    people = Terminal()
+    for sentence in done.sentences():
+        people.print(sentence)

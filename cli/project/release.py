@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from rich.console import Console
 
 from cli.project import origin
 from cli.project.found import find
@@ -27,15 +26,49 @@ def installed() -> str:
     return origin.read().version
 
 
-def upgrade(console: Console, *, write: bool, came: Origin | None = None) -> None:
-    """Print the notes of every release after the pinned one, up to the installed one."""
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """What a newer release changes for a directory, and what was done about it."""
+
+    pins: Path
+    before: str
+    now: str
+    releases: Sequence[tuple[str, str]]  # name and notes of each in between, newest first
+    wrote: tuple[str, ...] = ()  # what was written, a sentence each
+
+    def sentences(self) -> Iterator[str]:
+        """Yield it as people read it."""
+        if self.before == self.now:
+            yield f"{self.pins} names {self.before}, which is what runs: nothing changes."
+            return
+        for release, notes in self.releases:
+            yield f"{release}\n\n{notes}\n"
+        yield from self.wrote
+        named = "" if self.wrote else "; `stillwater upgrade --write` names it in requirements.txt"
+        yield (
+            f"From {self.before} to {self.now}: `stillwater check ENV` and `stillwater preview "
+            f"ENV` show what it means here{named}."
+        )
+
+    def as_json(self) -> Mapping[str, object]:
+        """Return the same as one object."""
+        return {
+            "file": str(self.pins),
+            "before": self.before,
+            "now": self.now,
+            "releases": [{"release": name, "notes": notes} for name, notes in self.releases],
+            "wrote": list(self.wrote),
+        }
+
+
+def upgrade(*, write: bool, came: Origin | None = None) -> Upgrade:
+    """Return the notes of every release after the pinned one, up to the installed one."""
     came = came or origin.read()
     now = came.version
     pins = find().root / "requirements.txt"
     before = pinned(pins)
     if before == now:
-        _say(console, f"{pins} names {before}, which is what runs: nothing changes.")
-        return
+        return Upgrade(pins, before, now, ())
     if _ordered(before) > _ordered(now):
         raise InvalidInput(
             [
@@ -45,17 +78,9 @@ def upgrade(console: Console, *, write: bool, came: Origin | None = None) -> Non
                 )
             ]
         )
-    for release, notes in between(NOTES.read_text(encoding="utf-8"), before, now):
-        _say(console, f"{release}\n\n{notes}\n")
-    if write:
-        for sentence in _pin(pins, before, came):
-            _say(console, sentence)
-    _say(
-        console,
-        f"From {before} to {now}: `stillwater check ENV` and `stillwater preview ENV` show what it "
-        f"means here"
-        + ("." if write else "; `stillwater upgrade --write` names it in requirements.txt."),
-    )
+    releases = between(NOTES.read_text(encoding="utf-8"), before, now)
+    wrote = tuple(_pin(pins, before, came)) if write else ()
+    return Upgrade(pins, before, now, releases, wrote)
 
 
 def pinned(path: Path) -> str:
@@ -105,7 +130,3 @@ def _ordered(version: str) -> tuple[tuple[int, str], ...]:
     """Return what versions are sorted by: numbers as numbers."""
     parts = re.split(r"[.+-]", version)
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)

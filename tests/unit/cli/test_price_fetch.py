@@ -13,8 +13,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from cli import price_fetch
 from cli.main import app
 from cli.price_fetch import fetch
+from cli.project.found import Project
 from core.cost import pricing
 from core.errors import InvalidInput
 from tests.unit.core.cost.offers import as_csv, as_json
@@ -63,6 +65,54 @@ def test_what_cannot_be_used_is_a_sentence_and_writes_nothing(
     assert isinstance(done.exception, InvalidInput)
     assert sentence in str(done.exception)
     assert not book.exists()
+
+
+@pytest.fixture
+def offer(tmp_path: Path) -> Path:
+    path = tmp_path / "index.json"
+    path.write_text(as_json())
+    return path
+
+
+def test_a_directory_of_ones_own_keeps_its_prices_and_every_command_there_finds_them(
+    tmp_path: Path, offer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    (own / "clusters").mkdir(parents=True)
+    (own / "Pulumi.yaml").write_text("name: x\n")
+    spec = own / "clusters" / "prod.yaml"
+    spec.write_text(EXAMPLE.read_text().replace("us-east-1", "eu-west-1"))
+    before = pricing.SHIPPED.read_bytes()
+    monkeypatch.chdir(own / "clusters")
+    assert run("--region", "eu-west-1", "--from", str(offer)).exit_code == 0
+    assert pricing.SHIPPED.read_bytes() == before
+    assert "eu-west-1" in json.loads((own / "prices.json").read_text())["regions"]
+    shown = CliRunner().invoke(app, ["estimate", str(spec), "--json"])
+    lines = {line["item"]: line["unit_usd"] for line in json.loads(shown.output)["lines"]}
+    assert (lines["gp3_gib_month"], lines["eks_cluster_hour"]) == ("0.088", None)
+    checked = CliRunner().invoke(app, ["prices", "check", "--region", "eu-west-1"])
+    assert str(own / "prices.json") in checked.output
+
+
+def test_where_there_is_no_directory_of_ones_own_nothing_of_the_installed_release_is_changed(
+    tmp_path: Path, offer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> Project:
+        raise InvalidInput(["There is no Pulumi.yaml here: write one."])
+
+    monkeypatch.setattr(price_fetch, "find", nowhere)
+    done = run("--region", "eu-west-1", "--from", str(offer))
+    assert isinstance(done.exception, InvalidInput)
+    assert "write one; or name the file to write with --output." in str(done.exception)
+
+
+def test_what_was_fetched_is_one_document_for_programs(tmp_path: Path, offer: Path) -> None:
+    book = tmp_path / "prices.json"
+    done = run("--region", "eu-west-1", "--from", str(offer), "--output", str(book), "--json")
+    said = json.loads(done.stdout)
+    assert said["prices"]["gp3_gib_month"]["usd"] == "0.0880000000"
+    assert (said["file"], said["contradicted"]) == (str(book), {})
+    assert "gp2_gib_month" in said["missing"]
 
 
 class FakePriceList:

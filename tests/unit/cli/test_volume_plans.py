@@ -13,6 +13,8 @@ from rich.console import Console
 from cli import volume_plans
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
+from core.volumes.ledger import History, Modification, State
+from core.volumes.limits import Gp3
 
 PLAN = {
     "at": 1_800_000_000.0,
@@ -81,11 +83,36 @@ def test_a_function_that_fails_is_a_sentence_with_its_log() -> None:
         volume_plans.plan("test", Console(), desk({"errorMessage": "boom"}, failed=True))
 
 
-def test_a_program_is_given_the_functions_own_answer() -> None:
-    console = Console(file=io.StringIO(), width=40)
-    volume_plans.plan("test", console, desk(PLAN), as_json=True)
-    volume_plans.apply(
-        "test", console, desk(PLAN, mode="apply", max_monthly_increase_usd=10), as_json=True
+def test_a_program_is_given_the_functions_own_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    applies = desk(PLAN, mode="apply", max_monthly_increase_usd=10)
+    volume_plans.plan("test", Console(), desk(PLAN), as_json=True)
+    assert json.loads(capsys.readouterr().out) == PLAN
+    volume_plans.apply("test", Console(), applies, as_json=True)
+    assert json.loads(capsys.readouterr().out) == PLAN
+
+
+def test_a_program_is_told_what_was_modified_and_how_much_is_left_today(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown = Modification(
+        started_at=900.0,
+        state=State.COMPLETED,
+        target=Gp3(120),
+        reason="it fills",
+        kind="grow",
     )
-    assert isinstance(console.file, io.StringIO)
-    assert [json.loads(line) for line in console.file.getvalue().splitlines()] == [PLAN, PLAN]
+    history = History(known_since=-1e6, looked_at=990.0, modifications=(grown,))
+    known = SimpleNamespace(document={"volumes": {"data-0-orders-broker-a-10": "vol-0a"}})
+    records = SimpleNamespace(read=lambda _key: known)
+    monkeypatch.setattr(volume_plans, "DynamoRecords", lambda *_a, **_k: records)
+    monkeypatch.setattr(
+        volume_plans.volume_records, "read", lambda *_: SimpleNamespace(history=history)
+    )
+    ours = desk(PLAN)
+    ours.table = "test-orders-incidents"
+    volume_plans.history("test", Console(), 1000.0, None, ours, as_json=True)
+    (listed,) = json.loads(capsys.readouterr().out)["volumes"]
+    assert (listed["volume"], listed["left_today"]) == ("vol-0a", 3)
+    (modified,) = listed["modifications"]
+    assert (modified["state"], modified["from"]) == ("completed", None)
+    assert modified["to"] == {"size_gib": 120, "iops": 3000, "throughput_mib_per_s": 125}

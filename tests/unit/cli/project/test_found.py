@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from cli import stack_settings
 from cli.project import release
@@ -86,10 +84,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def said(now: str, *, write: bool = False) -> str:
-    console = Console(file=io.StringIO(), width=40)
-    release.upgrade(console, write=write, came=Origin(now))
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return "\n".join(release.upgrade(write=write, came=Origin(now)).sentences())
 
 
 def test_an_upgrade_says_what_changes_and_names_the_release_when_told(own: Path) -> None:

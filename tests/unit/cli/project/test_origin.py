@@ -97,17 +97,15 @@ def test_an_upgrade_brings_its_wheel(
     newer = wheel.with_name(WHEEL.replace("1.2.3", "1.3.0"))
     newer.write_bytes(b"newer")
     monkeypatch.chdir(own)
-    console = Console(file=io.StringIO(), width=40)
-    release.upgrade(console, write=True, came=from_file(newer, "1.3.0"))
+    release.upgrade(write=True, came=from_file(newer, "1.3.0"))
     assert release.pinned(own / "requirements.txt") == "1.3.0"
     assert (own / "wheels" / newer.name).read_bytes() == b"newer"
     newer.unlink()
     (own / "wheels" / newer.name).unlink()
     (own / "requirements.txt").write_text(f"./wheels/{WHEEL}[report]\n")
-    release.upgrade(console, write=True, came=from_file(newer, "1.3.0"))
+    done = release.upgrade(write=True, came=from_file(newer, "1.3.0"))
     assert (own / "requirements.txt").read_text() == f"./wheels/{newer.name}[report]\n"
-    assert isinstance(console.file, io.StringIO)
-    assert f"Put {newer.name} into" in console.file.getvalue()
+    assert f"Put {newer.name} into" in "\n".join(done.sentences())
 
 
 @pytest.mark.parametrize(
