@@ -181,7 +181,7 @@ class Layers:
         missing: str | None = None
         for layer in self.layers:
             if missing is not None:
-                reason = f"Layer {layer} needs what layer {missing} exports; bring that up first."
+                reason = f"all of it is new; it can be planned once {missing} is up."
                 results.append(LayerResult(layer=layer, seconds=0.0, skipped=reason))
                 continue
             results.append(self.preview_one(layer))
