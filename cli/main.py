@@ -46,9 +46,9 @@ complaints = Terminal(stderr=True)
 
 def _version(*, asked: bool) -> None:
     if asked:
-        from cli.project.release import installed
+        from cli.project import origin
 
-        typer.echo(f"stillwater {installed()}")
+        typer.echo(f"stillwater {origin.read().version}")
         raise typer.Exit
 
 

@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws
 from cli.doctor.examine import Diagnosis, Unread
-from cli.preflight.asked import sentence
+from cli.preflight.refusals import sentence
 from cli.survey import account, kafka, machines, tools
 from cli.survey.command import CLIENT, known, on
 from cli.survey.command import queues as queues_of

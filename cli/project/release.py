@@ -21,11 +21,6 @@ _RELEASE = re.compile(r"^## (\S+)", re.MULTILINE)
 UNRELEASED = "Unreleased"
 
 
-def installed() -> str:
-    """Return the version of this release."""
-    return origin.read().version
-
-
 @dataclass(frozen=True, slots=True)
 class Upgrade:
     """What a newer release changes for a directory, and what was done about it."""

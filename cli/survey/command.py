@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.page_files import written
-from cli.preflight.asked import sentence
+from cli.preflight.refusals import sentence
 from cli.survey import (
     account,
     balancers,
