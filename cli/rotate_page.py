@@ -24,7 +24,7 @@ li { display: grid; grid-template-columns: 14rem 1fr 6rem; gap: 1rem; align-item
 .takes, .leaving { background: #2f6db5 } .returning { background: #c77d11 }
 .machine { background: #8a6fb0 } .holding { background: #3a8f5c }
 .key i { display: inline-block; width: 1rem; height: .8rem; margin: 0 .3rem 0 1rem }
-small { text-align: right } .note { color: #777 }
+small { text-align: right } .note { color: color-mix(in srgb, currentColor 68%, transparent) }
 @media (max-width: 40rem) { li { grid-template-columns: 8rem 1fr 4rem; gap: .4rem } }
 """
 WORDS = {

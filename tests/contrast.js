@@ -16,6 +16,19 @@
   const dark = matchMedia("(prefers-color-scheme: dark)").matches && getComputedStyle(document.documentElement).colorScheme.includes("dark");
   const canvasColour = dark ? [18, 18, 18, 1] : [255, 255, 255, 1];
   const behind = (each) => chain(each).map((one) => parsed(getComputedStyle(one).backgroundColor)).reduceRight((below, above) => over(above, below), canvasColour);
+  // A chart's words may stand on a bar: the last shape before them that is there and filled.
+  const shapeUnder = (text) => {
+    const {x, y, width, height} = text.getBoundingClientRect();
+    const [across, down] = [x + width / 2, y + height / 2];
+    const shapes = [...text.ownerSVGElement.querySelectorAll("path, rect, polygon, circle")];
+    return shapes.filter((each) => {
+      const box = each.getBoundingClientRect();
+      const before = each.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING;
+      const inside = box.left <= across && across <= box.right && box.top <= down && down <= box.bottom;
+      const style = getComputedStyle(each);
+      return before && inside && box.width > 1 && box.height > 1 && style.fill !== "none" && parsed(style.fill)[3] > 0 && !each.closest("defs, clipPath, marker");
+    }).pop();
+  };
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const found = new Map();
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
@@ -28,8 +41,11 @@
     const box = range.getBoundingClientRect();
     // Not there, or moved off the page for those who hear it.
     if (!box.width || !box.height || box.right < 0 || box.bottom < 0 || style.visibility !== "visible") continue;
-    const paper = behind(element);
-    const inside = element.namespaceURI.endsWith("svg") ? style.fill : style.color;
+    const drawn = element.namespaceURI.endsWith("svg");
+    const shape = drawn ? shapeUnder(element) : undefined;
+    const page = behind(element);
+    const paper = shape ? over(parsed(getComputedStyle(shape).fill), page) : page;
+    const inside = drawn ? style.fill : style.color;
     const shown = chain(element).reduce((seen, one) => seen * Number(getComputedStyle(one).opacity), 1);
     const [r, g, b, a] = parsed(inside);
     const ink = over([r, g, b, a * shown], paper);

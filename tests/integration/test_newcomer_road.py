@@ -23,6 +23,7 @@ from infra.spec import ROOT
 from local import environment
 from local import twin as twins
 from local.aws import billing
+from local.place import cache_directory
 from local.twin import Twin
 from tests import newcomer
 from tests.integration.conftest import LOGS
@@ -165,6 +166,8 @@ def road(tools: None, machines: None, tmp_path: Path) -> Iterator[Road]:
             "HOME": str(home),
             "PATH": f"{programs}:{account['PATH']}",
             "PYTHONPATH": str(installed),
+            # Where the twin keeps its charts, which is no part of the account.
+            "STILLWATER_CACHE": str(cache_directory()),
         }
         yield Road(running, Person(home, variables))
 
