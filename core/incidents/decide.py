@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.events import Interruption, Kind
-from core.incidents import evicted, in_place, lost, own_drain, planned
+from core.incidents import evicted, in_place, lost, own_drain, planned, room
 from core.incidents.actions import (
     Action,
     DropLease,
@@ -50,6 +50,7 @@ from core.incidents.leading import given_back
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import closing
+from core.incidents.reboots import with_reboots
 from core.incidents.record import (
     ALLOWED,
     TERMINAL,
@@ -140,6 +141,7 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide on a reading: what others have ended, what a person wants, then the state's step."""
     decided = _ended_elsewhere(incident, seen, policy) or _wished(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
+    decision = with_reboots(decision, incident, seen, policy)
     tidied = () if policy.drain_route == "asked" else _tidied(incident, seen, decision.state)
     kept = own_drain.taken_back(incident, seen, decision.state)
     uncordoned = kept if own_drain.ours(incident, policy) else ()
@@ -177,7 +179,7 @@ def _tidied(incident: Incident, seen: Observation, state: State) -> tuple[Action
     left: list[Action] = [FreeSpare(n.name) for n in seen.nodes if n.spare_for == incident.id]
     if incident.leaders_moved_at is not None:
         left.append(RestoreLeaders())
-    return tuple(left)
+    return (*left, *room.given_back(incident, seen, state))
 
 
 def _sent(decision: Decision, incident: Incident, seen: Observation, policy: Policy) -> Decision:

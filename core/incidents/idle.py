@@ -20,23 +20,26 @@ PATIENCE_SECONDS = 300.0
 
 def doubt(incident: Incident, seen: Observation, *, patient: bool = True) -> str | None:
     """Return what speaks against a node being idle though no Kafka pod is on it; None: nothing."""
-    if incident.node_name is None:
-        return None  # It never joined: nothing can run there.
-    volumes = seen.attachments.get(incident.node_name, ())
+    where = _where(incident, seen)
+    volumes = seen.attachments.get(where, ())
     if volumes:
-        return f"No Kafka pod is on {incident.node_name}, and volume {volumes[0]} is attached there"
+        return f"No Kafka pod is on {where}, and volume {volumes[0]} is attached there"
     homeless = next((pod.name for pod in seen.pods if pod.node_name is None), None)
     if patient and homeless is not None:
-        return f"No Kafka pod is on {incident.node_name}, and {homeless} has no node at the moment"
+        return f"No Kafka pod is on {where}, and {homeless} has no node at the moment"
     return None
+
+
+def _where(incident: Incident, seen: Observation) -> str:
+    """Return what its node is called: by EC2's word where it never joined, or is deleted."""
+    dns_name = "" if seen.instance is None else seen.instance.private_dns_name
+    return incident.node_name or dns_name or incident.instance_id
 
 
 def looked_at_again(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Keep a node that may be idle where it is until that is sure; None: it is."""
     if seen.paused:
         return stay(incident, policy, seen.paused)
-    if incident.node_name is None:
-        return None
     waited = seen.now - incident.held_since
     patient = waited <= PATIENCE_SECONDS
     doubtful = doubt(incident, seen, patient=patient)
@@ -44,6 +47,8 @@ def looked_at_again(incident: Incident, seen: Observation, policy: Policy) -> De
         reason = f"{doubtful}: it is looked at again."
         page = () if patient else (Page("volume_on_idle_node", reason),)
         return stay(incident, policy, reason, *page)
+    if incident.node_name is None:
+        return None  # It never joined.
     since = incident.idle_since
     if since is None:
         # Homeless pods alone reset it, and are believed to belong elsewhere by now.

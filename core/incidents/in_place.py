@@ -146,7 +146,7 @@ def _unfit(incident: Incident, seen: Observation) -> Iterator[str]:
 
 def _ask(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Have EC2 replace the root volume, unless the broker is wanted back at once."""
-    against = _wanted_back(incident, seen)
+    against = _wanted_back(incident, seen) or _occupied(incident, seen)
     if against is not None:
         said = f"{against} {incident.node_name} takes its pod back with its old root volume."
         return replace(
@@ -158,6 +158,17 @@ def _ask(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     image = _place(incident).image_id
     reason = f"EC2 is asked to replace the root volume of {incident.instance_id} with {image}."
     return stay(incident, policy, reason, *renewed(incident), ReplaceRoot(image))
+
+
+def _occupied(incident: Incident, seen: Observation) -> str | None:
+    """Say that somebody took the cordon off: a Kafka pod runs there, or may at any moment."""
+    node = seen.node_named(incident.node_name)
+    pod = seen.pod_on(incident.node_name)
+    if pod is not None:
+        return f"Pod {pod.name} runs on {incident.node_name}, which somebody has uncordoned."
+    if node is not None and node.schedulable:
+        return f"Somebody has uncordoned {node.name}, so that a pod may start there."
+    return None
 
 
 def _wanted_back(incident: Incident, seen: Observation) -> str | None:

@@ -13,6 +13,14 @@ from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
 
 # The EBS CSI driver's own tags: which claim a volume was made for.
 CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
+# What EC2 calls a planned event -> Health's code for it, which is what decisions know.
+HEALTH_CODES: Mapping[str, str] = {
+    "instance-reboot": "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
+    "system-reboot": "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED",
+    "system-maintenance": "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
+    "instance-retirement": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+    "instance-stop": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +58,21 @@ class ScheduledEvent:
     def over(self) -> bool:
         """Say whether it is done or called off; EC2 keeps showing it for a week."""
         return self.description.startswith(("[Completed]", "[Canceled]"))
+
+    @property
+    def health_code(self) -> str:
+        """Return Health's code for it, which is what decisions know."""
+        return HEALTH_CODES.get(self.code, self.code)
+
+    def name(self, last_word_at: float | None) -> str:
+        """Name what the list says of it, so that a moved start is news, and a repetition is not.
+
+        AWS may call it off and schedule it again: then it follows on another last word.
+        """
+        start = "" if self.not_before is None else f"{self.not_before:.0f}"
+        after = "" if last_word_at is None else f" after {last_word_at:.0f}"
+        state = "closed" if self.over else "open"
+        return ":".join((self.event_id, self.code, start, state)) + after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,6 +98,8 @@ def _placed(incident: Incident, seen: Observation) -> Incident:
     # A machine that died takes its Node along; its NodeClaim stands for a while.
     place = node or claim
     name = node.name if node else incident.node_name or (claim.node_name if claim else None)
+    if name is None and instance is not None and seen.pod_on(instance.private_dns_name):
+        name = instance.private_dns_name  # Its Node is deleted, and Kafka runs there all the same.
     zone = place.zone if place else None
     incident = replace(
         incident,

@@ -1,6 +1,6 @@
 """Decides planned departures, by AWS, a rotation or for a sick machine: a replacement first.
 
-Where AWS only reboots, others lead meanwhile, and the instance stays.
+Where AWS only reboots, the instance stays (core.incidents.reboots).
 
     opened     waits for its window (core.window)
     replacing  makes room for one more node in the zone's group, and waits for it
@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from core.availability.presence import returned
 from core.events import Kind
 from core.events.scheduled import Answer, answer_to
 from core.incidents import in_place
@@ -26,26 +25,27 @@ from core.incidents.actions import (
     Action,
     DropLease,
     KeepErrors,
-    MoveLeaders,
     Page,
     SetDesired,
-    TerminateInGroup,
 )
 from core.incidents.decisions import asked_for, evicting, go, hooked, stay
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.idle import looked_at_again
 from core.incidents.observation import Observation, Policy
+from core.incidents.reboots import LONGEST_DELAY_SECONDS, ride_through
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import nowhere_to_go, ours, replacement_for, spoken_for
+from core.incidents.room import on_its_way, unneeded
 from core.incidents.schedules import EXPEDITED
-from core.incidents.terminating import awaited, into_hooks, out_of_time, overtaken
+from core.incidents.terminating import (
+    LATE_REPLACEMENT_SECONDS,
+    awaited,
+    into_hooks,
+    out_of_time,
+    overtaken,
+)
 from core.window import Start, clock, start_of
 
-# SQS delays a message by 15 minutes at most.
-LONGEST_DELAY_SECONDS = 900.0
-# Leaders move in seconds. AWS begins its maintenance at the time it gives, or later.
-LEADERS_LEAD_SECONDS = 600.0
-MAINTENANCE_SECONDS = 7200.0
 # How long a machine stands ready for a run that does not come: its nodes have an hour each.
 AHEAD_SECONDS = 3600.0
 # How often one is looked at that is ready: its turn wakes it.
@@ -79,13 +79,13 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
     """Decide about the one that governs, of all that is scheduled."""
     code = incident.event_type or "a scheduled change"
     if incident.called_off:
-        return _called_off(incident, seen)
+        return _called_off(incident, seen, policy)
     answer = answer_to(incident.event_type)
     if answer is Answer.TELL:
         reason = _unanswered(incident.event_type, incident)
         return go(State.RIDDEN_THROUGH, reason, Page("unknown_change", reason))
     if answer is Answer.RIDE_THROUGH:
-        return _ride_through(incident, seen, policy, code)
+        return ride_through(incident, seen, policy)
     if policy.drain_route == "direct":
         heard = "The termination handler heard the announcement itself."
         return go(State.DRAINING, heard, KeepErrors())
@@ -103,14 +103,14 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 def rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Begin with an instance that a run has come to."""
     if incident.called_off:
-        return _called_off(incident, seen)
+        return _called_off(incident, seen, policy)
     return _begin(incident, seen, policy, f"Instance {incident.instance_id} is to be replaced")
 
 
 def sick(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Begin with a machine that is sick and not dead (core.incidents.sickness)."""
     if incident.called_off:
-        return _called_off(incident, seen)
+        return _called_off(incident, seen, policy)
     taken = f"Instance {incident.instance_id} is sick ({incident.event_type})"
     return _begin(incident, seen, policy, taken)
 
@@ -190,9 +190,9 @@ def _kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | N
 def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Say what keeps planned work from going on in `replacing` or `holding`; None: nothing."""
     if incident.called_off or given_up(incident, seen):
-        return _called_off(incident, seen)
+        return _called_off(incident, seen, policy)
     if incident.ahead and seen.now - incident.opened_at > AHEAD_SECONDS:
-        return _called_off(incident, seen, "Its run has not come to it within an hour.")
+        return _called_off(incident, seen, policy, "Its run has not come to it within an hour.")
     mine: tuple[Action, ...] = (DropLease(),) if seen.lease_holder == incident.id else ()
     kept = _kept_back(incident, seen, policy)
     if kept:
@@ -280,48 +280,20 @@ def _awaits_its_turn(incident: Incident, seen: Observation, policy: Policy) -> b
     return incident.ahead and not hurried
 
 
-def _called_off(incident: Incident, seen: Observation, why: str | None = None) -> Decision:
+def _called_off(
+    incident: Incident, seen: Observation, policy: Policy, why: str | None = None
+) -> Decision:
+    """End what is no longer wanted; core.incidents.room gives back what it asked its group for."""
     code = incident.event_type or "the scheduled change"
     reason = why or _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
-    spare = replacement_for(incident, seen)
-    group = seen.group
-    actions: tuple[Action, ...] = ()
-    needed = spoken_for(seen)
-    if incident.surge_to is not None and group is not None and group.desired > needed:
-        # What has been launched already would be taken at random: only room is given back.
-        unused = max(needed, len(group.staying()))
-        if spare is not None:
-            reason = f"{reason} {spare.name} is not needed any more."
-            actions = (TerminateInGroup(decrement=True, instance_id=spare.instance_id),)
-        elif unused < group.desired:
-            actions = (SetDesired(unused),)
-    return go(State.CANCELLED, reason, *actions, DropLease())
-
-
-def _ride_through(incident: Incident, seen: Observation, policy: Policy, code: str) -> Decision:
-    """Keep the instance through a reboot: others lead meanwhile, its replicas catch up after."""
-    due = incident.due_at
-    if due is None or incident.node_id is None:
-        what = f"{code} gives instance {incident.instance_id} back"
-        return go(State.RIDDEN_THROUGH, f"{what}: its replicas carry on meanwhile.")
-    begins = due - LEADERS_LEAD_SECONDS
-    if seen.now < begins:
-        reason = f"{code} at {clock(due)} gives the instance back: leaders move away before it."
-        return stay(incident, policy, reason, delay=min(begins - seen.now, LONGEST_DELAY_SECONDS))
-    if incident.leaders_moved_at is None:
-        reason = (
-            f"{code} is due at {clock(due)}: others lead what Kafka node {incident.node_id} did."
-        )
-        return stay(incident, policy, reason, MoveLeaders((incident.node_id,)), delay=60.0)
-    if seen.now < due + MAINTENANCE_SECONDS:
-        reason = f"{code} is due at {clock(due)}; its leaders return when it is over."
-        return stay(incident, policy, reason, delay=LONGEST_DELAY_SECONDS)
-    if seen.kafka is None or not returned(incident.node_id, seen.kafka).allowed:
-        reason = f"Kafka node {incident.node_id} is not back in every ISR after {code}."
-        return stay(incident, policy, reason, Page("not_back", reason), delay=60.0)
-    return go(
-        State.RIDDEN_THROUGH, f"{code} is over, and Kafka node {incident.node_id} in every ISR."
-    )
+    since = max(incident.entered_at, incident.scheduled_said_at or 0.0)
+    if unneeded(incident, seen):
+        if on_its_way(seen) and seen.now - since < LATE_REPLACEMENT_SECONDS:
+            coming = f"{reason} The machine that was asked for is on its way, and ends then."
+            return stay(incident, policy, coming, DropLease())
+        spare = replacement_for(incident, seen)
+        reason = reason if spare is None else f"{reason} {spare.name} is not needed any more."
+    return go(State.CANCELLED, reason, DropLease())
 
 
 def is_planned(incident: Incident) -> bool:

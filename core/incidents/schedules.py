@@ -17,6 +17,8 @@ from core.events.scheduled import Answer, answer_to
 # Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
 EXPEDITED = "EXPEDITED"
 _GRAVEST_FIRST = (Answer.RETIRE, Answer.RIDE_THROUGH, Answer.TELL)
+# So long EC2's list may show what Health has closed.
+LIST_LAGS_SECONDS = 900.0
 # Health never says so many things about one machine; the item must stay small.
 MOST_KEPT = 20
 
@@ -105,10 +107,31 @@ def _rank(each: ScheduledChange) -> tuple[int, bool, float]:
     return _GRAVEST_FIRST.index(each.answer), unhurried, due
 
 
-def is_known(known: Iterable[ScheduledChange], told: Interruption) -> bool:
-    """Say whether a finding of EC2's list tells nothing new: the same event, date and end."""
-    same = [e for e in known if _alike(e.code, told.event_type) and e.due_at == told.due_at]
+def is_known(known: Iterable[ScheduledChange], told: Interruption, now: float) -> bool:
+    """Say whether a finding of EC2's list tells nothing new: the same event, date and end.
+
+    AWS may schedule again, under the same name and for the same date, what it has called off.
+    """
+    same = _same(known, told)
     if told.closed:
         # What was completed last week says nothing about what is planned now.
         return all(each.closed for each in same)
-    return bool(same)
+    return any(not each.closed or now - each.said_at <= LIST_LAGS_SECONDS for each in same)
+
+
+def last_word_at(known: Iterable[ScheduledChange], told: Interruption) -> float | None:
+    """Return when AWS last spoke of what a finding of EC2's list shows; None: it has not."""
+    return max((each.said_at for each in _same(known, told)), default=None)
+
+
+def _same(known: Iterable[ScheduledChange], told: Interruption) -> list[ScheduledChange]:
+    """Return what is known of a finding's event at its date; its own name counts before a date."""
+    known = tuple(known)
+    named = [e for e in known if told.health_event is not None and told.health_event in e.names]
+    return [
+        each
+        for each in named or known
+        if _is_about(told, each)
+        and _alike(each.code, told.event_type)
+        and told.due_at in {None, each.due_at}
+    ]

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
 from core.incidents.disrupted import KARPENTER
-from core.incidents.inventory import ScheduledEvent, StatusView
+from core.incidents.inventory import StatusView
 from core.incidents.joining import scheduled
 from core.incidents.left_out import left_out
 from core.incidents.nodeclaims import NodeClaim, disruption_of
 from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import Incident, State, unattended
-from core.incidents.schedules import is_known
+from core.incidents.schedules import ScheduledChange, is_another, is_known, last_word_at
 from core.incidents.set_aside import set_aside
 from core.incidents.sickness import Concern, Departure, Recovery, Ward
 from core.incidents.sickness import findings as findings_of_sickness
@@ -28,14 +28,6 @@ from core.naming import GATE_HOOK
 
 # A failed check must last: EC2 reports every reboot as one.
 IMPAIRED_SECONDS = 120.0
-# What EC2 calls a planned event -> Health's code for it, which is what decisions know.
-HEALTH_CODES: Mapping[str, str] = {
-    "instance-reboot": "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
-    "system-reboot": "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED",
-    "system-maintenance": "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
-    "instance-retirement": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
-    "instance-stop": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
-}
 # A group shows within minutes that an instance was let go.
 STANDING_SECONDS = 300.0
 _GONE = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
@@ -156,17 +148,29 @@ def is_cordoned(incident_id: str, nodes: Sequence[NodeView]) -> bool:
     return any(node.instance_id == instance_id and not node.schedulable for node in nodes)
 
 
-def answered(history: Sequence[Incident], found: Announce) -> bool:
-    """Say whether an instance's incidents, the last of them over, have dealt with a finding."""
+def answered(history: Sequence[Incident], found: Announce, now: float) -> bool:
+    """Say whether those of an instance's incidents that are over have dealt with a finding."""
     told = found.interruption
     if found.retained and history and history[-1].state is State.RETAINED:
         return True
-    return any(
-        told.dedupe_key in past.announcements
-        or (told.kind is past.kind is Kind.SCHEDULED_CHANGE and told.due_at == past.due_at)
-        for past in history
-        if not past.open
-    )
+    over = [past for past in history if not past.open]
+    if told.kind is Kind.SCHEDULED_CHANGE:
+        if len(over) < len(history):
+            return False  # The open one was asked already, and knows of it what is new.
+        last = next(
+            (past for past in reversed(over) if not is_another(scheduled(past), told)), None
+        )
+        return last is not None and is_known(_dealt_with(last), told, now)
+    return any(told.dedupe_key in past.announcements for past in over)
+
+
+def _dealt_with(over: Incident) -> Iterator[ScheduledChange]:
+    """Yield the events that an incident is over with: cancelled, it has left to come what is open.
+
+    Whoever wanted it ignored has dealt with all of them.
+    """
+    left = over.state is State.CANCELLED and over.ignored_by is None
+    return (each for each in scheduled(over) if each.closed or not left)
 
 
 def stands(history: Sequence[Incident], found: Announce, now: float) -> bool:
@@ -193,22 +197,22 @@ def died_again(history: Sequence[Incident], found: Announce) -> bool:
 
 def _announced(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield what should have been announced of an instance and has not joined its incident."""
-    for found in (*_leaving(seen, instance_id, incident), *_planned(seen, instance_id)):
+    for found in (*_leaving(seen, instance_id, incident), *_planned(seen, instance_id, incident)):
         known = incident is not None and found.interruption.dedupe_key in incident.announcements
         pointless = incident is None and found.interruption.closed
-        answered = incident is not None and _answers(incident, found.interruption)
+        answered = incident is not None and _answers(incident, found.interruption, seen.now)
         if not (known or pointless or answered):
             yield found
 
 
-def _answers(incident: Incident, found: Interruption) -> bool:
+def _answers(incident: Incident, found: Interruption, now: float) -> bool:
     """Say whether an open incident is about this already, by another announcement of it."""
     if found.kind is Kind.ASG_TERMINATE:
         return bool(incident.hooks)
     if found.kind is Kind.STATE_CHANGE:
         return True  # Its ticks ask EC2 themselves.
     if found.kind is Kind.SCHEDULED_CHANGE:
-        return is_known(scheduled(incident), found)
+        return is_known(scheduled(incident), found, now)
     return False
 
 
@@ -340,27 +344,24 @@ def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
         )
 
 
-def _planned(seen: Snapshot, instance_id: str) -> Iterator[Announce]:
+def _planned(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
     """Yield what EC2 has scheduled for an instance, called off or not."""
     status = seen.statuses.get(instance_id)
+    known = () if incident is None else scheduled(incident)
     for event in status.events if status else ():
-        over = event.over
-        yield Announce(
-            replace(
-                _announcement(Kind.SCHEDULED_CHANGE, instance_id, _name(event, over=over)),
-                event_type=HEALTH_CODES.get(event.code, event.code),
-                health_event=event.event_id or None,
-                due_at=event.not_before,
-                closed=over,
-            ),
-            f"EC2 has {event.code} on its list for {instance_id}: {event.description}",
+        told = replace(
+            _announcement(Kind.SCHEDULED_CHANGE, instance_id, ""),
+            event_type=event.health_code,
+            health_event=event.event_id or None,
+            due_at=event.not_before,
+            closed=event.over,
         )
-
-
-def _name(event: ScheduledEvent, *, over: bool) -> str:
-    """Name a planned event so that a moved start is news, and a repetition is not."""
-    start = "" if event.not_before is None else f"{event.not_before:.0f}"
-    return ":".join((event.event_id or event.code, start, "closed" if over else "open"))
+        key = f"{told.dedupe_key}{event.name(last_word_at(known, told))}"
+        yield Announce(
+            replace(told, dedupe_key=key, event_id=key),
+            f"EC2 has {event.code} on its list for {instance_id}: {event.description}",
+            recurring=True,
+        )
 
 
 def _stuck(seen: Snapshot, incident: Incident, late_seconds: float) -> Iterator[Wake]:

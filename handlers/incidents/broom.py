@@ -41,6 +41,7 @@ from handlers.adapters.pages import call
 from handlers.incidents.budgets import strays
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import pending
+from handlers.incidents.spares import kept_in_vain
 from handlers.rotation.throttles import stray
 from handlers.store import told
 from handlers.store.archive import Archivist
@@ -95,7 +96,8 @@ class Broom:
             self.reception.ticks.send(SHIFT_MESSAGE)
         run = LedgerRuns(self.records, self.cluster).current()
         throttled = stray(self.records, self.cluster, run)
-        if throttled or strays(seen.pods, self.reception.ledger, now):
+        kept = kept_in_vain(seen.nodes or (), self.reception.ledger)
+        if throttled or kept or strays(seen.pods, self.reception.ledger, now):
             self.reception.ticks.send(STRAYS_MESSAGE)
         self._wake_run(run, now)
         del done["nothing"], done["sick"]
@@ -206,7 +208,7 @@ class Broom:
 
     def _announce(self, found: Announce, now: float) -> bool:
         history = rounds(self.reception.ledger, found.interruption.instance_id)
-        if answered(history, found):
+        if answered(history, found, now):
             return False
         # An open incident is the last round; what joins it belongs to that one.
         number = len(history) if history and history[-1].open else len(history) + 1

@@ -32,6 +32,7 @@ from handlers.incidents.act import Effects, perform
 from handlers.incidents.budgets import restore
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts
+from handlers.incidents.spares import free
 from handlers.store.messages import SHIFT_MESSAGE, STRAYS_MESSAGE
 
 logger = Logger(service="stillwater")
@@ -155,10 +156,13 @@ class Loop:
     def _restore(self, now: float) -> None:
         try:
             restore(self.effects.nodes, self.effects.ledger, now)
+            free(self.effects.nodes, self.effects.ledger)
             self.rotations.tidy()
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # The sweep asks again within a minute.
-            logger.warning("Labels and throttles could not be looked after.", error=str(error))
+            logger.warning(
+                "Labels, marks and throttles could not be looked after.", error=str(error)
+            )
 
     def _claim(self, message: str, now: float) -> Incident | None:
         """Take the incident for this invocation; None when it is over or another carries it."""

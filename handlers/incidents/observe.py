@@ -222,7 +222,7 @@ def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:
 def _ask_kafka(
     incident: Incident, beside: frozenset[int], kafka: ReadsKafka, *, whole: bool
 ) -> tuple[ClusterView | None, str]:
-    rides = incident.state is State.OPENED and incident.leaders_moved_at is not None
+    rides = incident.leaders_moved_at is not None
     asks = incident.state in _ASKS_KAFKA or at_its_turn(incident)
     if incident.node_id is None or not (rides or asks):
         return None, NOT_ASKED

@@ -20,6 +20,7 @@ def health_event(
     due: float = START + 14 * DAY,
     status: str = "open",
     said_at: float = START,
+    number: int = 1,
 ) -> str:
     """Return a Health event about one instance, as AWS sends it."""
 
@@ -29,18 +30,18 @@ def health_event(
     return json.dumps(
         {
             "version": "0",
-            "id": f"health-{code}-{status}-{said_at}",
+            "id": f"health-{code}-{number}-{status}-{said_at}",
             "detail-type": "AWS Health Event",
             "source": "aws.health",
             "account": "123456789012",
             "time": datetime.fromtimestamp(said_at, UTC).isoformat(),
             "region": "us-east-1",
             "detail": {
-                "eventArn": f"arn:aws:health:us-east-1::event/EC2/{code}/1",
+                "eventArn": f"arn:aws:health:us-east-1::event/EC2/{code}/{number}",
                 "service": "EC2",
                 "eventTypeCode": code,
                 "eventTypeCategory": "scheduledChange",
-                "communicationId": f"{code}-{status}-{said_at}",
+                "communicationId": f"{code}-{number}-{status}-{said_at}",
                 "startTime": written(due),
                 "lastUpdatedTime": written(said_at),
                 "statusCode": status,

@@ -103,6 +103,12 @@ HISTORIES: dict[str, Told] = {
     "retire a, retire b, retire c, wait 60": Told("released", "released", "released"),
     "retire a, leave b, wait 60": Told("released", "released"),
     "retire a, retire sooner a, wait 60": Told("released"),
+    # What was asked for is given back, however it ends.
+    "retire a, leave b, wait 3, leave a, wait 60": Told("released", "released"),
+    "retire a, wait 1, leave a, wait 60": Told("released"),
+    "retire a, wait 1, die a, wait 60": Told("lost"),
+    "retire a, wait 1, ignore a, wait 20": Told("cancelled"),
+    "retire a, wait 1, retire called off a, wait 20": Told("cancelled"),
     # Zones.
     "shift a, leave a, wait 8, shift over a, wait 60": Told("released"),
     "leave a, leave b, wait 1, shift a, wait 20, shift over a, wait 60": Told(
@@ -137,3 +143,8 @@ def test_a_history_ends_as_it_should(history: str, told: Told) -> None:
     assert {page["page"] for page in scene.pages} >= set(told.pages), scene.pages
     if "spot" not in history:
         assert scene.bare == []
+    if not scene.pages:
+        groups = scene.station.cluster.groups.values()
+        assert {group.name: group.desired for group in groups if group.desired != 1} == {}
+    over = {node.spare_for for node in scene.station.cluster.node_views.values()}
+    assert over - {i.id for i in scene.station.ledger.open_incidents()} <= {None}

@@ -11,6 +11,7 @@ from core.events import Kind
 from core.incidents.record import State
 from core.incidents.requests import ask_release
 from core.rotation.run_record import Phase, RunState
+from tests.unit.handlers import healthy
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import OLD, group_of, six_brokers
 from tests.unit.handlers.health_events import health_event
@@ -117,6 +118,23 @@ def test_what_a_person_ends_gives_the_room_back(station: Station, word: str) -> 
     assert station.cluster.groups[group_of(ZONE_B)].instances["i-0b"] == "InService"
 
 
+@pytest.mark.parametrize("state", ["Pending", "InService"])
+def test_a_machine_that_has_not_joined_is_given_back_too(station: Station, state: str) -> None:
+    """Of the group alone it is known: no Node tells that it idles."""
+    first_is_leaving(station)
+    turn(station)
+    look(station, "i-0b")
+    station.cluster.add_instance("i-new2", ZONE_B, lifecycle=state)
+    ask(station, "abort")
+    turn(station)
+    look(station, "i-0b")
+    station.cluster.set_lifecycle("i-new2", "InService") if state == "Pending" else None
+    look(station, "i-0b")
+    assert station.incident("i-0b").state is State.CANCELLED
+    assert station.cluster.asked_to_terminate[-1] == ("i-new2", True)
+    assert desired(station, ZONE_B) == 1
+
+
 def test_a_pause_between_two_nodes_gives_the_room_back(station: Station) -> None:
     world = second_made_ready(station)
     world.settle(60)
@@ -138,8 +156,11 @@ def test_a_run_that_stops_gives_the_room_back_and_goes_on_without(station: Stati
     assert station.incident("i-0b").state is State.CANCELLED
     world.settle(60)
     ask(station, "resume")
-    assert carry(station, world).state is RunState.DONE
+    run = carry(station, world)
+    assert run.state is RunState.DONE
     assert station.incident("i-0b.2").state is State.RELEASED
+    # It began without its machine, and is measured so.
+    assert [t.ahead for t in run.turns] == [False, False, True]
 
 
 def test_a_run_that_died_keeps_no_machine_for_ever(station: Station) -> None:
@@ -285,6 +306,25 @@ def test_of_the_next_party_every_machine_is_made_ready(six: Station) -> None:
         look(six, id_)
     assert desired(six, ZONE_B) == 4
     assert desired(six, ZONE_A) == 2
+
+
+def test_of_brokers_that_go_apart_the_first_ones_machine_is_made_ready(
+    six: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = healthy._topics()
+    monkeypatch.setattr(healthy, "_topics", lambda: {**topics, "shared": (20, 21, 30)})
+    six.cluster.kafka = healthy_kafka()
+    world = World(six, choose=lambda _: 0)
+    start(six, at_once="zone")
+    turn(six)
+    for _ in range(40):
+        for id_ in ("i-0a", "i-1a"):
+            look(six, id_)
+        world._launch()
+        world._announce()
+    run = turn(six)
+    assert [t.node_id for t in run.in_hand] == [10, 11]
+    assert [t.node_id for t in run.turns if t.ahead] == [20]
 
 
 @pytest.mark.parametrize("seed", [4, 10, 28])

@@ -9,7 +9,7 @@ from core.events import Kind
 from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.record import State
 from handlers import sweep
-from tests.unit.handlers.announced import hook_event
+from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announced
@@ -245,3 +245,16 @@ def test_a_broker_that_is_out_without_an_incident_calls_a_person_once_a_day(
     assert [sent["page"] for sent in station.ticks.pages] == ["left_out"]
     swept(station, 90_000)
     assert [sent["page"] for sent in station.ticks.pages] == 2 * ["left_out"]
+
+
+def test_a_node_that_is_kept_for_an_incident_that_is_over_is_freed(station: Station) -> None:
+    """An invocation that slept marks it after another has ended the incident."""
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
+    over = replace(station.incident(), state=State.CANCELLED)
+    station.ledger.put(over)
+    station.cluster.mark_spare(node_named(NEW), over.id)
+    station.broom.sweep(station.now)
+    station.loop.turn(station.ticks.sent[-1][0], station.now)
+    assert station.cluster.node_views[NEW].spare_for is None

@@ -193,8 +193,8 @@ def test_a_retained_instance_is_announced_until_an_incident_has_said_so() -> Non
     (finding,) = found(Snapshot(now=NOW, groups=(group(i_0a="Terminating:Retained"),)))
     assert isinstance(finding, Announce)
     past = replace(open_incident(lost(), NOW), state=State.RETAINED)
-    assert answered((past,), finding)
-    assert not answered((replace(past, state=State.CANCELLED),), finding)
+    assert answered((past,), finding, NOW)
+    assert not answered((replace(past, state=State.CANCELLED),), finding, NOW)
 
 
 def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
@@ -203,10 +203,15 @@ def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
     (planned,) = found(Snapshot(now=NOW, states={ID: "running"}, statuses={ID: status}))
     assert isinstance(waits, Announce)
     assert isinstance(planned, Announce)
-    for finding, again in ((waits, True), (planned, False)):
-        past = open_incident(finding.in_round(1), NOW)
-        over = replace(past, state=State.CANCELLED)
-        assert answered((over,), finding) is not again
+    for finding, state, again in (
+        (waits, State.CANCELLED, True),
+        (planned, State.RIDDEN_THROUGH, False),
+        (planned, State.CANCELLED, True),  # And the event was not called off: it is left to come.
+    ):
+        over = replace(open_incident(finding.in_round(1), NOW), state=state)
+        assert answered((over,), finding, NOW) is not again
+    ignored = replace(over, ignored_by="ann")
+    assert answered((ignored,), planned, NOW)
 
 
 # Property tests: who has a turn, and that nothing is found twice.
