@@ -67,4 +67,4 @@ def timings() -> str:
         for name, field in cluster.Timings.model_fields.items()
     ]
     facts = ", ".join(f"`{name}` {value}" for name, value in timing.FACTS.items())
-    return "\n".join([*lines, "", f"Fixed by others: {facts}.", ""])
+    return "\n".join([*lines, "", f"Fixed, by others or by us: {facts}.", ""])

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-# What others have fixed, in seconds.
+# What is fixed, by others or by us, in seconds.
 FACTS = {
     # AWS ends a hook after min(48 h, 100 x its heartbeat timeout), whatever heartbeats it gets.
     "aws_hook_limit_seconds": 172_800,
@@ -20,6 +20,10 @@ FACTS = {
     # What the kubelet keeps back of its shutdown for the pods that nodes cannot do without (network
     # plugin, volume driver): ours, as infra/eks/bootstrap.py renders it.
     "critical_pods_shutdown_seconds": 30,
+    # Ours: how often the sweep looks for an incident that nothing carries, and how late a tick is
+    # taken for lost at the soonest (core.settings.functions.late_seconds).
+    "sweep_interval_seconds": 60,
+    "longest_tick_seconds": 45,
 }
 
 
@@ -139,13 +143,23 @@ _STOPPING = (
         "AWS ends a lifecycle hook after 100 times its heartbeat timeout",
         "lower hook_heartbeats to 100 or raise hook_heartbeat_timeout_seconds instead",
     ),
+    # A hook is beaten from half of its timeout on, at looks a quarter apart at most: the quarter
+    # that is left has to do for a lost tick to be missed and found.
     Rule(
         "tick-fits-heartbeat",
-        "2 * tick_interval_seconds",
+        "12 * tick_interval_seconds + 4 * sweep_interval_seconds",
         "<",
         "hook_heartbeat_timeout_seconds",
-        "one lost tick lets the lifecycle hook run out",
+        "one lost tick lets the lifecycle hook run out before the sweep has found it",
         "lower tick_interval_seconds or raise hook_heartbeat_timeout_seconds",
+    ),
+    Rule(
+        "sweep-fits-heartbeat",
+        "4 * longest_tick_seconds + 4 * sweep_interval_seconds",
+        "<",
+        "hook_heartbeat_timeout_seconds",
+        "one lost tick lets the lifecycle hook run out before the sweep has found it",
+        "raise hook_heartbeat_timeout_seconds",
     ),
 )
 _QUEUES = (

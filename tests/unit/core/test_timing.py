@@ -50,7 +50,8 @@ BREAKING: list[tuple[str, dict[str, int], tuple[str, ...]]] = [
     ("hold-fits-margin", {"planned_margin_seconds": 7200}, ("16620 s", "7200 s")),
     ("hook-total-within-aws", {"hook_heartbeat_timeout_seconds": 7200}, ("172800 s", "48 h")),
     ("hook-beats-within-aws", {"hook_heartbeats": 101}, ("100 x hook_heartbeat", "by 900 s")),
-    ("tick-fits-heartbeat", {"tick_interval_seconds": 450}, ("equals it", "one lost tick")),
+    ("tick-fits-heartbeat", {"tick_interval_seconds": 55}, ("equals it", "one lost tick")),
+    ("sweep-fits-heartbeat", {"hook_heartbeat_timeout_seconds": 420}, ("equals it", "the sweep")),
     ("events-outlive-hold", {"events_queue_retention_seconds": 3600}, ("16620 s", "3600 s")),
     ("nth-messages-outlive-drain", {"nth_queue_retention_seconds": 300}, ("300 s", "NTH")),
     (
