@@ -12,9 +12,10 @@ it, and ends by itself where a run has died.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from core.availability.consent import breaks
 from core.incidents.observation import Policy
 from core.incidents.record import State
 from core.rotation.hours import wait_of
@@ -24,7 +25,7 @@ from core.rotation.parallel import go_alike
 from core.rotation.preconditions import of_machines
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
 from core.rotation.step import ACTOR, CallOff, MakeReady, RunStep
-from core.views import listed
+from core.views import ClusterView, listed
 
 _BEGUN = frozenset({State.DRAINING, State.GATING})
 
@@ -35,31 +36,26 @@ def machines_come_ahead(options: Options, policy: Policy) -> bool:
 
 
 def with_machines_ahead(step: RunStep, seen: RunObservation, policy: Policy) -> RunStep:
-    """Add to a step the machines it has made ready, or what of them it calls off."""
+    """Add to a step the machines it has made ready, or those it calls off."""
     run = step.run
-    if seen.blind:
-        return step
     if run.state is not RunState.RUNNING or run.pause_asked_by or run.abort_asked_by:
         called = (CallOff(n) for n in seen.ahead if run.turn_of(n).phase is Phase.WAITING)
         return replace(step, actions=(*step.actions, *called))
     chosen = _next(run, seen, policy)
     if not chosen:
         return step
-    ids = [turn.node_id for turn in chosen]
-    away = [turn.node_id for turn in run.in_hand]
-    said = f"Room for {_named(ids)} is made while {_named(away)} {_comes(away)} back."
+    ids, away = ([t.node_id for t in turns] for turns in (chosen, run.in_hand))
+    comes = "comes" if len(away) == 1 else "come"
+    said = f"Room for {_named(ids)} is made while {_named(away)} {comes} back."
     for turn in chosen:
         run = run.with_turn(replace(turn, ahead=True, reason=said))
     run = noted(run, ACTOR, said, seen.now, quiet=True)
-    return replace(step, run=run, actions=(*step.actions, *map(MakeReady, ids)))
+    wanted = (MakeReady(turn.node_id) for turn in chosen)
+    return replace(step, run=run, actions=(*step.actions, *wanted))
 
 
 def _named(ids: list[int]) -> str:
     return f"node{'' if len(ids) == 1 else 's'} {listed(sorted(ids))}"
-
-
-def _comes(ids: list[int]) -> str:
-    return "comes" if len(ids) == 1 else "come"
 
 
 def _next(run: Run, seen: RunObservation, policy: Policy) -> list[NodeTurn]:
@@ -74,7 +70,7 @@ def _next(run: Run, seen: RunObservation, policy: Policy) -> list[NodeTurn]:
     ]
     chosen: list[NodeTurn] = []
     for turn in in_order(open_now, seen.pods, leader):
-        if chosen and not go_alike(chosen[0], turn):
+        if chosen and not _of_one_party(turn, chosen, seen.kafka, policy):
             continue
         if next(_against(turn, seen, chosen, policy), None) is None:
             chosen.append(turn)
@@ -83,6 +79,17 @@ def _next(run: Run, seen: RunObservation, policy: Policy) -> list[NodeTurn]:
         if len(chosen) == run.options.at_once:
             break
     return chosen
+
+
+def _of_one_party(
+    turn: NodeTurn, others: Sequence[NodeTurn], kafka: ClusterView | None, policy: Policy
+) -> bool:
+    """Say whether a node goes together with others, once whoever is away now is in sync again."""
+    if kafka is None or not go_alike(others[0], turn):
+        return False
+    together = {turn.node_id, *(other.node_id for other in others)}
+    held = (replace(p, isr=p.replicas) for p in kafka.held_by(turn.node_id))
+    return not any(breaks(together, p, policy.isr_margin) for p in held)
 
 
 def _begun(turn: NodeTurn, seen: RunObservation) -> bool:

@@ -208,6 +208,8 @@ def _begun(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep
             began_at=seen.now,
             reason=said,
             party=together,
+            # What was made ready may have been called off since.
+            ahead=seen.has_room(turn.node_id),
         )
         run = noted(run.with_turn(leaving), ACTOR, said, seen.now)
         actions.append(Begin(turn.node_id))
