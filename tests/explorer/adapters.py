@@ -27,6 +27,7 @@ from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
 from tests.explorer import agenda, nature, rules
 from tests.explorer.answers import refusal
+from tests.explorer.partitions import elect
 from tests.explorer.world import WHOSE, World
 
 _NOTHING = Scrapes()
@@ -73,7 +74,7 @@ EFFECTS = frozenset(
         *("mark_spare", "set_out_of_service", "release_attachments", "reorder", "elect"),
         *("put", "file", "record_event", "record_ignored", "close_event", "take_lease"),
         *("begin_drain", "drop_lease", "write", "send", "store", "publish"),
-        *("cordon", "uncordon", "evict", "replace"),
+        *("cordon", "uncordon", "evict", "replace", "let_leave", "keep"),
     }
 )
 
@@ -172,15 +173,36 @@ class ExploredNodes:
         return "1.36"
 
     def budgets(self) -> tuple[BudgetView, ...]:
-        pods = self._stage.world.pods.values()
-        away = sum(not pod.ready for pod in pods)
-        return (
-            BudgetView(
-                name="orders-kafka",
-                pods=frozenset(pod.name for pod in pods),
-                disruptions_allowed=max(0, 1 - away),
-            ),
+        world = self._stage.world
+        labelled = frozenset(p.name for p in world.pods.values() if p.may_leave is not None)
+        others = [pod for pod in world.pods.values() if pod.name not in labelled]
+        away = len(labelled) + sum(not pod.ready for pod in others)
+        kept = BudgetView(
+            name="orders-kafka",
+            pods=frozenset(pod.name for pod in others),
+            disruptions_allowed=max(0, 1 - away),
+            yields=world.together,
         )
+        if not world.together:
+            return (kept,)
+        return kept, BudgetView(
+            name="orders-kafka-leaving", pods=labelled, disruptions_allowed=len(labelled)
+        )
+
+    def let_leave(self, pod: str, incident_id: str) -> None:
+        self._label(pod, incident_id)
+
+    def keep(self, pod: str, incident_id: str) -> None:
+        if any(
+            p.name == pod and p.may_leave == incident_id for p in self._stage.world.pods.values()
+        ):
+            self._label(pod, None)
+
+    def _label(self, name: str, incident_id: str | None) -> None:
+        pods = self._stage.world.pods
+        for node_id, pod in pods.items():
+            if pod.name == name:
+                pods[node_id] = replace(pod, may_leave=incident_id)
 
     def wanted_revisions(self) -> dict[str, str]:
         return {}
@@ -224,10 +246,11 @@ class ExploredKafka:
         return view
 
     def reorder(self, orders: Mapping[Partition, Order]) -> None:
-        """Leaders are not explored."""
+        rules.reordered(self._stage.world, orders)
+        self._stage.world.orders.update(orders)
 
     def elect(self, partitions: Iterable[Partition]) -> None:
-        """Leaders are not explored."""
+        elect(self._stage.world, partitions)
 
     def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
         del brokers

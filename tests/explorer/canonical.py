@@ -18,6 +18,7 @@ from typing import Any
 from core.incidents.codec import SECTIONS
 from core.incidents.record import Incident
 from tests.explorer.nature import drain_of
+from tests.explorer.rules import run_of
 from tests.explorer.world import Message, World
 
 # Deadlines of tests.explorer.limits, and the steps nature takes between them, in seconds.
@@ -72,9 +73,22 @@ def state_of(world: World) -> int:
             frozenset((id_, task.state) for id_, task in world.roots.items()),
             world.unreplaced,
             (world.elsewhere, world.claimless, world.scheduled, world.abandoned),
+            tuple(world.orders.values()),
+            tuple(world.leaders.values()),
+            tuple(pod.may_leave for pod in world.pods.values()),
+            _run(world),
             tuple(agenda),
         )
     )
+
+
+def _run(world: World) -> tuple[Any, ...]:
+    """Return how far the rotation run is, and what people want of it."""
+    run = run_of(world)
+    if run is None:
+        return ()
+    turns = tuple((t["phase"], t["attempt"], t["ahead"], tuple(t["party"])) for t in run["turns"])
+    return (run["state"], run["pause_asked_by"], run["abort_asked_by"], turns)
 
 
 def _incident(incident: Incident, now: float) -> tuple[Any, ...]:

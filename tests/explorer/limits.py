@@ -13,7 +13,7 @@ from tests.unit.policies import policy_with
 
 TIMINGS: dict[str, Any] = {
     "tick_interval_seconds": 60,
-    "hook_heartbeat_timeout_seconds": 600,
+    "hook_heartbeat_timeout_seconds": 1800,
     "hook_heartbeats": 60,
     "hold_limit_seconds": 3600,
     "post_condition_hold_seconds": 30,

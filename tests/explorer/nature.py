@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from core.incidents.actions import HookResult
 from core.incidents.observation import GroupView, PodView
-from tests.explorer import rules
+from tests.explorer import partitions, rules
 from tests.explorer.agenda import delete, plan, send
 from tests.explorer.limits import (
     DRAIN_LIMIT,
@@ -42,7 +42,6 @@ WAIT, PROCEED, RETAINED = "Terminating:Wait", "Terminating:Proceed", "Terminatin
 # How long things take that take their time, in seconds.
 LAUNCH, JOIN, STOP, START_UP, CATCH_UP, END, FORGET = 30.0, 60.0, 30.0, 40.0, 240.0, 5.0, 20.0
 EVENT, SCHEDULE, POLL, DETACH = 2.0, 5.0, 30.0, 10.0
-LEAST = 1  # instances of a group
 # Kubernetes keeps the volume of a silent node for so long.
 HELD_BACK = 360.0
 
@@ -58,13 +57,18 @@ def set_lifecycle(world: World, instance_id: str, state: str) -> None:
         world.groups[group.name] = replace(group, instances=changed)
 
 
+def least(world: World, group: GroupView) -> int:
+    """Return how many instances a group keeps at least: one for each broker of its zone."""
+    return sum(ZONES[broker] in group.zones for broker in world.brokers)
+
+
 def terminate(world: World, instance_id: str, *, decrement: bool = False) -> bool:
     """Begin the termination of an instance through its group: it stands in both hooks."""
     group = group_with(world, instance_id)
     standing = group is not None and group.instances[instance_id] in {"InService", RETAINED}
     if group is None or not standing or group.name in world.refusing:
         return False
-    if decrement and group.desired <= LEAST:
+    if decrement and group.desired <= least(world, group):
         return False
     world.groups[group.name] = replace(group, desired=group.desired - decrement)
     set_lifecycle(world, instance_id, WAIT)
@@ -133,6 +137,7 @@ def evict(world: World, node_id: int, blame: str) -> None:
     """Stop a broker in good order."""
     world.pods[node_id] = out(world, world.pods[node_id], stopping=True)
     world.brokers[node_id] = Broker("down", blame)
+    partitions.follow(world)
     world.agenda.pop(("sync", node_id), None)
     world.agenda.pop(("ready", node_id), None)
     plan(world, ("stopped", node_id), STOP)
@@ -205,7 +210,8 @@ def _end(world: World, instance_id: str) -> None:
     group = group_with(world, instance_id)
     if group is not None:
         left = {i: s for i, s in group.instances.items() if i != instance_id}
-        world.groups[group.name] = replace(group, instances=left)
+        kept = group.protected.intersection(left)
+        world.groups[group.name] = replace(group, instances=left, protected=kept)
     cut_off(world, instance_id)
     plan(world, ("forget", instance_id), FORGET)
     reconcile(world)
@@ -226,6 +232,7 @@ def cut_off(world: World, instance_id: str) -> None:
     if pod is not None:
         world.pods[pod.node_id] = out(world, pod)
         world.brokers[pod.node_id] = Broker("down", "aws")
+        partitions.follow(world)
         world.agenda.pop(("ready", pod.node_id), None)
         world.agenda.pop(("sync", pod.node_id), None)
 
@@ -236,8 +243,7 @@ def _forget(world: World, instance_id: str) -> None:
     name = node_named(instance_id)
     for node_id, pod in world.pods.items():
         if pod.node_name == name:
-            world.pods[node_id] = out(world, pod, node_name=None, stopping=False)
-            plan(world, ("schedule", node_id), SCHEDULE)
+            leaves_no_pod(world, node_id)
     if name in world.attached:
         plan(world, ("detached", name), HELD_BACK)
 
@@ -246,7 +252,14 @@ def _stopped(world: World, node_id: int) -> None:
     pod = world.pods[node_id]
     if pod.node_name is not None:
         plan(world, ("detached", pod.node_name), DETACH)
-    world.pods[node_id] = out(world, pod, node_name=None, stopping=False)
+    leaves_no_pod(world, node_id)
+
+
+def leaves_no_pod(world: World, node_id: int) -> None:
+    """Have Strimzi make a pod anew, without its label, and a place looked for."""
+    world.pods[node_id] = out(
+        world, world.pods[node_id], node_name=None, stopping=False, may_leave=None
+    )
     plan(world, ("schedule", node_id), SCHEDULE)
 
 
@@ -277,6 +290,15 @@ def _ready(world: World, node_id: int) -> None:
 def _sync(world: World, node_id: int) -> None:
     if world.brokers[node_id].status == "behind":
         world.brokers[node_id] = Broker()
+        partitions.follow(world)
+
+
+def fall_behind(world: World, node_id: int, seconds: float) -> None:
+    """Have a broker leave every ISR while it runs on, and come back by itself."""
+    if world.in_sync(node_id):
+        world.brokers[node_id] = Broker("behind", "kafka")
+        partitions.follow(world)
+        plan(world, ("sync", node_id), seconds)
 
 
 def _received(world: World, number: int) -> None:
@@ -327,8 +349,11 @@ def _drain(world: World, said: str) -> None:
 
 
 def budget_allows(world: World, pod: PodView) -> bool:
-    """A disruption budget of one: everybody else must be Ready."""
-    return all(other.ready for other in world.pods.values() if other.name != pod.name)
+    """A disruption budget of one: everybody else must be Ready, or else it is labelled to leave."""
+    if world.together and pod.may_leave is not None:
+        return True
+    others = (other for other in world.pods.values() if other.name != pod.name)
+    return all(other.ready and other.may_leave is None for other in others)
 
 
 def _drained(world: World, said: str, drain: Drain) -> None:

@@ -1,4 +1,4 @@
-"""Judges an explored world: what must never happen, and what must have happened in the end.
+"""Judges an explored world: what must never happen (tests.explorer.rest_rules: how it must end).
 
 Every rule is asked at the moment of an effect, with the truth at hand and, where only that can be
 held against the functions, what the invocation itself had read. They know nothing of how core
@@ -8,17 +8,19 @@ decides: a rule that asked core would agree with its mistakes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from core.availability.lease import Lease
 from core.events import Kind
 from core.incidents.actions import HookResult
 from core.incidents.observation import PodView
-from core.incidents.record import TERMINAL, URGENT, Incident, State
+from core.incidents.record import URGENT, Incident, State
 from core.views import ClusterView
 from tests.explorer.limits import RETENTION
-from tests.explorer.world import CLUSTER, FIRST, TAG, Drain, World, node_named
+from tests.explorer.partitions import MIN_ISR, Order, Partition
+from tests.explorer.world import CLUSTER, TAG, ZONES, Drain, World, node_named
 
 # A page is sent once for each reason; a crash may send it again, a storm is a fault.
 MOST_PAGES = 6
@@ -86,7 +88,7 @@ def let_through(world: World, invocation: Invocation, instance_id: str, node_id:
         break_rule(world, "unleased", f"Broker {node_id} is let through without the lease.")
     if incident.kind is Kind.EVICTION and paused(world):
         break_rule(world, "paused", f"Broker {node_id} is let through, and the cluster is paused.")
-    if incident.release is None and not _consents(invocation.kafka, node_id):
+    if incident.release is None and not _consents(world, invocation.kafka, node_id):
         break_rule(
             world, "no_consent", f"Broker {node_id} is let through, and no reading shows all whole."
         )
@@ -110,7 +112,7 @@ def evicted_by_us(world: World, invocation: Invocation, instance_id: str, node_i
         break_rule(world, "unleased", f"Broker {node_id} is evicted without the lease.")
     if paused(world):
         break_rule(world, "paused", f"Broker {node_id} is evicted, and the cluster is paused.")
-    if incident.release is None and not _consents(invocation.kafka, node_id):
+    if incident.release is None and not _consents(world, invocation.kafka, node_id):
         break_rule(
             world, "no_consent", f"Broker {node_id} is evicted, and no reading shows all whole."
         )
@@ -128,7 +130,7 @@ def reboots(world: World, invocation: Invocation, instance_id: str) -> None:
         return
     if invocation.versions.get(incident.id) != incident.version:
         break_rule(world, "version", f"{instance_id} is to boot by an invocation that lags behind.")
-    if not any(lease.holder == incident.id for lease in _valid(world)):
+    if not any(lease.holder == incident.id for lease in valid_leases(world)):
         break_rule(world, "unleased", f"{instance_id} is to boot without the lease.")
     if paused(world):
         break_rule(world, "paused", f"{instance_id} is to boot, and the cluster is paused.")
@@ -137,16 +139,48 @@ def reboots(world: World, invocation: Invocation, instance_id: str) -> None:
 
 
 def _alone(world: World, node_id: int) -> None:
-    """Judge that nobody else is out by our doing when a broker is told to stop."""
-    beside = [
-        f"{b} (by {world.brokers[b].blame})"
-        for b in world.out()
-        if b != node_id and _ours(world, world.brokers[b].blame)
-    ]
+    """Judge that nobody else is out by our doing when a broker is told to stop, but its party.
+
+    A party is of one zone, and no partition loses too many by its absence alone.
+    """
+    ours = {b for b in world.out() if b != node_id and _ours(world, world.brokers[b].blame)}
+    beside = sorted(ours - party_of(world, node_id))
     if beside:
-        break_rule(
-            world, "two_out", f"Broker {node_id} is evicted while {', '.join(beside)} is out."
-        )
+        whom = ", ".join(f"{b} (by {world.brokers[b].blame})" for b in beside)
+        break_rule(world, "two_out", f"Broker {node_id} is evicted while {whom} is out.")
+    if len({ZONES[b] for b in (*ours, node_id)}) > 1 and not beside:
+        break_rule(world, "two_zones", f"Broker {node_id} is evicted beside {sorted(ours)}.")
+    for (topic, number), order in world.orders.items():
+        left = len(set(order) - ours - {node_id})
+        if node_id in order and ours & set(order) and left < MIN_ISR:
+            break_rule(
+                world,
+                "below_minimum",
+                f"{topic}-{number} keeps {left} replicas as {node_id} goes beside {sorted(ours)}.",
+            )
+
+
+def party_of(world: World, node_id: int) -> frozenset[int]:
+    """Return whom a run takes together with a broker, itself included."""
+    run = run_of(world)
+    turns = () if run is None else run["turns"]
+    mine = next((t for t in turns if t["node_id"] == node_id), None)
+    if mine is None or mine["phase"] not in {"leaving", "returning"}:
+        return frozenset({node_id})
+    return frozenset({node_id, *mine["party"]})
+
+
+def run_of(world: World) -> dict[str, Any] | None:
+    """Return the rotation run there is, as the ledger keeps it."""
+    found: dict[str, Any] | None = world.records.get(f"rotation#{CLUSTER}", (0, None))[1]
+    return found
+
+
+def reordered(world: World, orders: Mapping[Partition, Order]) -> None:
+    """Judge new orders of replicas: leaders move by them, replicas do not."""
+    for partition, order in orders.items():
+        if set(order) != set(world.orders[partition]):
+            break_rule(world, "reassigned", f"{partition} moves to {order}.")
 
 
 def _ours(world: World, blame: str) -> bool:
@@ -174,24 +208,32 @@ def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
         break_rule(world, "paused", f"A drain of {incident.id} is sent, and the cluster is paused.")
     if incident.node_id is None:
         return
-    for lease in _valid(world):
-        if lease.node_id is not None and lease.holder.partition(".")[0] != instance_id:
-            break_rule(
-                world, "two_holders", f"{incident.id} is drained while {lease.holder} holds."
-            )
-    for other in _pending(world, instance_id):
-        break_rule(
-            world,
-            "two_drains",
-            f"A drain of {instance_id} is sent while the one of {other} can still evict.",
-        )
+    _first(world, incident, incident.node_id)
     waived = incident.release is not None or incident.forwarded is not None
-    if not waived and not _consents(invocation.kafka, incident.node_id):
+    if not waived and not _consents(world, invocation.kafka, incident.node_id):
         break_rule(
             world,
             "no_consent",
             f"A drain of {incident.id} is sent, and no reading shows all whole.",
         )
+
+
+def _first(world: World, incident: Incident, node_id: int) -> None:
+    """Judge that nobody but a broker's party holds the lease, or can still be drained."""
+    together, instance_id = party_of(world, node_id), incident.instance_id
+    for lease in valid_leases(world):
+        other = lease.holder.partition(".")[0] != instance_id
+        if other and lease.node_id not in {None, *together}:
+            break_rule(
+                world, "two_holders", f"{incident.id} is drained while {lease.holder} holds."
+            )
+    for other_id in _pending(world, instance_id):
+        if _housed(world, other_id) not in together:
+            break_rule(
+                world,
+                "two_drains",
+                f"A drain of {instance_id} is sent while the one of {other_id} can still evict.",
+            )
 
 
 def paused(world: World) -> bool:
@@ -221,15 +263,22 @@ def _pending(world: World, instance_id: str) -> Iterator[str]:
                 yield other
 
 
-def _consents(kafka: ClusterView | None, node_id: int) -> bool:
+def _housed(world: World, instance_id: str) -> int | None:
+    pod = world.pod_on(instance_id)
+    return None if pod is None else pod.node_id
+
+
+def _consents(world: World, kafka: ClusterView | None, node_id: int) -> bool:
+    """Say whether a reading shows everybody well but a broker and its party."""
     if kafka is None or kafka.stale or kafka.doubts or kafka.quorum_leader is None:
         return False
-    others = kafka.brokers - {node_id}
-    if kafka.fenced - {node_id}:
+    together = party_of(world, node_id)
+    if kafka.fenced - together:
         return False
     # One that is out already takes nothing with it.
     out = node_id in kafka.fenced
-    return out or all(others & set(p.replicas) <= set(p.isr) for p in kafka.partitions)
+    held = [p for p in kafka.partitions if node_id in p.replicas]
+    return out or all(set(p.replicas) - together <= set(p.isr) for p in held)
 
 
 def completed(
@@ -256,7 +305,7 @@ def completed(
         return
     back = world.brokers[node_id].status == "in_sync"
     shown = invocation.kafka is not None and all(
-        node_id in p.isr for p in invocation.kafka.partitions
+        node_id in p.isr for p in invocation.kafka.partitions if node_id in p.replicas
     )
     if not back and not shown:
         break_rule(
@@ -281,7 +330,7 @@ def leased(world: World) -> None:
     """
     holders = {
         lease.holder: lease.party
-        for lease in _valid(world)
+        for lease in valid_leases(world)
         if (lease.out_at is None or lease.forwarded_at is not None)
         and (incident := world.incidents.get(lease.holder)) is not None
         and incident.kind not in URGENT
@@ -295,7 +344,8 @@ def leased(world: World) -> None:
         break_rule(world, "two_holders", f"The lease has the holders {', '.join(sorted(holders))}.")
 
 
-def _valid(world: World) -> tuple[Lease, ...]:
+def valid_leases(world: World) -> tuple[Lease, ...]:
+    """Return the leases that count."""
     return tuple(
         lease for lease in world.leases if lease.out_at is not None or lease.expires_at > world.now
     )
@@ -313,66 +363,3 @@ def paged(world: World, incident_id: str, key: str) -> None:
     world.paged[page] = world.paged.get(page, 0) + 1
     if world.paged[page] > MOST_PAGES:
         break_rule(world, "storm", f"{incident_id} pages {key} again and again.")
-
-
-def at_rest(world: World) -> None:
-    """Judge a world that was left alone for as long as anything may take."""
-    for incident in world.incidents.values():
-        _ended_or_paged(world, incident)
-    _nothing_left(world)
-    _leases_given_back(world)
-    _retired(world)
-    # Brokers that are out for good without anybody having been called.
-    for node_id in () if world.paged else world.out():
-        break_rule(world, "lost_broker", f"Broker {node_id} stays out, and nobody was called.")
-
-
-def _retired(world: World) -> None:
-    """A machine that AWS still retires does not keep its broker without anybody knowing."""
-    retired = FIRST[10]
-    ahead = any("RETIREMENT" in code for code in world.scheduled)
-    if not ahead or world.lifecycle(retired) != "InService" or world.pod_on(retired) is None:
-        return
-    own = [i for i in world.incidents.values() if i.instance_id == retired]
-    wished = any(i.ignored_by or i.release for i in own)
-    if not wished and not any(i.open for i in own) and not {i.id for i in own} & _heard(world):
-        break_rule(world, "forgotten", f"{retired} is retired under its broker, and forgotten.")
-
-
-def _heard(world: World) -> set[str]:
-    return {id_ for id_, _ in world.paged}
-
-
-def _ended_or_paged(world: World, incident: Incident) -> None:
-    for key in incident.pages:
-        if (incident.id, key) not in world.paged:
-            break_rule(world, "page_lost", f"{incident.id} has paged {key}; nobody was called.")
-    if any(id_ == incident.id for id_, _ in world.paged):
-        return
-    # What a run has begun is bounded by the run's deadline, which is longer than these worlds.
-    of_run = incident.kind is Kind.ROTATION and not incident.hooks and bool(world.paged)
-    if incident.open and not of_run:
-        break_rule(
-            world, "stuck", f"{incident.id} stays {incident.state} unheard: {incident.reason}"
-        )
-    elif incident.state is State.RETAINED:
-        break_rule(world, "unheard", f"{incident.id} is retained, and nobody was called.")
-
-
-def _nothing_left(world: World) -> None:
-    """No instance stands in its hooks, or is retained, without anybody knowing."""
-    for name, group in sorted(world.groups.items()):
-        for instance_id, state in group.instances.items():
-            own = {i.id for i in world.incidents.values() if i.instance_id == instance_id}
-            heard = any(id_ in own for id_, _ in world.paged)
-            if state in {"Terminating:Wait", "Terminating:Retained"} and not heard:
-                break_rule(
-                    world, "left", f"{instance_id} of {name} stays {state}, and nobody was called."
-                )
-
-
-def _leases_given_back(world: World) -> None:
-    over = all(i.state in TERMINAL for i in world.incidents.values())
-    # One that was used waits for whoever comes next to see that it has ended.
-    if over and any(lease.out_at is None for lease in _valid(world)):
-        break_rule(world, "lease_left", "The lease is held, and every incident is over.")

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from core.rotation.run_record import NodeTurn, Options, open_run, to_document
 from handlers.store.messages import rotation_message
 from tests.explorer import agenda, drainers, hands
 from tests.explorer.limits import HOLD_LIMIT
+from tests.explorer.partitions import CROSSED
 from tests.explorer.roots import IMAGE
-from tests.explorer.world import CLUSTER, FIRST, START, ZONES, World, three_brokers
+from tests.explorer.world import (
+    CLUSTER,
+    FIRST,
+    SECOND,
+    START,
+    ZONES,
+    World,
+    six_brokers,
+    three_brokers,
+)
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.health_events import health_event
 
@@ -21,9 +33,10 @@ class Scenario:
 
     name: str
     begin: Callable[[World], None]
+    whole: Callable[[], World] = three_brokers
 
     def world(self) -> World:
-        world = three_brokers()
+        world = self.whole()
         world.agenda["sweep",] = START + 30
         self.begin(world)
         return world
@@ -81,32 +94,43 @@ def _spot(world: World) -> None:
     world.agenda["leave", "i-0a"] = START + 320
 
 
-def _rotated(world: World, image_id: str | None = None) -> None:
-    """A person rotates two nodes, and AWS takes the third."""
-    turns = (
-        NodeTurn(
-            node_id=node_id,
-            pod=world.pods[node_id].name,
-            role="broker",
-            pool="broker",
-            zone=ZONES[node_id],
-            instance_id=FIRST[node_id],
-            why="asked for",
-            image_id=image_id,
+@dataclass(frozen=True, slots=True)
+class _Rotated:
+    """A person rotates nodes, and AWS takes another."""
+
+    nodes: tuple[int, ...] = (10, 20)
+    in_place: bool = False
+    at_once: int | None = 1
+    together: bool = False
+    deadline_seconds: float = 4 * HOLD_LIMIT
+
+    def __call__(self, world: World) -> None:
+        world.in_place, world.together = self.in_place, self.together
+        turns = (
+            NodeTurn(
+                node_id=node_id,
+                pod=world.pods[node_id].name,
+                role="broker",
+                pool="broker",
+                zone=ZONES[node_id],
+                instance_id={**FIRST, **SECOND}[node_id],
+                why="asked for",
+                image_id=IMAGE if self.in_place else None,
+            )
+            for node_id in self.nodes
         )
-        for node_id in (10, 20)
-    )
-    options = Options(deadline_seconds=4 * HOLD_LIMIT, in_place=image_id is not None)
-    run = open_run(turns, options, "ann", START)
-    world.records[f"rotation#{CLUSTER}"] = (1, to_document(run))
-    agenda.send(world, "ticks", rotation_message(1), 5.0)
-    world.agenda["leave", "i-0c"] = START + 400
+        options = Options(
+            deadline_seconds=self.deadline_seconds, in_place=self.in_place, at_once=self.at_once
+        )
+        run = open_run(turns, options, "ann", START)
+        world.records[f"rotation#{CLUSTER}"] = (1, to_document(run))
+        agenda.send(world, "ticks", rotation_message(1), 5.0)
+        world.agenda["leave", "i-0c"] = START + 400
 
 
-def _rotated_in_place(world: World) -> None:
-    """The same, and the two keep their machines."""
-    world.in_place = True
-    _rotated(world, IMAGE)
+def _parties(**told: Any) -> _Rotated:
+    nodes = told.pop("nodes", (10, 11, 20, 21))
+    return _Rotated(nodes=nodes, deadline_seconds=HOLD_LIMIT, **{"at_once": None, **told})
 
 
 def _drained(*whose: tuple[str, str]) -> Callable[[World], None]:
@@ -143,8 +167,10 @@ def _emptied_by_us(begin: Callable[[World], None]) -> Callable[[World], None]:
 
 
 IN_PLACE = (
-    Scenario("a rotation in place and a leaver", _rotated_in_place),
-    Scenario("a rotation in place and a leaver that we drain", _emptied_by_us(_rotated_in_place)),
+    Scenario("a rotation in place and a leaver", _Rotated(in_place=True)),
+    Scenario(
+        "a rotation in place and a leaver that we drain", _emptied_by_us(_Rotated(in_place=True))
+    ),
 )
 ONE = Scenario("one leaver", _leaving("i-0a"))
 TWO = Scenario("two leavers", _leaving("i-0a", "i-0b"))
@@ -162,7 +188,19 @@ BEHIND_THE_GATE = (
 WITHOUT_A_HANDLER = (
     Scenario("two leavers that we drain", _emptied_by_us(_leaving("i-0a", "i-0b"))),
     Scenario("a spot warning and a leaver that we drain", _emptied_by_us(_spot)),
-    Scenario("a rotation and a leaver that we drain", _emptied_by_us(_rotated)),
+    Scenario("a rotation and a leaver that we drain", _emptied_by_us(_Rotated())),
+)
+PARTIES = (
+    Scenario("one by one of six, machines ahead", _parties(at_once=1), six_brokers),
+    Scenario("a zone at a time", _parties(), six_brokers),
+    Scenario("a zone that stops together", _parties(together=True), six_brokers),
+    Scenario("a zone that we drain", _emptied_by_us(_parties(together=True)), six_brokers),
+    Scenario("a zone in place", _parties(in_place=True, together=True), six_brokers),
+    Scenario(
+        "a zone whose brokers share a partition",
+        _parties(together=True),
+        partial(six_brokers, CROSSED),
+    ),
 )
 SCENARIOS = (
     ONE,
@@ -174,8 +212,9 @@ SCENARIOS = (
     RETIRED,
     Scenario("two leavers of combined roles", _combined(_leaving("i-0a", "i-0b"))),
     Scenario("a spot warning and a leaver", _spot),
-    Scenario("a rotation and a leaver", _rotated),
+    Scenario("a rotation and a leaver", _Rotated()),
     *BEHIND_THE_GATE,
     *WITHOUT_A_HANDLER,
     *IN_PLACE,
+    *PARTIES,
 )

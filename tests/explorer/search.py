@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from core.incidents.left_out import LEFT_OUT_SECONDS
-from tests.explorer import agenda, nature, rules
+from tests.explorer import agenda, nature, rest_rules
 from tests.explorer.canonical import state_of
 from tests.explorer.choices import (
     Choice,
@@ -79,7 +79,8 @@ class Tally:
 
 def quiet(world: World) -> bool:
     """Say whether nothing is left to happen but the sweep looking around."""
-    if any(incident.open for incident in world.incidents.values()):
+    away = any(world.is_down(service) for service in world.down)
+    if away or any(incident.open for incident in world.incidents.values()):
         return False
     # Who is out for long is found by the sweep, though nothing else happens.
     found = (world.now - pod.out_since > FOUND for pod in world.pods.values() if pod.out_since)
@@ -102,7 +103,7 @@ def rest(stage: Stage, world: World, tally: Tally | None = None) -> World:
         if not quiet(world):
             settled = 0
     if not world.broken:
-        rules.at_rest(world)
+        rest_rules.at_rest(world)
     return world
 
 

@@ -186,8 +186,19 @@ class Stage:
                 ),
             )
 
-        self.loop = loop(POLICY, None)
-        self.emptying_loop = loop(replace(POLICY, drain_route="evict"), drain)
+        # By who drains, and whether the disruption budgets open for a party.
+        self.loops = {
+            (emptied_by_us, together): loop(
+                replace(
+                    POLICY,
+                    drain_route="evict" if emptied_by_us else POLICY.drain_route,
+                    stops_together=together,
+                ),
+                drain if emptied_by_us else None,
+            )
+            for emptied_by_us in (False, True)
+            for together in (False, True)
+        }
 
     def step(self, world: World, faults: Faults | None = None) -> Key | None:
         """Let the next thing happen in a world, which is changed; return what it was."""
@@ -231,7 +242,7 @@ class Stage:
             return
         world.messages[number] = replace(message, receives=message.receives + 1)
         world.agenda[key] = world.now + FUNCTION_VISIBILITY
-        loop = self.emptying_loop if world.emptied_by_us else self.loop
+        loop = self.loops[world.emptied_by_us, world.together]
         take = loop.turn if message.queue == "ticks" else self.desk.take
         if self.invoke(world, message.queue, faults, lambda now: take(message.body, now)):
             agenda.delete(self.world, number)

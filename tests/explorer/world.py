@@ -7,8 +7,8 @@ and a search can go back to any moment. tests.explorer.nature moves it, the adap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -18,13 +18,18 @@ from core.incidents.ownership import ours
 from core.incidents.record import Incident
 from core.naming import managed_tag
 from core.views import ClusterView, Doubt, PartitionView, VoterView
+from tests.explorer import partitions
+from tests.explorer.partitions import MIN_ISR, Order, Partition
 
 PREFIX = "local-orders"
 CLUSTER = "orders"
 TAG = managed_tag(PREFIX)
 WHOSE = ours(PREFIX)
-ZONES = {10: "us-east-1a", 20: "us-east-1b", 30: "us-east-1c"}
+A, B, C = "us-east-1a", "us-east-1b", "us-east-1c"
+ZONES = {10: A, 20: B, 30: C, 11: A, 21: B, 31: C}
 FIRST = {10: "i-0a", 20: "i-0b", 30: "i-0c"}
+# The second broker of each zone, where there are two.
+SECOND = {11: "i-1a", 21: "i-1b", 31: "i-1c"}
 # 2026-11-20T10:00:00Z
 START = 1_795_168_800.0
 
@@ -88,6 +93,8 @@ class World:
     pods: dict[int, PodView] = None  # type: ignore[assignment]
     attached: dict[str, tuple[str, ...]] = None  # type: ignore[assignment]
     brokers: dict[int, Broker] = None  # type: ignore[assignment]
+    orders: dict[Partition, Order] = None  # type: ignore[assignment]
+    leaders: dict[Partition, int | None] = None  # type: ignore[assignment]
     messages: dict[int, Message] = None  # type: ignore[assignment]
     drains: dict[str, Drain] = None  # type: ignore[assignment]
     handled: frozenset[str] = frozenset()  # announcements the termination handler knows
@@ -110,9 +117,11 @@ class World:
     unreplaced: frozenset[str] = frozenset()  # instances whose task will fail
     emptied_by_us: bool = False  # there is no termination handler
     in_place: bool = False  # root volumes are replaced
+    together: bool = False  # the disruption budgets open for a party
     gated: bool = False  # evictions of its brokers are asked for
     combined: bool = False  # its brokers are its controllers as well
     elsewhere: frozenset[str] = frozenset()  # groups whose next instance comes up in another zone
+    placed: Mapping[Partition, Order] = field(default_factory=dict)  # as nobody moved them
     claimless: frozenset[int] = frozenset()  # brokers whose claim was deleted: they start no more
     abandoned: frozenset[str] = frozenset()  # instances whose hook somebody abandoned by hand
     scheduled: frozenset[str] = frozenset()  # codes of what AWS has ahead of the first machine
@@ -151,36 +160,65 @@ class World:
     def out(self) -> Iterator[int]:
         return (b for b, broker in self.brokers.items() if broker.status != "in_sync")
 
+    def in_sync(self, broker_id: int) -> bool:
+        return self.brokers[broker_id].status == "in_sync"
+
     def kafka(self) -> ClusterView:
         statuses = tuple(sorted((b, broker.status) for b, broker in self.brokers.items()))
-        return _view(statuses, combined=self.combined, whole=not self.is_down("kafka whole"))
+        partitions = tuple((*key, self.leaders.get(key), o) for key, o in self.orders.items())
+        whole = not self.is_down("kafka whole")
+        view = _view(statuses, partitions, combined=self.combined, whole=whole)
+        return replace(view, stale=True, quorum_leader=None) if self.is_down("quorum") else view
 
 
 _CONTAINERS = frozenset(
     {
         *("instances", "groups", "hooks", "nodes", "pods", "attached", "brokers", "messages"),
-        *("drains", "incidents", "closed", "records", "agenda", "down", "paged", "cordons"),
+        *(
+            "orders",
+            "leaders",
+            "drains",
+            "incidents",
+            "closed",
+            "records",
+            "agenda",
+            "down",
+            "paged",
+            "cordons",
+        ),
         "roots",
     }
 )
 
 
+_Led = tuple[str, int, int | None, Order]
+
+
 @lru_cache(maxsize=4096)
-def _view(statuses: tuple[tuple[int, str], ...], *, combined: bool, whole: bool) -> ClusterView:
-    """Return what Kafka says of one partition that every broker holds.
+def _view(
+    statuses: tuple[tuple[int, str], ...],
+    partitions: tuple[_Led, ...],
+    *,
+    combined: bool,
+    whole: bool,
+) -> ClusterView:
+    """Return what Kafka says of itself.
 
     A reading that is not whole calls everybody in sync, and says that something was left out.
     """
     if not whole:
         statuses = tuple((b, "in_sync") for b, _ in statuses)
-    replicas = tuple(b for b, _ in statuses)
-    in_sync = tuple(b for b, status in statuses if status == "in_sync")
+    in_sync = frozenset(b for b, status in statuses if status == "in_sync")
     return ClusterView(
-        brokers=frozenset(replicas),
+        brokers=frozenset(b for b, _ in statuses),
         fenced=frozenset(b for b, status in statuses if status == "down"),
         voters=_voters(statuses) if combined else tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
         quorum_leader=_quorum_leader(statuses) if combined else 1,
-        partitions=(PartitionView("t", 0, in_sync[0] if in_sync else None, replicas, in_sync, 2),),
+        partitions=tuple(
+            PartitionView(topic, number, leader, order, isr, MIN_ISR)
+            for topic, number, leader, order in partitions
+            for isr in (tuple(b for b in order if b in in_sync),)
+        ),
         doubts=() if whole else (Doubt("Topic u is missing.", refused=True),),
     )
 
@@ -197,12 +235,24 @@ def _quorum_leader(statuses: tuple[tuple[int, str], ...]) -> int | None:
 
 def three_brokers() -> World:
     """Return a whole cluster of three zones with a broker in each."""
-    world = World()
-    for node_id, instance_id in FIRST.items():
+    return _whole(FIRST, partitions.ONE)
+
+
+def six_brokers(placed: Mapping[Partition, Order] = partitions.RACKS) -> World:
+    """Return a whole cluster of three zones with two brokers in each."""
+    return _whole({**FIRST, **SECOND}, placed)
+
+
+def _whole(machines: Mapping[int, str], placed: Mapping[Partition, Order]) -> World:
+    world = World(orders=dict(placed), placed=placed)
+    for node_id, instance_id in machines.items():
         zone = ZONES[node_id]
         name = group_of(zone)
+        before = world.groups.get(name)
+        instances = {**(before.instances if before else {}), instance_id: "InService"}
+        count = len(instances)
         world.groups[name] = GroupView(
-            name=name, desired=1, maximum=2, instances={instance_id: "InService"}, zones=(zone,)
+            name=name, desired=count, maximum=2 * count, instances=instances, zones=(zone,)
         )
         add_instance(world, instance_id, zone)
         add_node(world, instance_id)
@@ -215,6 +265,7 @@ def three_brokers() -> World:
         )
         world.attached[node_named(instance_id)] = (f"pvc-{node_id}",)
         world.brokers[node_id] = Broker()
+    partitions.follow(world)
     return world
 
 
