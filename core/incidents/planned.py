@@ -35,7 +35,7 @@ from core.incidents.observation import Observation, Policy
 from core.incidents.reboots import LONGEST_DELAY_SECONDS, ride_through
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import nowhere_to_go, ours, replacement_for, spoken_for
-from core.incidents.room import on_its_way, unneeded
+from core.incidents.room import unneeded, unsettled
 from core.incidents.schedules import EXPEDITED
 from core.incidents.terminating import (
     LATE_REPLACEMENT_SECONDS,
@@ -288,9 +288,9 @@ def _called_off(
     reason = why or _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
     since = max(incident.entered_at, incident.scheduled_said_at or 0.0)
     if unneeded(incident, seen):
-        if on_its_way(seen) and seen.now - since < LATE_REPLACEMENT_SECONDS:
-            coming = f"{reason} The machine that was asked for is on its way, and ends then."
-            return stay(incident, policy, coming, DropLease())
+        if unsettled(seen) and seen.now - since < LATE_REPLACEMENT_SECONDS:
+            waits = f"{reason} The room for its replacement is given back once that is settled."
+            return stay(incident, policy, waits, DropLease())
         spare = replacement_for(incident, seen)
         reason = reason if spare is None else f"{reason} {spare.name} is not needed any more."
     return go(State.CANCELLED, reason, DropLease())

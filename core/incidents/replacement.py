@@ -69,6 +69,16 @@ def spoken_for(seen: Observation) -> int:
     return len(held) + len(seen.asking - {node.spare_for for node in seen.nodes})
 
 
+def has_room(seen: Observation) -> bool:
+    """Say whether the instance's group wants more instances than run a Kafka pod now."""
+    if seen.group is None:
+        return True
+    busy = {pod.node_name for pod in seen.pods}
+    staying = seen.group.staying()
+    occupied = [n for n in seen.nodes if n.name in busy and n.instance_id in staying]
+    return seen.group.desired > len(occupied)
+
+
 def nowhere_to_go(incident: Incident) -> str:
     """Say of a pod without a place whether it had one that is gone, or waits for its first."""
     if incident.replacement is not None:

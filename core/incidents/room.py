@@ -23,6 +23,8 @@ def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
     lowered = incident.terminate_asked_at is not None and incident.refusal is None
     if seen.group is None or lowered or state not in _OVER or not unneeded(incident, seen):
         return ()
+    if _homeless(seen):
+        return ()  # It may be about to start on the idle machine.
     idle = replacement_for(incident, seen)
     instance_id = _unjoined(incident, seen) if idle is None else idle.instance_id
     if instance_id is not None:
@@ -32,20 +34,20 @@ def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
 
 
 def unneeded(incident: Incident, seen: Observation) -> bool:
-    """Say whether the group wants more than anybody needs, since the incident asked it to.
-
-    A pod without a node may be about to start on the idle machine.
-    """
+    """Say whether the group wants more than anybody needs, since the incident asked it to."""
     if incident.surge_to is None or seen.group is None:
         return False
-    homeless = any(pod.node_name is None for pod in seen.pods)
-    return seen.group.desired > spoken_for(seen) and not homeless
+    return seen.group.desired > spoken_for(seen)
 
 
-def on_its_way(seen: Observation) -> bool:
-    """Say whether the group launches a machine that cannot be terminated by its name yet."""
+def unsettled(seen: Observation) -> bool:
+    """Say whether the group still launches a machine, or a pod may start on one that is idle."""
     states = () if seen.group is None else seen.group.instances.values()
-    return any(state.startswith("Pending") for state in states)
+    return any(state.startswith("Pending") for state in states) or _homeless(seen)
+
+
+def _homeless(seen: Observation) -> bool:
+    return any(pod.node_name is None for pod in seen.pods)
 
 
 def _unjoined(incident: Incident, seen: Observation) -> str | None:

@@ -31,6 +31,7 @@ from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.refusal import below_minimum, kept_by_group, last_way
 from core.incidents.replacement import (
+    has_room,
     none_will_come,
     nowhere_to_go,
     replacement_for,
@@ -315,6 +316,8 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
     if kept:
         return kept
     leased = () if incident.node_id is None else (TakeLease(),)
+    # What an incident has written down it may not have asked the group for yet.
+    raised = incident.surge_to is not None and has_room(seen)
     if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
         # Asked already; a second time would lower the desired capacity twice.
         return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)
@@ -323,5 +326,5 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
         policy,
         f"{reason} It is terminated through its group.",
         *leased,
-        TerminateInGroup(decrement=incident.surge_to is not None and not below_minimum(incident)),
+        TerminateInGroup(decrement=raised and not below_minimum(incident)),
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.fakes import group_of
 from tests.unit.handlers.healthy import ZONES
-from tests.unit.handlers.scenery import NODES, STATE, WARNING, Scenery, Table, cut_off
+from tests.unit.handlers.scenery import NODES, STATE, Scenery, Table, cut_off
 
 
 def _late(scene: Scenery, *, late: bool) -> None:
@@ -50,12 +50,6 @@ def _spare_ends(scene: Scenery, zone: str) -> None:
     cluster.set_groups_without(spare)
     cluster.node_views.pop(spare, None)
     scene.station.announce(scene.at(ec2_event(STATE, spare, state="terminated")))
-
-
-def _spare_warned(scene: Scenery, zone: str) -> None:
-    spare = scene.spare(zone)
-    if spare is not None:
-        scene.station.announce(scene.at(ec2_event(WARNING, spare)))
 
 
 def _spare_leaves(scene: Scenery, zone: str) -> None:
@@ -107,7 +101,6 @@ PLAIN: Mapping[str, Callable[[Scenery], None]] = {
 }
 OF_ZONE: Mapping[str, Callable[[Scenery, str], None]] = {
     "spare dies": _spare_ends,
-    "spare warned": _spare_warned,
     "spare leaves": _spare_leaves,
     "scaled in": _scaled_in,
     "node deleted": _node_deleted,

@@ -391,21 +391,3 @@ def test_without_a_whole_reading_ec2_is_not_asked_and_the_broker_returns(
     look(station)
     assert [trial for _, _, trial in station.roots.asked] == [True]
     assert station.cluster.node_views[OLD].schedulable
-
-
-@pytest.mark.parametrize("pod", [None, 20], ids=["nobody runs there yet", "another broker does"])
-def test_a_machine_that_somebody_has_uncordoned_is_not_booted(
-    station: Station, pod: int | None
-) -> None:
-    """A party's other pod may start on it, and would be cut off by the boot."""
-    drained(station)
-    cluster = station.cluster
-    cluster.node_views[OLD] = replace(cluster.node_views[OLD], schedulable=True)
-    if pod is not None:
-        cluster.place_pod(pod, OLD)
-    for _ in range(4):
-        look(station)
-    assert station.roots.tasks == {}
-    place = station.incident().in_place
-    assert place is not None
-    assert "uncordoned" in (place.refusal or "")

@@ -8,7 +8,7 @@ import pytest
 
 from core.events import GroupChange, GroupNotice
 from core.incidents.record import State
-from core.incidents.requests import hold, ignore, note_group
+from core.incidents.requests import ask_release, hold, ignore, note_group
 from core.window import DAYS, Window
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import hook_event
@@ -367,3 +367,19 @@ def test_a_retirement_that_kafka_keeps_waiting_calls_a_person_once(station: Stat
     assert station.incident().pages == ("waits_long",)
     (page,) = station.ticks.pages
     assert "broker 20 is fenced" in page["reason"]
+
+
+def test_a_release_before_the_group_was_asked_for_room_leaves_it_its_size(
+    station: Station,
+) -> None:
+    """What is written down is not done yet: the group would be left with no machine at all."""
+    station.announce(health_event())
+    while station.incident().surge_to is None:
+        station.tick()
+    assert station.cluster.groups[GROUP].desired == 1
+    station.ledger.put(ask_release(station.incident(), "ann", station.now))
+    station.now += 60
+    station.broom.sweep(station.now)
+    station.tick_until_quiet()
+    assert station.cluster.terminated == [(OLD, False)]
+    assert station.cluster.groups[GROUP].desired == 1
