@@ -12,6 +12,7 @@ from core.cluster.adopted import operated
 from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption, Level
 from core.cluster.adoption_plan import LEAVING, TOUCHES
+from core.survey.rights import READS
 from infra.functions.catalogue import functions
 from infra.functions.definition import Scope
 from infra.gate.definition import GATE
@@ -51,12 +52,25 @@ _EXAMPLE = {
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([_HEAD, *_levels(), *_rights(), *_gate_rights(), *_keys(), ""])
+    parts = (_levels(), _survey_rights(), _rights(), _gate_rights(), _keys())
+    return "\n".join([_HEAD, *(line for part in parts for line in part), ""])
 
 
 def _levels() -> Iterator[str]:
     for level in (Level.WATCH, Level.GATE, Level.ACT):
         yield f"| {level} | {TOUCHES[level]} | {LEAVING[level]} |"
+
+
+def _survey_rights() -> Iterator[str]:
+    yield "\n## What `stillwater survey` reads of AWS"
+    yield (
+        "With the caller's own credentials. Each of them may be denied: the survey then says what "
+        "is not known for it, and why. What it reads of Kubernetes stands in "
+        "[its how-to](../how-to/survey.md#what-the-caller-needs)."
+    )
+    yield "\n| may | tells |"
+    yield "|---|---|"
+    yield from (f"| `{action}` | {told} |" for action, told in READS.items())
 
 
 def _rights() -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -132,3 +133,37 @@ def _row(name: str, values: Mapping[str, float]) -> InstanceType:
         interfaces=int(values["interfaces"]),
         interface_addresses=int(values["interface_addresses"]),
     )
+
+
+# Service Quotas' names of what on-demand machines share, by the letters their types begin with.
+STANDARD_FAMILIES = "acdhimrtz"
+STANDARD_QUOTA = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"
+QUOTA_OF_FAMILY: Mapping[str, str] = {
+    "g": "Running On-Demand G and VT instances",
+    "gr": "Running On-Demand G and VT instances",
+    "vt": "Running On-Demand G and VT instances",
+    "p": "Running On-Demand P instances",
+    "f": "Running On-Demand F instances",
+    "x": "Running On-Demand X instances",
+    "inf": "Running On-Demand Inf instances",
+    "trn": "Running On-Demand Trn instances",
+    "dl": "Running On-Demand DL instances",
+    "hpc": "Running On-Demand HPC instances",
+    "u": "Running On-Demand High Memory instances",
+}
+_LETTERS = re.compile(r"[a-z]+")
+
+
+def vcpu_quota(instance_type: str) -> str | None:
+    """Return Service Quotas' name of the vCPUs that a type's on-demand machines count for.
+
+    >>> vcpu_quota("im4gn.large") == STANDARD_QUOTA, vcpu_quota("inf2.xlarge"), vcpu_quota("mac2.m")
+    (True, 'Running On-Demand Inf instances', None)
+    """
+    found = _LETTERS.match(instance_type)
+    family = found[0] if found else ""
+    # Macs are dedicated hosts, of another quota.
+    if family == "mac" or not family:
+        return None
+    usual = STANDARD_QUOTA if family[0] in STANDARD_FAMILIES else None
+    return QUOTA_OF_FAMILY.get(family, usual)

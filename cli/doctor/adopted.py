@@ -18,7 +18,8 @@ from cli import aws
 from cli.doctor.examine import Diagnosis, Unread
 from cli.preflight.refusals import sentence
 from cli.survey import account, kafka, machines, tools
-from cli.survey.command import CLIENT, known, on
+from cli.survey.answers import known, on
+from cli.survey.command import CLIENT
 from cli.survey.command import queues as queues_of
 from cli.survey.listing import items, labels, one
 from core import naming

@@ -51,6 +51,9 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
                     lifecycle=each.get("InstanceLifecycle"),
                     tags={tag["Key"]: tag.get("Value", "") for tag in each.get("Tags") or ()},
                     ending=(each.get("State") or {}).get("Name") in ENDING,
+                    type=str(each.get("InstanceType") or ""),
+                    vcpus=vcpus(each),
+                    subnet=each.get("SubnetId"),
                 )
     if wanted and not found:
         raise StillwaterError(
@@ -58,6 +61,12 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
             "--region of another region"
         )
     return found
+
+
+def vcpus(instance: Mapping[str, Any]) -> int:
+    """Return what a machine counts for in the quotas of vCPUs."""
+    options = instance.get("CpuOptions") or {}
+    return int(options.get("CoreCount", 0)) * int(options.get("ThreadsPerCore", 1))
 
 
 def statuses(client: Any, wanted: Iterable[str]) -> dict[str, MachineStatus]:
@@ -136,6 +145,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
     return ScalingGroup(
         name=name,
         zones=frozenset(item["AvailabilityZones"]),
+        subnets=frozenset(filter(None, str(item.get("VPCZoneIdentifier") or "").split(","))),
         desired=int(item["DesiredCapacity"]),
         maximum=int(item["MaxSize"]),
         suspended=frozenset(p["ProcessName"] for p in item.get("SuspendedProcesses") or ()),
@@ -170,7 +180,13 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         protected=_protected(item),
         # It has a status only then.
         deleting=bool(item.get("Status")),
+        follows_latest=_template(item).get("Version") == "$Latest",
     )
+
+
+def _template(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    mixed = (item.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    return dict(item.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {})
 
 
 def _reuse(item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -51,12 +51,13 @@ def _binding(api: Api, group: str, item: Object) -> tuple[Balanced, tuple[str, s
         selector=service.get("spec", {}).get("selector") or {},
         by_node=item["spec"].get("targetType") == "instance",
         of_auto_mode=group == AUTO_MODE,
+        target_group=item["spec"].get("targetGroupARN") or item["spec"].get("targetGroupName"),
     )
     return made, (where, name)
 
 
 def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> list[Balanced]:
-    """Return Services of type LoadBalancer without bindings: Kubernetes registers nodes for them.
+    """Return Services of nodes' ports, by a load balancer or without, that nothing binds to pods.
 
     One of a class that is not AWS's is somebody else's, of whom nothing is known.
     """
@@ -64,7 +65,7 @@ def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> li
     for item in items(api, "/api/v1", "services", namespace):
         spec, where = item.get("spec") or {}, str(item["metadata"].get("namespace"))
         name = str(item["metadata"]["name"])
-        if spec.get("type") != "LoadBalancer" or (where, name) in bound:
+        if spec.get("type") not in {"LoadBalancer", "NodePort"} or (where, name) in bound:
             continue
         if not spec.get("loadBalancerClass"):
             selector = spec.get("selector") or {}

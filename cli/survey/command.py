@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError
 from rich.console import Console
 from rich.text import Text
 
@@ -24,22 +24,31 @@ from cli.survey import (
     draft,
     kafka,
     machines,
+    others,
     page,
     rights,
+    surroundings,
     tools,
     webhooks,
 )
 from cli.survey import pods as kafka_pods
 from cli.survey import queues as handler_queues
+from cli.survey import target_groups as groups_of_targets
+from cli.survey.answers import known, on
+from cli.survey.cluster_name import eks_cluster
 from core.errors import StillwaterError
-from core.survey.facts import Surveyed, Unread, of
-from core.survey.finding import Finding, Weight, exit_code, listed
+from core.instances import vcpu_quota
+from core.survey.account_facts import ControlPlane
+from core.survey.facts import Surveyed, Unread, every_kafka, of
+from core.survey.finding import Finding, Weight, exit_code
 from core.survey.judge import findings
 from core.survey.node_facts import Node
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 
+# Services that answer for every region in one of them.
+GLOBAL = {"health": "us-east-1"}
 STYLES = {
     Weight.BROKER: "red",
     Weight.PRODUCER: "red",
@@ -50,7 +59,6 @@ STYLES = {
 CLIENT = Config(
     connect_timeout=5, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 3}
 )
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +98,13 @@ def examine(
         raise StillwaterError(f"The AWS profile cannot be used: {sentence(error)}.") from None
 
     def client(service: str, of_nodes: str | None) -> Any:
-        where = region or of_nodes or session.region_name
+        where = GLOBAL.get(service) or region or of_nodes or session.region_name
         return session.client(service, region_name=where, config=CLIENT)
 
-    seen = read(api, client, namespace)
-    if seen.kafkas == ():
-        raise StillwaterError(
-            _nothing(seen, f"namespace {namespace} of {name}" if namespace else name)
-        )
-    titles = () if isinstance(seen.kafkas, Unread) else tuple(k.title for k in seen.kafkas)
+    seen = read(api, client, namespace, name)
+    if seen.kafkas == () and not of(seen.other_kafkas):
+        raise StillwaterError(_nothing(f"namespace {namespace} of {name}" if namespace else name))
+    titles = tuple(each.title for each in every_kafka(seen))
     description = known(lambda: draft.draft(seen, name))
     if isinstance(description, Unread):
         why = f"There is no description: {description.why}."
@@ -106,34 +112,41 @@ def examine(
     return Survey(name, titles, findings(seen), description=description)
 
 
-def _nothing(seen: Surveyed, where: str) -> str:
-    others = [f"{each.title} ({each.image})" for each in of(seen.other_kafkas)]
-    instead = f"{listed(others)} is not Strimzi's, and is not judged. Name" if others else "Name"
+def _nothing(where: str) -> str:
     return (
-        f"There is no Kafka resource of Strimzi's in {where}. {instead} another cluster with "
-        f"--context or --namespace."
+        f"There is no Kafka resource of Strimzi's in {where}, and no other Kafka was found by its "
+        f"image or operator. Name another cluster with --context or --namespace."
     )
 
 
-def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | None) -> Surveyed:
+def read(
+    api: Api, client: Callable[[str, str | None], Any], namespace: str | None, context: str = ""
+) -> Surveyed:
     """Read every part, each of which may fail by itself."""
-    pods = known(lambda: kafka_pods.pods(api, namespace))
+    strimzis = known(lambda: kafka_pods.pods(api, namespace))
+    beside = known(lambda: others.others(api, namespace))
+    pods = on(strimzis, lambda found: (*found, *(pod for each in of(beside) for pod in each.pods)))
     placed = on(pods, lambda found: machines.nodes(api, found))
     nodes = placed if isinstance(placed, Unread) else placed[0]
     workloads = known(lambda: tools.workloads(api))
     handlers = on(workloads, tools.handlers)
+    balanced = known(lambda: balancers.balanced(api, namespace))
+    region = None if isinstance(placed, Unread) else placed[1]
 
     def aws(service: str) -> Any:
-        return client(service, None if isinstance(placed, Unread) else placed[1])
+        return client(service, region)
+
+    machinery = machines_below(aws, nodes)
 
     return Surveyed(
         kafkas=known(lambda: kafka.kafkas(api, namespace)),
         pools=known(lambda: kafka.pools(api, namespace)),
         topics=known(lambda: kafka.topics(api, namespace)),
-        other_kafkas=known(lambda: kafka.others(api)),
+        other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,
         nodes=nodes,
-        **machinery(aws, nodes),
+        **machinery,
+        **around(aws, machinery, context, region),
         budgets=known(lambda: tools.budgets(api, namespace)),
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
@@ -152,7 +165,15 @@ def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | No
             lambda: machines.node_pools(api, {} if isinstance(nodes, Unread) else nodes)
         ),
         volumes=on(pods, lambda found: kafka.volumes(api, found)),
-        balanced=known(lambda: balancers.balanced(api, namespace)),
+        balanced=balanced,
+        target_groups=on(
+            balanced,
+            lambda found: (
+                groups_of_targets.target_groups(aws("elbv2"), found)
+                if any(each.target_group for each in found)
+                else {}
+            ),
+        ),
         gated_namespaces=known(lambda: balancers.gated_namespaces(api)),
         ending_namespaces=known(lambda: tools.ending_namespaces(api)),
         restricted_namespaces=known(lambda: tools.restricted_namespaces(api)),
@@ -162,10 +183,11 @@ def read(api: Api, client: Callable[[str, str | None], Any], namespace: str | No
         node_provisioners=on(workloads, controllers.node_provisioners),
         volume_controllers=on(workloads, controllers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),
+        read_at=time.time(),
     )
 
 
-def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
+def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
     """Read what AWS knows of the nodes: instances, their groups, EKS's own among these."""
     wanted = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
     instances = on(wanted, lambda ids: account.instances(aws("ec2"), ids) if ids else {})
@@ -206,29 +228,51 @@ def machinery(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> 
     }
 
 
+def around(
+    aws: Callable[[str], Any], machinery: Mapping[str, Any], context: str, region: str | None
+) -> dict[str, Any]:
+    """Read the account around the machines: what a replacement needs, what AWS has announced."""
+    instances, groups = machinery["instances"], machinery["groups"]
+    held = {} if isinstance(instances, Unread) else instances
+    owned = {} if isinstance(groups, Unread) else groups
+    tagged = [*(g.tags or {} for g in owned.values()), *(m.tags for m in held.values())]
+    cluster = eks_cluster(tagged, context)
+    named = {subnet for group in owned.values() for subnet in group.subnets}
+    named |= {each.subnet for each in held.values() if each.subnet}
+    plane = known(lambda: surroundings.control_plane(aws("eks"), cluster))
+    types = {each.type for each in held.values() if each.lifecycle is None}
+    return {
+        "subnets": on(
+            instances, lambda _: surroundings.subnets(aws("ec2"), named) if named else {}
+        ),
+        "machine_quotas": on(
+            instances,
+            lambda _: (
+                surroundings.machine_quotas(aws("service-quotas"), aws("ec2"), types)
+                if any(map(vcpu_quota, types))
+                else {}
+            ),
+        ),
+        "disk_quota": known(lambda: surroundings.disk_quota(aws("service-quotas"), aws("ec2"))),
+        "control_plane": plane,
+        "upgrade_insights": on(
+            plane, lambda found: surroundings.upgrade_insights(aws("eks"), found)
+        ),
+        "zonal_shifts": known(lambda: surroundings.zonal_shifts(aws("arc-zonal-shift"))),
+        "aws_health": known(lambda: surroundings.aws_health(aws("health"), region or _of(plane))),
+    }
+
+
+def _of(plane: ControlPlane | Unread) -> str | None:
+    """Return the region that a cluster's ARN names."""
+    return None if isinstance(plane, Unread) else plane.arn.split(":")[3]
+
+
 def queues(
     aws: Callable[[str], Any], handlers: tuple[TerminationHandler, ...]
 ) -> dict[str, TerminationQueue]:
     urls = {each.queue_url for each in handlers if each.queue_mode and each.queue_url}
     return {url: handler_queues.queue(aws("sqs"), aws("events"), url) for url in sorted(urls)}
-
-
-def known(ask: Callable[[], T]) -> T | Unread:
-    """Return an answer, or why there is none."""
-    try:
-        return ask()
-    except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
-        return Unread(sentence(error))
-    except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        return Unread(f"the answer is not as documented ({type(error).__name__}: {error})")
-
-
-F = TypeVar("F")
-
-
-def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
-    """Ask on the strength of an earlier answer; without it nothing is known here either."""
-    return found if isinstance(found, Unread) else known(lambda: ask(found))
 
 
 def as_json(done: Survey) -> str:

@@ -19,6 +19,9 @@ ESSENTIALS = {
     "kube-proxy": "kube-proxy",
 }
 
+# The VPC CNI's word for giving pods addresses of the subnets that ENIConfigs name.
+CUSTOM_NETWORKING = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+
 
 def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
     return tuple(
@@ -33,10 +36,20 @@ def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
 
 def essentials(found: Iterable[Object]) -> tuple[Essential, ...]:
     return tuple(
-        Essential(title=title_of(item), what=what, down=down(item))
+        Essential(
+            title=title_of(item),
+            what=what,
+            down=down(item),
+            elsewhere=_variable(container, CUSTOM_NETWORKING).lower() == "true",
+        )
         for image, what in ESSENTIALS.items()
-        for item, _ in running(found, rf"(^|/){image}([:@]|$)")
+        for item, container in running(found, rf"(^|/){image}([:@]|$)")
     )
+
+
+def _variable(container: Object, name: str) -> str:
+    given = (e.get("value") for e in container.get("env") or () if e.get("name") == name)
+    return str(next(given, None) or "")
 
 
 def _interruptions(item: Object, container: Object) -> str | None:

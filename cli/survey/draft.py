@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from cli.survey.cluster_name import eks_cluster
 from core.cluster import adoption
 from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, called
 from core.constants import HOOKS
@@ -20,10 +21,6 @@ from core.naming import CLUSTER_TAG
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.kafka_facts import Kafka
 
-ARN = re.compile(r"arn:aws[a-z-]*:eks:[a-z0-9-]+:\d{12}:cluster/(\S+)")
-# Tags of groups and machines by which the EKS cluster's name is known: in the key, or the value.
-OWNED = "kubernetes.io/cluster/"
-CLUSTER_NAMES = ("eks:cluster-name", "eks:eks-cluster-name", "aws:eks:cluster-name")
 # Also of a local zone (us-west-2-lax-1a) and of Wavelength's (us-east-1-wl1-bos-wlz-1).
 ZONE = re.compile(r"([a-z]{2,4}(?:-[a-z]+)+-\d)(?:[a-z]|(?:-[a-z0-9]+)+)")
 HEAD = """\
@@ -48,6 +45,10 @@ def draft(seen: Surveyed, context: str) -> str:
                 f"Auto Scaling group {group.name} has the tag {CLUSTER_TAG}={owner}: a Stillwater "
                 f"manages it already. Leave it to that one, or survey another --namespace."
             )
+    if seen.kafkas == ():
+        raise StillwaterError(
+            "what was found is not Strimzi's, and Stillwater takes over Strimzi's Kafkas alone"
+        )
     section = _section(seen, context)
     given = {key: value for key, value in section.items() if value}
     missing = [key for key in ("eks_cluster", "region", "kafkas") if not section[key]]
@@ -183,17 +184,10 @@ def _operators_noted(seen: Surveyed) -> str:
 
 
 def _cluster(seen: Surveyed, context: str) -> str | None:
-    """Return the EKS cluster's name by tags, else by a context that is its ARN."""
     groups = {} if isinstance(seen.groups, Unread) else seen.groups
     machines = {} if isinstance(seen.instances, Unread) else seen.instances
     tagged = [*(g.tags or {} for g in groups.values()), *(m.tags for m in machines.values())]
-    named = {tags[key] for tags in tagged for key in CLUSTER_NAMES if key in tags} | {
-        key.removeprefix(OWNED) for tags in tagged for key in tags if key.startswith(OWNED)
-    }
-    if len(named) == 1:
-        return named.pop()
-    found = ARN.fullmatch(context)
-    return found[1] if found else None
+    return eks_cluster(tagged, context)
 
 
 def _region(seen: Surveyed) -> str | None:

@@ -12,7 +12,6 @@ from core.survey.kafka_facts import (
     Kafka,
     KafkaListener,
     KafkaPool,
-    OtherKafka,
     Outside,
     Pod,
     Topic,
@@ -23,19 +22,16 @@ from infra.eks.api import Api, Object
 GROUP = "kafka.strimzi.io"
 # How the functions can say who they are.
 SPOKEN = (None, "tls", "scram-sha-512")
-# Images of Kafka itself, whoever built them, without what only speaks to it.
-IMAGE = re.compile(
-    r"(^|/)(kafka(-native)?|cp-(enterprise-)?kafka|cp-server|confluent-server|redpanda|automq)"
-    r"([:@]|$)"
-)
-OTHER_OPERATORS = {
-    "kafka.banzaicloud.io": ("kafkaclusters", "Koperator"),
-    "platform.confluent.io": ("kafkas", "Confluent for Kubernetes"),
-}
 NETWORK_DRIVERS = (
     *("efs.csi.aws.com", "fsx.csi.aws.com", "fsx.openzfs.csi.aws.com", "s3.csi.aws.com"),
     *("nfs.csi.k8s.io", "smb.csi.k8s.io"),
 )
+# Volumes of before there were drivers, by their key in a volume's spec.
+NETWORK_SOURCES = {"nfs": "NFS", "cephfs": "CephFS", "glusterfs": "GlusterFS", "azureFile": "SMB"}
+# Keys there that say something else, or are judged by themselves.
+KNOWN_SOURCES = {
+    *("capacity", "claimRef", "nodeAffinity", "csi", "local", "hostPath", "awsElasticBlockStore"),
+}
 # Labels by which drivers tell nodes apart: kubernetes.io/hostname, topology.topolvm.io/node.
 NODE = re.compile(r".*(node|host)[^/]*")
 # The kinds of EBS's own drivers, and the type each makes where the class names none.
@@ -56,7 +52,11 @@ def _kafka(item: Object) -> Kafka:
         rack_aware=bool(spec.get("rack")),
         rack_key=(spec.get("rack") or {}).get("topologyKey"),
         listeners=tuple(_listener(each) for each in spec.get("listeners") or ()),
-        config={key: _written(value) for key, value in (spec.get("config") or {}).items()},
+        config={
+            key: _written(value)
+            for key, value in (spec.get("config") or {}).items()
+            if value is not None
+        },
         zookeeper=bool(item["spec"].get("zookeeper"))
         and marks.get("strimzi.io/kraft", "").lower() != "enabled",
         migrating=_migrating(item),
@@ -129,7 +129,12 @@ def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
 
 
 def topics(api: Api, namespace: str | None) -> tuple[Topic, ...]:
-    return tuple(map(_topic, custom(api, GROUP, "kafkatopics", namespace)))
+    return tuple(
+        _topic(item)
+        for item in custom(api, GROUP, "kafkatopics", namespace)
+        # Of one that the operator leaves alone, what is written need not be what Kafka has.
+        if noted(item).get("strimzi.io/managed", "").lower() != "false"
+    )
 
 
 def _topic(item: Object) -> Topic:
@@ -146,35 +151,6 @@ def _topic(item: Object) -> Topic:
         min_in_sync=None if in_sync is None else int(in_sync),
         unclean=_written(config.get("unclean.leader.election.enable")).lower() == "true",
     )
-
-
-def others(api: Api) -> tuple[OtherKafka, ...]:
-    """Return Kafkas that are not Strimzi's, by their image or their operator's resource."""
-    found = [
-        OtherKafka(title=f"{what} {_title(item)}", image=f"a Kafka of {what}")
-        for group, (kind, what) in OTHER_OPERATORS.items()
-        for item in custom(api, group, kind, None)
-    ]
-    kinds = {"statefulsets": "StatefulSet", "deployments": "Deployment"}
-    every = ((kind, item) for kind in kinds for item in items(api, "/apis/apps/v1", kind))
-    for kind, item in every:
-        images = [str(c.get("image", "")) for c in item["spec"]["template"]["spec"]["containers"]]
-        kafka = next((image for image in images if IMAGE.search(image)), None)
-        managed = _reported(item) or "strimzi.io/kind" in labels(item)
-        if kafka and item["spec"].get("replicas", 1) and not managed:
-            found.append(OtherKafka(title=f"{kinds[kind]} {_title(item)}", image=kafka))
-    return tuple(found)
-
-
-def _reported(item: Object) -> bool:
-    """Say whether a workload belongs to a resource that is Strimzi's, or named by itself."""
-    owners = item["metadata"].get("ownerReferences") or ()
-    groups = {str(each.get("apiVersion", "")).partition("/")[0] for each in owners}
-    return bool(groups & set(OTHER_OPERATORS)) or any("strimzi.io" in each for each in groups)
-
-
-def _title(item: Object) -> str:
-    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
 
 
 def volumes(api: Api, wanted: Iterable[Pod]) -> tuple[Volume, ...]:
@@ -211,13 +187,32 @@ def _volume(
         binding=None if kind is None else kind.get("volumeBindingMode", "Immediate"),
         expandable=None if kind is None else bool(kind.get("allowVolumeExpansion")),
         on_node=on_node,
-        unknown_driver=None if on_node or driver in {None, *EBS, *NETWORK_DRIVERS} else driver,
+        unknown_driver=None if on_node or driver in {*EBS, *NETWORK_DRIVERS} else _source(disk),
         leaving=any(going(each) for each in (item, volume)),
         stuck=_stuck(item.get("status") or {}),
         driver=IN_TREE_DRIVER if disk.get("awsElasticBlockStore") else driver,
-        shared_by="NFS" if disk.get("nfs") else driver if driver in NETWORK_DRIVERS else None,
+        shared_by=next(
+            (title for key, title in NETWORK_SOURCES.items() if disk.get(key)),
+            driver if driver in NETWORK_DRIVERS else None,
+        ),
         ebs_type=_ebs_type(kind),
         gib=_gib(str((disk.get("capacity") or {}).get("storage") or "")),
+        handle=(disk.get("csi") or {}).get("volumeHandle"),
+    )
+
+
+def _source(disk: Object) -> str | None:
+    """Return what a volume is made of, where nothing is known of that."""
+    if driver := (disk.get("csi") or {}).get("driver"):
+        return str(driver)
+    known = {*KNOWN_SOURCES, *NETWORK_SOURCES}
+    return next(
+        (
+            key
+            for key, value in sorted(disk.items())
+            if isinstance(value, dict) and key not in known
+        ),
+        None,
     )
 
 

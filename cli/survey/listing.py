@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from core.errors import StillwaterError
 from infra.eks.api import Api, ApiError, Object
 
 PAGE = 500
-NOT_FOUND = 404
+NOT_FOUND, EXPIRED = 404, 410
 
 
 def items(
     api: Api, prefix: str, kind: str, namespace: str | None = None, **query: object
 ) -> Iterator[Object]:
-    """Yield what a listing holds, over all of its pages."""
+    """Yield what a listing holds, over all of its pages.
+
+    A listing whose pages expire on the way (410) is begun anew, in one piece.
+    """
     path = f"{prefix}/{kind}" if namespace is None else f"{prefix}/namespaces/{namespace}/{kind}"
-    following: str | None = None
-    while following != "":
-        given = {"continue": following} if following else {}
-        answer = api.get(path, limit=PAGE, **given, **query)
+    try:
+        yield from list(_pages(api, path, {"limit": PAGE, **query}))
+    except ApiError as error:
+        if error.status != EXPIRED:
+            raise
+        yield from list(_pages(api, path, query))
+
+
+def _pages(api: Api, path: str, query: Mapping[str, object]) -> Iterator[Object]:
+    seen: set[str] = set()
+    following = ""
+    while True:
+        answer = api.get(path, **query, **({"continue": following} if following else {}))
         yield from answer.get("items") or ()
-        following = (answer.get("metadata") or {}).get("continue") or ""
+        following = str((answer.get("metadata") or {}).get("continue") or "")
+        if not following:
+            return
+        if following in seen:
+            raise StillwaterError(f"GET {path} names the same next page again and again")
+        seen.add(following)
 
 
 def custom(api: Api, group: str, kind: str, namespace: str | None) -> list[Object]:

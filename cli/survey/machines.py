@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -41,6 +42,8 @@ AILING = {
         ("ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"), "False"
     ),
 }
+# As in use1-az4, which is the same zone in every account; groups and subnets go by names.
+ZONE_ID = re.compile(r"[a-z0-9-]+-az[0-9]+")
 SINCE_FORCEFUL = "karpenter.sh/v1"
 
 
@@ -64,8 +67,7 @@ def _node(item: Object) -> Node:
     ours = instance.startswith("i-")
     return Node(
         name=item["metadata"]["name"],
-        zone=marked.get("topology.kubernetes.io/zone")
-        or ((place.rpartition("/")[2] or None) if ours else None),
+        zone=_zone(marked, place.rpartition("/")[2] if ours else ""),
         instance_id=instance if ours else None,
         node_pool=next((marked[key] for key in POOL_LABELS if key in marked), None),
         auto_mode=marked.get("eks.amazonaws.com/compute-type") == "auto",
@@ -82,6 +84,14 @@ def _node(item: Object) -> Node:
         ),
         version=_version(item),
     )
+
+
+def _zone(marked: Mapping[str, str], of_provider: str) -> str | None:
+    """Return a node's zone: by its label, unless that is a zone's id, else as EC2 named it."""
+    label = marked.get("topology.kubernetes.io/zone")
+    if of_provider and isinstance(label, str) and ZONE_ID.fullmatch(label):
+        return of_provider
+    return label or of_provider or None
 
 
 def _version(item: Object) -> str | None:

@@ -21,30 +21,53 @@ NAME = re.compile(r".+-kafka")
 # What Strimzi calls the log directories of a pod, one or several of them (JBOD).
 DATA = re.compile(r"data(-\d+)?")
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+# A shell's word for waiting; and a command that does nothing else.
+SLEEP = re.compile(r"\bsleep (\d+)")
+SLEPT = re.compile(r"((/bin/)?(ba)?sh -c )?(/bin/)?sleep \d+")
+PROBES = {"tcpSocket": "port", "exec": "command", "httpGet": "http", "grpc": "grpc"}
 CONTAINER, HEAP_OPTIONS = "kafka", "KAFKA_HEAP_OPTS"
 
 
 def pods(api: Api, namespace: str | None) -> tuple[Pod, ...]:
     return tuple(
-        _pod(item)
+        strimzis_pod(item)
         for item in items(api, "/api/v1", "pods", namespace, labelSelector=PODS)
-        if NAME.fullmatch(labels(item).get("strimzi.io/name", ""))
+        if NAME.fullmatch(labels(item).get("strimzi.io/name", "")) and not ended(item)
     )
 
 
-def _pod(item: Object) -> Pod:
-    metadata, spec, labelled = item["metadata"], item["spec"], labels(item)
-    claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
-    status = item.get("status") or {}
-    owners = metadata.get("ownerReferences") or ()
-    main: Object = next((c for c in spec["containers"] if c.get("name") == CONTAINER), {})
-    return Pod(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
+def ended(pod: Object) -> bool:
+    """Say whether a pod has ended for good, such as one that the kubelet evicted."""
+    return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+
+
+def strimzis_pod(item: Object) -> Pod:
+    """Return a pod that says by its labels what it is."""
+    labelled = labels(item)
+    main: Object = next((c for c in item["spec"]["containers"] if c.get("name") == CONTAINER), {})
+    return pod_of(
+        item,
+        main,
         kafka=labelled.get("strimzi.io/cluster", ""),
         # Without the label it is a broker, as before there were roles.
         broker=labelled.get("strimzi.io/broker-role", "true") == "true",
         controller=labelled.get("strimzi.io/controller-role") == "true",
+    )
+
+
+def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: bool) -> Pod:
+    """Return a pod of a Kafka, of which `main` is Kafka's own container."""
+    metadata, spec, labelled = item["metadata"], item["spec"], labels(item)
+    claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
+    status = item.get("status") or {}
+    owners = metadata.get("ownerReferences") or ()
+    slept, odd = _pre_stop(main)
+    return Pod(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        kafka=kafka,
+        broker=broker,
+        controller=controller,
         node=spec.get("nodeName"),
         ready=next(
             (c["status"] == "True" for c in status.get("conditions") or () if c["type"] == "Ready"),
@@ -74,7 +97,26 @@ def _pod(item: Object) -> Pod:
         ),
         priority=int(spec.get("priority") or 0),
         unrestricted=tuple(sorted(set(_unrestricted(spec)))),
+        readiness=_readiness(main),
+        pre_stop_seconds=slept,
+        pre_stop_odd=odd,
     )
+
+
+def _readiness(container: Object) -> str:
+    probe = container.get("readinessProbe") or {}
+    return next((word for key, word in PROBES.items() if probe.get(key) is not None), "none")
+
+
+def _pre_stop(container: Object) -> tuple[int, bool]:
+    """Return how long a preStop hook sleeps, and whether it does anything else."""
+    hook = (container.get("lifecycle") or {}).get("preStop") or {}
+    if "sleep" in hook:
+        return int((hook["sleep"] or {}).get("seconds") or 0), False
+    written = " ".join(str(each) for each in (hook.get("exec") or {}).get("command") or ())
+    found = [int(seconds) for seconds in SLEEP.findall(written)]
+    only = bool(SLEPT.fullmatch(written.strip()))
+    return sum(found), bool(hook) and not only
 
 
 def _unrestricted(spec: Object) -> Iterator[str]:

@@ -7,7 +7,13 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from core.cluster.adopted_names import INSIDE, Bootstrap, Called, Namespace
+from core.cluster.adopted_names import (
+    INSIDE,
+    Bootstrap,
+    Called,
+    KafkaName,
+    Namespace,
+)
 from core.cluster.fields import Frozen, KubernetesName
 
 
@@ -22,7 +28,7 @@ class AdoptedKafka(Section):
 
     namespace: Namespace
     """Its namespace."""
-    name: KubernetesName
+    name: KafkaName
     """Its name there."""
     bootstrap: Bootstrap | None = None
     """HOST:PORT of a listener that the functions can reach; from `watch` on."""

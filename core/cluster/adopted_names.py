@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
 from collections.abc import Iterable
 from typing import Annotated
@@ -18,8 +19,17 @@ LabelKey = Annotated[
         pattern=rf"^({SUBDOMAIN}/)?[A-Za-z0-9]([A-Za-z0-9_.-]{{0,61}}[A-Za-z0-9])?$", max_length=317
     ),
 ]
-# CreateAutoScalingGroup: neither colons nor control characters.
-GroupName = Annotated[str, StringConstraints(pattern=r"^[^:\x00-\x1f\x7f]{1,255}$")]
+# CreateAutoScalingGroup: neither colons nor control characters. With a space at an end nobody means
+# it, and a rule or a policy would match no group.
+_INSIDE_GROUP, _END_OF_GROUP = r"[^:\x00-\x1f\x7f]", r"[^:\s\x00-\x1f\x7f]"
+GROUP = rf"^{_END_OF_GROUP}({_INSIDE_GROUP}{{0,253}}{_END_OF_GROUP})?$"
+GroupName = Annotated[str, StringConstraints(pattern=GROUP)]
+# Nodes carry it as the value of a label.
+NODE_POOL = r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$"
+NodePoolName = Annotated[str, StringConstraints(pattern=NODE_POOL)]
+# Strimzi's Services are called by it and `-kafka-bootstrap`, and a Service has no dots.
+KAFKA = r"^[a-z0-9]([a-z0-9-]{0,45}[a-z0-9])?$"
+KafkaName = Annotated[str, StringConstraints(pattern=KAFKA)]
 NodeGroupName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$")]
 # RFC 1123's label: a namespace has no dots.
 Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
@@ -54,6 +64,30 @@ _QUEUE_FORMS = tuple(
 # The longest name of ours has 21 characters more, of the 64 that EventBridge gives a rule.
 CALLED, LONGEST_CALLED = re.compile(r"[a-z][a-z0-9-]{1,41}[a-z0-9]"), 43
 Called = Annotated[str, StringConstraints(pattern=rf"^{CALLED.pattern}$")]
+
+
+def unroutable(host: str) -> bool:
+    """Say whether no packet of a function's reaches a broker by a host: its own, or nobody's.
+
+    >>> unroutable("127.0.0.1"), unroutable("[::1]"), unroutable("10.0.0.7"), unroutable("b-1.a")
+    (True, True, False, False)
+    """
+    name = host.strip("[]").rstrip(".").lower()
+    last = name.rpartition(".")[2]
+    if last in {"localhost", "localdomain"}:
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        # Resolvers read such a name as an address, of which parts are left out (inet_aton).
+        return last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last) is not None or ":" in name
+    return (
+        address.is_loopback
+        or address.is_unspecified
+        or address.is_link_local
+        or address.is_multicast
+        or (address.version == 4 and address.is_reserved)
+    )
 
 
 def called(eks_cluster: str, namespace: str, name: str, others: Iterable[str]) -> str:

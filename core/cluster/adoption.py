@@ -23,12 +23,14 @@ from core.cluster.adopted_names import (
     LabelKey,
     Name,
     NodeGroupName,
+    NodePoolName,
     QueueUrl,
     Region,
+    unroutable,
 )
 from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
-from core.cluster.fields import KubernetesName, SecurityGroupId, SubnetId, named_twice
+from core.cluster.fields import SecurityGroupId, SubnetId, named_twice
 from core.cluster.limits import BUCKET, RESERVED_STARTS
 from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, Place, validated
@@ -88,7 +90,7 @@ class Adoption(Section):
     """Auto Scaling groups that hold their nodes."""
     managed_node_groups: tuple[NodeGroupName, ...] = ()
     """EKS's managed node groups that do."""
-    node_pools: tuple[KubernetesName, ...] = ()
+    node_pools: tuple[NodePoolName, ...] = ()
     """Karpenter's or Auto Mode's NodePools that do."""
     pool_label: LabelKey | None = None
     """The node label that tells pools apart, where there is one."""
@@ -185,6 +187,12 @@ class Adoption(Section):
                     yield (
                         f"bootstrap of Kafka {kafka.title} names {server}, and ports are 1 to "
                         f"{LAST_PORT}; correct it"
+                    )
+                if server and unroutable(server.rpartition(":")[0]):
+                    yield (
+                        f"bootstrap of Kafka {kafka.title} names {server}, which is the machine "
+                        f"that asks, or nobody's address; name a listener that the functions' "
+                        f"subnets reach"
                     )
 
     def _unreachable(self) -> Iterator[str]:

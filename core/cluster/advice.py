@@ -14,6 +14,8 @@ from core.cluster.spec import ClusterSpec
 
 # Of a pod's memory; what Java needs beside it is rarely less than a fifth.
 LARGEST_HEAP = 0.8
+# Apache Kafka, "Apache Kafka Supports 200K Partitions Per Cluster": 4,000 of a broker at the most.
+MOST_REPLICAS_OF_A_BROKER = 4000
 
 
 def advice(spec: ClusterSpec) -> list[str]:
@@ -28,6 +30,7 @@ def advice(spec: ClusterSpec) -> list[str]:
         *_extended_support(spec),
         *_heaps(spec),
         *_nobody_told(spec),
+        *_many_partitions(spec),
     ]
 
 
@@ -120,6 +123,21 @@ def _nobody_told(spec: ClusterSpec) -> Iterator[str]:
         yield (
             f"alerts.enabled is false, so that {', '.join(told)} would never be told; set it to "
             f"true, or leave them out."
+        )
+
+
+def _many_partitions(spec: ClusterSpec) -> Iterator[str]:
+    """Warn of more replicas than a broker hands over before it is killed."""
+    default = spec.kafka.default_replication_factor
+    sizes = {t.name: t.partitions * (t.replication_factor or default) for t in spec.topics}
+    each = sum(sizes.values()) // max(1, spec.brokers)
+    if each > MOST_REPLICAS_OF_A_BROKER:
+        largest = max(sizes, key=lambda name: sizes[name])
+        yield (
+            f"topics make {sum(sizes.values())} replicas, {each} of each broker ({largest} alone "
+            f"{sizes[largest]}), and Kafka advises {MOST_REPLICAS_OF_A_BROKER} at the most: "
+            f"a broker that stops hands that many over, and one that starts opens as many logs; "
+            f"lower partitions, which are never taken away again, or have more brokers."
         )
 
 

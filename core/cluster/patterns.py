@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.cluster.adopted_names import BOOTSTRAP
+from core.cluster.adopted_names import BOOTSTRAP, GROUP, KAFKA, NODE_POOL
 from core.cluster.fields import SUBDOMAIN
 
 _AN_ID = "and 17 digits or letters from a to f, as AWS shows it"
@@ -38,8 +38,12 @@ WORDS: Mapping[str, str] = {
     "letter or digit first",
     r"^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$": "at most 100 letters, digits, underscores and hyphens, a "
     "letter or digit first",
-    r"^[^:\x00-\x1f\x7f]{1,255}$": "the name of an Auto Scaling group: at most 255 characters, "
-    "without colons",
+    GROUP: "the name of an Auto Scaling group: at most 255 characters, without colons, and "
+    "without a space at either end",
+    NODE_POOL: "the name of a NodePool, which is the value of a label on its nodes: at most 63 "
+    "lower case letters, digits, dots and hyphens, with a letter or digit at both ends",
+    KAFKA: "the name of a Kafka resource: at most 47 lower case letters, digits and hyphens, with "
+    "no hyphen at either end, since Strimzi's Services are called by it",
     r"^[A-Za-z0-9/_+=.@-]{1,255}$": "the name of a secret: at most 255 letters, digits and /_+=.@-",
     r"^[A-Za-z0-9_.:/-]+$": "letters, digits and _.:/- alone",
     r"^[CG][A-Z0-9]{8,20}$": "a channel's id, which Slack shows at the end of its details, such as "

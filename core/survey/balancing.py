@@ -5,7 +5,7 @@ Source: the AWS Load Balancer Controller's pod readiness gates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread
 from core.survey.finding import Finding, Weight, listed
@@ -27,11 +27,7 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
     gated: set[tuple[str, str]] = set()
     theirs = False
     for binding in seen.balanced:
-        pods = [
-            pod
-            for pod in seen.pods
-            if pod.namespace == binding.namespace and _selects(binding.selector, pod)
-        ]
+        pods = [pod for pod in seen.pods if binding.covers(pod)]
         if pods and binding.by_node:
             yield _by_node(binding, pods)
         elif pods:
@@ -146,10 +142,5 @@ def _bound(seen: Surveyed) -> list[str]:
         for binding in seen.balanced
         for pod in seen.pods
         if binding.kind != "Service" and not binding.of_auto_mode
-        if pod.namespace == binding.namespace and _selects(binding.selector, pod)
+        if binding.covers(pod)
     ]
-
-
-def _selects(selector: Mapping[str, str], pod: Pod) -> bool:
-    # A Service without a selector has its endpoints from somebody else.
-    return bool(selector) and all(pod.labels.get(key) == value for key, value in selector.items())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of, pods_of
+from core.survey.facts import Surveyed, Unread, every_kafka, of, pods_of
 from core.survey.finding import Finding, Weight, listed
 
 EBS_DRIVER = "ebs.csi.aws.com"
@@ -38,7 +38,7 @@ def deletions(seen: Surveyed) -> Iterator[Finding]:
 
 def refusals(seen: Surveyed) -> Iterator[Finding]:
     """Find webhooks and quotas by which no pod of a Kafka can be created again."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         for hook in of(seen.pod_webhooks):
             if asked := [pod.name for pod in pods if hook.asked_of(pod)]:
@@ -64,8 +64,8 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                     kafka.title,
                     f"namespace {kafka.namespace} enforces Pod Security `restricted`, which "
                     f"refuses {listed(lax)} once they are created again",
-                    "set STRIMZI_POD_SECURITY_PROVIDER_CLASS to restricted and roll the pods, or "
-                    "enforce `baseline`",
+                    "let the pods meet it (Strimzi's STRIMZI_POD_SECURITY_PROVIDER_CLASS: "
+                    "restricted) and roll them, or enforce `baseline`",
                 )
         for quota in of(seen.quotas):
             if quota.namespace == kafka.namespace:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of, pods_of
+from core.survey.facts import Surveyed, Unread, every_kafka, of, pods_of
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import DisruptionBudget, DrainCleaner
@@ -15,12 +15,15 @@ from core.survey.tool_facts import DisruptionBudget, DrainCleaner
 # Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
 SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")
 
+# Drain Cleaner knows pods by it.
+STRIMZIS = "strimzi.io/cluster"
+
 
 def budgets(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that anybody may evict, that nobody can, or whose eviction is an error."""
     if isinstance(seen.budgets, Unread) or isinstance(seen.pods, Unread):
         return
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         bare, doubled = [], set()
         for pod in pods_of(seen, kafka):
             over = sorted(budget.name for budget in seen.budgets if budget.covers(pod))
@@ -34,8 +37,9 @@ def budgets(seen: Surveyed) -> Iterator[Finding]:
                 Weight.BROKER,
                 kafka.title,
                 f"no PodDisruptionBudget covers {listed(bare)}: all of them may be evicted at once",
-                "let Strimzi make its own again (STRIMZI_POD_DISRUPTION_BUDGET_GENERATION), or "
-                "make one with minAvailable one less than there are pods",
+                "make one that lets one pod leave (of Strimzi's pods minAvailable, one less than "
+                "there are; of a StatefulSet's maxUnavailable 1), or let Strimzi make its own "
+                "again (STRIMZI_POD_DISRUPTION_BUDGET_GENERATION)",
             )
         for names in sorted(doubled):
             yield Finding(
@@ -76,7 +80,9 @@ def _uncountable(budget: DisruptionBudget, covered: list[Pod]) -> bool:
 
 def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> Iterator[Finding]:
     leave = allowed(budget, covered)
-    clean = _cleaners(seen, budget.namespace)
+    # Drain Cleaner moves Strimzi's pods alone.
+    strimzis = any(pod.labels.get(STRIMZIS) for pod in covered)
+    clean = _cleaners(seen, budget.namespace) if strimzis else []
     if leave <= 0 and clean == []:
         owner = next((pod.owner for pod in covered if pod.owner), None)
         why = (
@@ -91,7 +97,8 @@ def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> 
             budget.title,
             f"{why}, and nothing rolls its pods: every drain waits until the node is taken by "
             f"force",
-            f"set minAvailable to {max(1, len(covered) - 1)}, or install Strimzi's Drain Cleaner",
+            f"set minAvailable to {max(1, len(covered) - 1)}"
+            + (", or install Strimzi's Drain Cleaner" if strimzis else ""),
         )
     if leave > 1:
         yield Finding(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, node_of, of, pods_of
+from core.survey.facts import Surveyed, every_kafka, node_of, of, pods_of
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Autoscaler
@@ -21,7 +21,7 @@ def autoscalers(seen: Surveyed) -> Iterator[Finding]:
     for scaler in of(seen.autoscalers):
         if not scaler.scales_down:
             continue
-        for kafka in of(seen.kafkas):
+        for kafka in every_kafka(seen):
             taken = [pod for pod in pods_of(seen, kafka) if _taken(pod, scaler, seen)]
             if taken:
                 yield Finding(

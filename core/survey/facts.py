@@ -6,6 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from core.survey.account_facts import (
+    AccountQuota,
+    AwsHealth,
+    ControlPlane,
+    Insight,
+    Shiftable,
+    Subnet,
+    TargetGroup,
+)
 from core.survey.kafka_facts import Kafka, KafkaPool, OtherKafka, Pod, Topic, Volume
 from core.survey.node_facts import (
     Instance,
@@ -90,6 +99,20 @@ class Surveyed:
     node_provisioners: tuple[NodeProvisioner, ...] | Unread
     volume_controllers: tuple[VolumeController, ...] | Unread
     balancer_controllers: tuple[BalancerController, ...] | Unread
+    # By its ARN.
+    target_groups: Mapping[str, TargetGroup] | Unread
+    # By its id; those of the nodes and of their groups.
+    subnets: Mapping[str, Subnet] | Unread
+    # Family of machines -> vCPUs on demand, of the families that Kafka's nodes are of.
+    machine_quotas: Mapping[str, AccountQuota] | Unread
+    # TiB of gp3, which root volumes are of.
+    disk_quota: AccountQuota | Unread
+    control_plane: ControlPlane | Unread
+    upgrade_insights: tuple[Insight, ...] | Unread
+    zonal_shifts: tuple[Shiftable, ...] | Unread
+    aws_health: AwsHealth | Unread
+    # Epoch seconds.
+    read_at: float
 
 
 T = TypeVar("T")
@@ -100,8 +123,13 @@ def of(part: tuple[T, ...] | Unread) -> tuple[T, ...]:
     return () if isinstance(part, Unread) else part
 
 
-def pods_of(seen: Surveyed, kafka: Kafka) -> list[Pod]:
-    """Return the pods of one Kafka resource."""
+def every_kafka(seen: Surveyed) -> tuple[Kafka | OtherKafka, ...]:
+    """Return every Kafka whose pods are known, whoever runs it."""
+    return (*of(seen.kafkas), *of(seen.other_kafkas))
+
+
+def pods_of(seen: Surveyed, kafka: Kafka | OtherKafka) -> list[Pod]:
+    """Return the pods of one Kafka."""
     return [
         pod for pod in of(seen.pods) if pod.namespace == kafka.namespace and pod.kafka == kafka.name
     ]

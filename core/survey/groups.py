@@ -77,6 +77,15 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             f"start before the old node is gone",
             f"set its maximum to {group.desired + 1} or more",
         )
+    if group.follows_latest and not group.managed_node_group:
+        yield Finding(
+            "group-latest",
+            Weight.ADVICE,
+            subject,
+            "its launch template's version is $Latest: whoever makes a new one changes the next "
+            "machine that starts, in the middle of a rotation as well",
+            "name a version's number, or $Default, and raise it when you mean to rotate",
+        )
     stopped = [process for process in REPLACING if process in group.suspended]
     if stopped:
         yield Finding(

@@ -5,7 +5,7 @@ Sources: Kafka's broker configuration and its defaults, Strimzi's Kafka resource
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed, Unread, of, pods_of
 from core.survey.finding import Finding, Weight, listed
@@ -77,29 +77,34 @@ def _brokers(kafka: Kafka, seen: Surveyed) -> int:
 
 
 def _durability(kafka: Kafka) -> Iterator[Finding]:
-    in_sync = number(kafka, "min.insync.replicas", 1)
+    yield from durability(kafka.title, {"min.insync.replicas": "1", **kafka.config})
+
+
+def durability(title: str, config: Mapping[str, str]) -> Iterator[Finding]:
+    """Find settings that lose what was acknowledged; of what is not set nothing is said."""
+    in_sync = whole(config.get("min.insync.replicas"))
     if in_sync is not None and in_sync < LEAST_IN_SYNC:
         yield Finding(
             "min-insync",
             Weight.BROKER,
-            kafka.title,
+            title,
             f"min.insync.replicas is {in_sync}: what one broker alone acknowledged is lost with it",
             f"set min.insync.replicas to {LEAST_IN_SYNC}",
         )
-    if kafka.config.get("unclean.leader.election.enable", "").lower() == "true":
+    if config.get("unclean.leader.election.enable", "").lower() == "true":
         yield Finding(
             "unclean-election",
             Weight.BROKER,
-            kafka.title,
+            title,
             "unclean.leader.election.enable is true: a replica that lags becomes leader when the "
             "others are gone, and what it lacks is lost",
             "set unclean.leader.election.enable to false",
         )
-    if kafka.config.get("controlled.shutdown.enable", "").lower() == "false":
+    if config.get("controlled.shutdown.enable", "").lower() == "false":
         yield Finding(
             "controlled-shutdown",
             Weight.PRODUCER,
-            kafka.title,
+            title,
             "controlled.shutdown.enable is false: a broker stops with its leaders, whose clients "
             "wait until it is missed",
             "remove controlled.shutdown.enable",
@@ -263,7 +268,7 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
 
 
 def eras(seen: Surveyed) -> Iterator[Finding]:
-    """Name what this survey does not judge: ZooKeeper, and Kafka that is not Strimzi's."""
+    """Name what is judged in part: ZooKeeper, and the way from it to KRaft."""
     for kafka in of(seen.kafkas):
         if kafka.migrating:
             yield Finding(
@@ -283,19 +288,20 @@ def eras(seen: Surveyed) -> Iterator[Finding]:
                 "0.46 and Kafka 4.0 removed",
                 "migrate it to KRaft",
             )
-    for other in of(seen.other_kafkas):
-        yield Finding(
-            "not-strimzi",
-            Weight.ADVICE,
-            other.title,
-            f"it runs {other.image}, which is not Strimzi's: nothing of it was judged",
-            "ask whoever runs it the same questions",
-        )
 
 
 def number(kafka: Kafka, setting: str, default: int) -> int | None:
     """Return a setting's number, or None where it is written as something else."""
+    return whole(kafka.config.get(setting, str(default)))
+
+
+def whole(written: str | None) -> int | None:
+    """Return a whole number, or None where none is written.
+
+    >>> whole("3"), whole("three"), whole(None)
+    (3, None, None)
+    """
     try:
-        return int(kafka.config.get(setting, default))
+        return None if written is None else int(written)
     except ValueError:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from core.survey.selectors import Requirement, selects
 
@@ -165,6 +166,11 @@ class Pod:
     priority: int = 0
     # What Pod Security's level `restricted` would refuse of it, were it created again.
     unrestricted: tuple[str, ...] = ()
+    # What its readiness probe asks: a port, a command, ...; none: it is ready once it runs.
+    readiness: str = "none"
+    # Of its time to stop, how much a preStop hook sleeps; and whether it does what is not known.
+    pre_stop_seconds: int = 0
+    pre_stop_odd: bool = False
 
     @property
     def title(self) -> str:
@@ -196,11 +202,42 @@ class Volume:
     # EBS's type where the class or its default names one, and the size.
     ebs_type: str | None = None
     gib: float | None = None
+    # Its id at EBS, or at whoever made it.
+    handle: str | None = None
+
+
+class Flavour(StrEnum):
+    """What speaks Kafka's protocol."""
+
+    KAFKA = "Kafka"
+    # Its partitions are replicated by Raft, and nothing of Kafka's shutdown is in it.
+    REDPANDA = "Redpanda"
+    # Kafka whose logs are in S3.
+    AUTOMQ = "AutoMQ"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherKafka:
-    """A StatefulSet, or another operator's resource, that runs a Kafka which is not Strimzi's."""
+    """A Kafka that is not Strimzi's: a StatefulSet's, a Deployment's, or another operator's.
 
+    Its pods are among the others, and name it as `kafka`.
+    """
+
+    namespace: str
+    # Which kind of object it is, and what that is called: StatefulSet legacy/kafka.
     title: str
     image: str
+    flavour: Flavour = Flavour.KAFKA
+    # How many pods it wants, where that was read.
+    replicas: int | None = None
+    # Broker settings that its pods' environment or its resource has; others stand elsewhere.
+    config: Mapping[str, str] = field(default_factory=dict)
+    # Services by which clients come in: their names, and of which type.
+    ways_in: tuple[str, ...] = ()
+    # Why nothing is known of its pods.
+    unseen: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What its pods name as their Kafka; no resource of Strimzi's has a space in its name."""
+        return self.title

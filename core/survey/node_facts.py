@@ -51,6 +51,9 @@ class Instance:
     tags: Mapping[str, str]
     # EC2 ends or stops it at this moment.
     ending: bool = False
+    type: str = ""
+    vcpus: int = 0
+    subnet: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,8 @@ class ScalingGroup:
 
     name: str
     zones: frozenset[str]
+    # Those it starts nodes in.
+    subnets: frozenset[str] = frozenset()
     desired: int
     maximum: int
     suspended: frozenset[str]
@@ -110,6 +115,8 @@ class ScalingGroup:
     states: Mapping[str, str] | None = None
     # Somebody deletes the group.
     deleting: bool = False
+    # Its launch template's version is $Latest: whoever makes the next one changes its machines.
+    follows_latest: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka import number
-from core.survey.kafka_facts import Kafka, Pod
+from core.survey.kafka_facts import Flavour, Kafka, OtherKafka, Pod
 
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
 CONTROLLED_SHUTDOWN_SECONDS = 300
@@ -51,15 +51,40 @@ def zones(seen: Surveyed) -> Iterator[Finding]:
                 "spec.kafka.rack is missing: Kafka places replicas without regard to zones",
                 "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
             )
-        elif kafka.rack_key in NO_ZONES and len(found) > 1:
-            yield Finding(
-                "rack",
-                Weight.PRODUCER,
-                kafka.title,
-                f"spec.kafka.rack.topologyKey is {kafka.rack_key}: Kafka spreads replicas over "
-                f"these, and not over zones",
-                "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
-            )
+        elif len(found) > 1:
+            yield from _racks(kafka, seen)
+
+
+def _racks(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
+    """Find racks that are no zones, by the labels of the nodes that brokers stand on."""
+    key = kafka.rack_key
+    if key is None:
+        yield Finding(
+            "rack-unknown",
+            Weight.UNKNOWN,
+            kafka.title,
+            "spec.kafka.rack names no topologyKey: how Kafka tells brokers apart was not judged",
+            "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
+        )
+        return
+    nodes = [node for pod in pods_of(seen, kafka) if pod.broker and (node := node_of(pod, seen))]
+    racks = {(node.zone, node.labels.get(key)) for node in nodes if key in node.labels}
+    zones = {zone for zone, _ in racks}
+    split = key in NO_ZONES or len({rack for _, rack in racks}) > len(zones)
+    joined = len({rack for _, rack in racks}) < len(zones)
+    if split or joined:
+        yield Finding(
+            "rack",
+            Weight.PRODUCER,
+            kafka.title,
+            f"spec.kafka.rack.topologyKey is {key}"
+            + (
+                ", which is the same in several zones: Kafka may place all replicas in one"
+                if joined and not split
+                else ": Kafka spreads replicas over these, and not over zones"
+            ),
+            "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
+        )
 
 
 def quorum(seen: Surveyed) -> Iterator[Finding]:
@@ -149,29 +174,36 @@ def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: Surveyed) -> It
 
 def grace(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that are killed while Kafka still hands over its leaders."""
-    for kafka in of(seen.kafkas):
-        short = [
-            pod
+    for kafka in every_kafka(seen):
+        # Redpanda has no controlled shutdown of Kafka's.
+        if isinstance(kafka, OtherKafka) and kafka.flavour is Flavour.REDPANDA:
+            continue
+        left = {
+            pod.name: pod.grace_seconds - pod.pre_stop_seconds
             for pod in pods_of(seen, kafka)
-            if pod.broker and pod.grace_seconds <= CONTROLLED_SHUTDOWN_SECONDS
-        ]
+            if pod.broker
+        }
+        short = {name: time for name, time in left.items() if time <= CONTROLLED_SHUTDOWN_SECONDS}
         if short:
-            least = min(pod.grace_seconds for pod in short)
+            slept = any(pod.pre_stop_seconds for pod in pods_of(seen, kafka))
             yield Finding(
                 "grace",
                 Weight.BROKER,
                 kafka.title,
-                f"terminationGracePeriodSeconds of {listed(pod.name for pod in short)} is {least}, "
-                f"and a broker waits up to {CONTROLLED_SHUTDOWN_SECONDS} s for its controlled "
-                f"shutdown: it is killed in the middle and recovers its logs on the next start",
-                f"set template.pod.terminationGracePeriodSeconds above "
-                f"{CONTROLLED_SHUTDOWN_SECONDS}, for example to 330",
+                f"terminationGracePeriodSeconds of {listed(short)} "
+                + ("leaves, after what their preStop sleeps, " if slept else "is ")
+                + f"{min(short.values())}, and a broker waits up to {CONTROLLED_SHUTDOWN_SECONDS} "
+                f"s for its controlled shutdown: it is killed in the middle and recovers its logs "
+                f"on the next start",
+                f"set terminationGracePeriodSeconds of its pods (Strimzi's template.pod) above "
+                f"{CONTROLLED_SHUTDOWN_SECONDS}, for example to 330"
+                + (", and what preStop sleeps more" if slept else ""),
             )
 
 
 def nodes(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that share a node, or may."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         brokers = [pod for pod in pods_of(seen, kafka) if pod.broker]
         shared = {
             node: count
@@ -195,13 +227,14 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
                 kafka.title,
                 f"nothing forbids two brokers on one node: {listed(free)} have neither a "
                 f"required podAntiAffinity nor a strict spread over kubernetes.io/hostname",
-                "require podAntiAffinity on kubernetes.io/hostname in template.pod.affinity",
+                "require podAntiAffinity on kubernetes.io/hostname in their affinity (Strimzi's "
+                "template.pod.affinity)",
             )
 
 
 def ailing(seen: Surveyed) -> Iterator[Finding]:
     """Find pods of Kafka on nodes that do not answer."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         held = {pod.node: node_of(pod, seen) for pod in pods_of(seen, kafka)}
         for ready, said in ((False, "not Ready"), (None, "silent about being Ready")):
             names = [node.name for node in held.values() if node and node.ready is ready]
@@ -217,7 +250,7 @@ def ailing(seen: Surveyed) -> Iterator[Finding]:
 
 def unwell(seen: Surveyed) -> Iterator[Finding]:
     """Find nodes of Kafka that somebody empties, or that say of themselves what ails them."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         held = [node_of(pod, seen) for pod in pods_of(seen, kafka)]
         nodes = {node.name: node for node in held if node is not None}
         if leaving := [name for name, node in nodes.items() if node.leaving]:
@@ -247,7 +280,7 @@ def _is(names: list[str]) -> str:
 
 def spot(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers and controllers whose machine AWS takes back by itself."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         sold: dict[str, list[str]] = {}
         for pod in pods_of(seen, kafka):
             if how := _sold(pod, seen):

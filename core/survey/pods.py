@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
@@ -24,7 +24,7 @@ ROLLED = "strimzi.io/manual-rolling-update"
 
 def memory(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that a node short of memory gives up first, or that the kernel ends."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         if first := [pod.name for pod in pods if pod.quality == "BestEffort"]:
             yield Finding(
@@ -33,7 +33,7 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
                 kafka.title,
                 f"{listed(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
                 f"them first when their node runs out of it, and no budget is asked",
-                "set resources.requests and limits of memory, equal, in their node pools",
+                "set resources.requests and limits of memory, equal, where they are described",
             )
         if ended := [pod.name for pod in pods if pod.out_of_memory]:
             yield Finding(
@@ -42,7 +42,7 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
                 kafka.title,
                 f"the kernel has ended {listed(ended)} for their memory (OOMKilled), and does it "
                 f"again whenever they take as much",
-                "raise resources.limits.memory of their node pools, or lower the heap (-Xmx)",
+                "raise their resources.limits.memory, or lower the heap (-Xmx)",
             )
         full = [
             pod.name
@@ -91,7 +91,7 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that could not start again: on their node, on another, or that start too soon."""
     if isinstance(seen.nodes, Unread):
         return
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         # What is bound to its disk is found by its disk.
         if pinned := [p.name for p in pods if p.wants.names(HOST) or p.wants.names(NODE_NAME)]:
@@ -156,7 +156,7 @@ def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
 
 def priority(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that any other pod may push off its node."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         if low := [pod.name for pod in pods_of(seen, kafka) if pod.priority < 0]:
             yield Finding(
                 "priority",
@@ -164,7 +164,7 @@ def priority(seen: Surveyed) -> Iterator[Finding]:
                 kafka.title,
                 f"{listed(low)} have a priority below that of any usual pod: the scheduler ends "
                 f"them to make room, and a budget does not stop it",
-                "give their node pools a priorityClassName of their own, above the others",
+                "give them a priorityClassName of their own, above the others",
             )
 
 

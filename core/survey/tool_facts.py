@@ -174,10 +174,20 @@ class Balanced:
     kind: str = "TargetGroupBinding"
     # EKS Auto Mode's own controller looks after it.
     of_auto_mode: bool = False
+    # ARN or name of the target group that it fills, where it says so.
+    target_group: str | None = None
 
     @property
     def gate(self) -> str:
         return f"target-health.elbv2.k8s.aws/{self.name}"
+
+    def covers(self, pod: Pod) -> bool:
+        """Say whether it sends to a pod; a Service without a selector is filled by others."""
+        return (
+            bool(self.selector)
+            and pod.namespace == self.namespace
+            and selects(self.selector, (), pod.labels)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +226,8 @@ class Essential:
     title: str
     what: str
     down: bool
+    # The VPC CNI gives pods addresses of subnets that other objects name (custom networking).
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
 from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka import REPLICATION, number
 from core.survey.kafka_facts import Kafka
@@ -61,7 +61,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
     """Find pods whose node, or whose node's machine, zone or state, is not known."""
     if isinstance(seen.nodes, Unread):
         return
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
         pods = [pod for pod in pods_of(seen, kafka) if pod.node]
         held = {pod.node or "": node_of(pod, seen) for pod in pods}
         if gone := [name for name, node in held.items() if node is None]:
@@ -79,6 +79,18 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
                 f"{listed(foreign)} is no EC2 instance by its providerID (Fargate, hybrid, or not "
                 f"AWS's): what ends or replaces it was not judged",
                 "run brokers on EC2 instances, or judge these machines yourself",
+            )
+        instances = None if isinstance(seen.instances, Unread) else seen.instances
+        if lost := [
+            node.name
+            for node in known
+            if instances is not None and node.instance_id and node.instance_id not in instances
+        ]:
+            yield _unknown(
+                "instance-unseen",
+                kafka.title,
+                f"EC2 does not know the machines of {listed(lost)}: they are gone, or of another "
+                f"account or region, and were not judged",
             )
         if nowhere := [node.name for node in known if node.zone is None]:
             yield _unknown(

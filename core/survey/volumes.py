@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, of, pods_of
+from core.survey.facts import Surveyed, every_kafka, of, pods_of
 from core.survey.finding import Finding, Weight, listed
-from core.survey.kafka_facts import Volume
+from core.survey.kafka_facts import Flavour, OtherKafka, Volume
 
 # A gp2 volume of this size earns what its burst gives; a smaller one lives on credits.
 GP2_WITHOUT_BURST_GIB = 1000
@@ -18,7 +18,9 @@ DISKS = ("st1", "sc1", "standard")
 
 def volumes(seen: Surveyed) -> Iterator[Finding]:
     """Find disks that end with their pod, claim or node, or bind where the pod cannot run."""
-    for kafka in of(seen.kafkas):
+    for kafka in every_kafka(seen):
+        if isinstance(kafka, OtherKafka) and kafka.flavour is Flavour.AUTOMQ:
+            continue
         bare = [pod.name for pod in pods_of(seen, kafka) if not pod.claims or pod.scratch]
         if bare:
             yield Finding(
@@ -27,7 +29,8 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
                 kafka.title,
                 f"{listed(bare)} have no persistent volume for all of their data: it ends with "
                 f"the pod",
-                "give their pools storage of type persistent-claim, of every volume",
+                "give them a persistent volume for each of their directories (Strimzi's type "
+                "persistent-claim)",
             )
     every = of(seen.volumes)
     yield from _local(every)

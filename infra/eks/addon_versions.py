@@ -36,6 +36,22 @@ def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     return found
 
 
+def doubts(kubernetes_version: str) -> list[str]:
+    """Return a sentence for a Kubernetes that came after this release."""
+    asked, known = (
+        tuple(int(part) for part in written.split("."))
+        for written in (kubernetes_version, ADDONS_KUBERNETES)
+    )
+    if asked <= known:
+        return []
+    doubt = (
+        f"kubernetes.version {kubernetes_version} is newer than {ADDONS_KUBERNETES}, the newest "
+        f"that this release was tried with: whether EKS offers it, and whether the operator and "
+        f"the charts run on it, was not checked; `stillwater preflight` asks EKS."
+    )
+    return [doubt]
+
+
 def _of_another_kubernetes(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     """Return what is wrong with the version of the add-on that follows the control plane's.
 

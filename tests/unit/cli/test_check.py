@@ -49,6 +49,13 @@ def test_an_instance_type_nobody_knows_is_a_warning(tmp_path: Path) -> None:
     assert "consistent" in done.stdout
 
 
+def test_a_kubernetes_newer_than_this_release_is_a_warning(tmp_path: Path) -> None:
+    proxy = {"kube-proxy": "v1.37.1-eksbuild.2"}
+    done = check(tmp_path, kubernetes={"version": "1.37", "addon_versions": proxy})
+    assert done.exit_code == 0
+    assert "1.37 is newer than" in done.stderr
+
+
 def test_what_may_be_regretted_is_a_warning(tmp_path: Path) -> None:
     done = check(tmp_path)
     assert done.exit_code == 0

@@ -37,6 +37,7 @@ def group(name: str, zones: list[str], **more: Any) -> Item:
         "MaxSize": 2,
         "DesiredCapacity": 1,
         "AvailabilityZones": zones,
+        "VPCZoneIdentifier": ",".join(f"subnet-{zone[-1]}" for zone in zones),
         "HealthCheckType": "EC2",
         "InstanceLifecyclePolicy": {"RetentionTriggers": {"TerminateHookAbandon": "retain"}},
         "Tags": [],

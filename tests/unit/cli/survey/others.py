@@ -9,6 +9,7 @@ from cli.survey import command
 from core.survey.finding import Finding
 from core.survey.judge import findings
 from tests.unit.cli.survey import machines, worlds
+from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.manifests import meta, storage_class, workload
 from tests.unit.cli.survey.worlds import World, bare
@@ -17,7 +18,7 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def surveyed(world: World) -> list[Finding]:
-    return findings(command.read(world, world.client, None))
+    return findings(command.read(world, world.client, None, CLUSTER))
 
 
 def checks(world: World) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.instances import STANDARD_QUOTA
 from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.hidden_changes import (
     EVENTS,
@@ -217,11 +218,11 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
     # Kafkas of others.
     "Redpanda by its operator": (
         owned("docker.redpanda.com/redpandadata/redpanda:v25", "cluster.redpanda.com/v1alpha2"),
-        {"not-strimzi"},
+        {"not-strimzi", "not-running"},
     ),
     "Stackable": (
         owned("oci.stackable.tech/sdp/kafka:4.1.0", "kafka.stackable.tech/v1alpha1"),
-        {"not-strimzi"},
+        {"not-strimzi", "not-running"},
     ),
 }
 
@@ -254,6 +255,7 @@ def test_a_combined_node_that_is_missing_is_no_advice_to_run_more_controllers() 
 
 def test_five_hundred_nodes_are_judged_as_six() -> None:
     world = provisioned(bare())
+    world.around.limits[STANDARD_QUOTA] = 2000
     for number in range(500):
         zone = worlds.ZONES[number % 3]
         worlds.node(world, f"other-{number}", zone, f"i-other-{number}")

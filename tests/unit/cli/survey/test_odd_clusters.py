@@ -105,6 +105,15 @@ def status_of(kind: str, status: dict[str, Any]) -> Callable[[World], None]:
     return lambda world: world.kinds[kind][0].update(status=status)
 
 
+def racks(key: str, of_nodes: str) -> Callable[[World], None]:
+    def change(world: World) -> None:
+        kafka_spec(world)["rack"] = {"topologyKey": key}
+        for each, rack in zip(world.kinds["nodes"], of_nodes, strict=True):
+            each["metadata"]["labels"][key] = rack
+
+    return change
+
+
 NOT_READY = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
 ODD: dict[str, tuple[Callable[[World], object], set[str]]] = {
     "hibernated": (asleep, {"asleep"}),
@@ -179,25 +188,94 @@ ODD: dict[str, tuple[Callable[[World], object], set[str]]] = {
         {"volume-unseen"},
     ),
     "a class that is not listed": (lambda w: w.kinds.update(storageclasses=[]), {"class-unseen"}),
+    "zones by their ids": (
+        lambda w: [
+            each["metadata"]["labels"].update({"topology.kubernetes.io/zone": f"eun1-az{n % 3}"})
+            for n, each in enumerate(w.kinds["nodes"])
+        ],
+        set(),
+    ),
+    "volumes of a kind from before there were drivers": (
+        lambda w: [
+            each["spec"].update(csi=None, portworxVolume={"volumeID": "1"})
+            for each in w.kinds["persistentvolumes"]
+        ],
+        {"volume-driver"},
+    ),
+    "CephFS from before there were drivers": (
+        lambda w: every(w, "persistentvolumes", csi=None, cephfs={"monitors": []}),
+        {"network-file-system"},
+    ),
+    "EBS from before there were drivers": (
+        lambda w: every(w, "persistentvolumes", csi=None, awsElasticBlockStore={"volumeID": "v"}),
+        set(),
+    ),
+    "settings that are null": (
+        lambda w: kafka_spec(w)["config"].update({"min.insync.replicas": None}),
+        {"min-insync"},
+    ),
+    "a topic that the operator leaves alone": (
+        lambda w: w.add(
+            "kafkatopics",
+            {
+                "metadata": {
+                    "name": "t",
+                    "namespace": "shop-kafka",
+                    "labels": {"strimzi.io/cluster": "orders"},
+                    "annotations": {"strimzi.io/managed": "false"},
+                },
+                "spec": {"replicas": 1},
+            },
+        ),
+        set(),
+    ),
+    "racks that no label names": (
+        lambda w: kafka_spec(w).update(rack={"type": "environment-variable"}),
+        {"rack-unknown"},
+    ),
+    "racks by zones' ids": (racks("topology.k8s.aws/zone-id", "012012"), set()),
+    "racks that two zones share": (racks("example.com/rack", "001001"), {"rack"}),
+    "machines that EC2 does not know": (
+        lambda w: w.instances.pop("i-orders-mains-0"),
+        {"instance-unseen"},
+    ),
+    "a pod that the kubelet has evicted": (
+        lambda w: w.kinds["pods"][0].update(status={"phase": "Failed", "reason": "Evicted"}),
+        {"not-running"},
+    ),
+    "templates that follow $Latest": (
+        lambda w: sized(w, LaunchTemplate={"LaunchTemplateId": "lt", "Version": "$Latest"}),
+        {"group-latest"},
+    ),
+    "clients by nodes' ports": (
+        lambda w: w.add(
+            "services",
+            {
+                "metadata": {"name": "out", "namespace": "shop-kafka"},
+                "spec": {"type": "NodePort", "selector": {"strimzi.io/name": "orders-kafka"}},
+            },
+        ),
+        {"targets-by-node"},
+    ),
     "a budget of no pod": (budget_of(maxUnavailable=0), set()),
     "a budget of a third": (budget_of(maxUnavailable="34%"), set()),
     "a budget over the namespace": (budget_of(minAvailable=6, selector={}), set()),
     "a budget over nothing": (budget_of(minAvailable=6, selector=None), {"budget-missing"}),
     "Redpanda beside it": (
         other("statefulsets", "docker.redpanda.com/redpandadata/redpanda:v24"),
-        {"not-strimzi"},
+        {"not-strimzi", "not-running"},
     ),
     "Confluent's older image beside it": (
         other("statefulsets", "confluentinc/cp-enterprise-kafka:6.2"),
-        {"not-strimzi"},
+        {"not-strimzi", "not-running"},
     ),
     "Bitnami's legacy beside it": (
         other("statefulsets", "docker.io/bitnamilegacy/kafka:3.6"),
-        {"not-strimzi"},
+        {"not-strimzi", "not-running"},
     ),
     "a Kafka in a Deployment beside it": (
         other("deployments", "apache/kafka-native:4.1.0"),
-        {"not-strimzi"},
+        {"not-strimzi", "not-running"},
     ),
 }
 
@@ -248,7 +326,7 @@ ZONE = "topology.kubernetes.io/zone"
 UNFORESEEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
     "a zone that is a list": (
         lambda w: w.kinds["nodes"][0]["metadata"]["labels"].update({ZONE: ["a"]}),
-        {"placement: zones", "placement: quorum", "groups: groups"},
+        {"placement: zones", "placement: quorum", "groups: groups", "room: addresses"},
     ),
     "a budget that is an object": (
         lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable={"a": 1}),

@@ -44,7 +44,10 @@ def test_a_survey_is_one_object_for_programs(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_healthy_cluster_is_one_line_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = examined(monkeypatch, own_groups(bare()))
+    world = own_groups(bare())
+    for instance in world.instances.values():
+        instance["Tags"].append({"Key": "kubernetes.io/cluster/shop", "Value": "owned"})
+    done = examined(monkeypatch, world)
     console = Console(file=io.StringIO(), width=200)
     command.show(done, console)
     assert isinstance(console.file, io.StringIO)
@@ -57,11 +60,15 @@ def test_a_cluster_without_kafka_is_one_sentence(monkeypatch: pytest.MonkeyPatch
         examined(monkeypatch, World())
 
 
-def test_a_kafka_of_others_alone_is_named_in_that_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kafka_of_others_alone_is_judged_and_not_described(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = World()
     world.add("statefulsets", workload("kafka", "legacy", "apache/kafka:4.1.0"))
-    with pytest.raises(StillwaterError, match=r"StatefulSet legacy/kafka \(apache/kafka:4.1.0\)"):
-        examined(monkeypatch, world)
+    done = examined(monkeypatch, world)
+    assert done.kafkas == ("StatefulSet legacy/kafka",)
+    assert done.exit_code == NOT_READ
+    assert "Strimzi's Kafkas alone" in done.undescribed
 
 
 def test_a_page_for_whoever_decides_says_first_what_may_happen(

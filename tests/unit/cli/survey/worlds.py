@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from infra.eks.api import Api, ApiError
+from tests.unit.cli.survey.around import TARGET_GROUP, Around
+from tests.unit.cli.survey.aws_answers import AwsAnswers
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class, workload
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -39,7 +40,7 @@ NTH = {
 }
 
 
-class World(Api):
+class World(AwsAnswers, Api):
     """An API server and an AWS account that hold what somebody else made."""
 
     def __init__(self) -> None:
@@ -67,6 +68,9 @@ class World(Api):
         self.impaired: dict[str, Item] = {}
         # Kinds that are served in one version alone.
         self.only_in: dict[str, str] = {}
+        self.around = Around()
+        # Pods of Kafkas that are not Strimzi's.
+        self.beside: list[Item] = []
 
     def add(self, kind: str, item: Item) -> Item:
         self.kinds.setdefault(kind, []).append(item)
@@ -97,89 +101,24 @@ class World(Api):
             raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
         asked = str((given, named))
         if kind == "pods" and "labelSelector" in asked and "strimzi.io" not in asked:
-            # Whoever answers behind a Service.
-            return {"items": self.kinds.get("answering", [ANSWERING]), "metadata": {}}
+            return {"items": self._chosen(given[1]["labelSelector"]), "metadata": {}}
         found = self.kinds.get(kind, [])
         if "namespaces" in parts[:-1]:
             where = parts[parts.index("namespaces") + 1]
             found = [each for each in found if each["metadata"].get("namespace") == where]
         return {"items": found, "metadata": {}}
 
-    # EC2, EC2 Auto Scaling, EKS, SQS and EventBridge, as far as a survey asks.
-    def client(self, service: str, region: str | None) -> Any:
-        assert region in (None, "eu-north-1")
-        return self
+    def _chosen(self, selector: str) -> list[Item]:
+        """Return pods of Kafkas that are not Strimzi's, or whoever answers behind a Service."""
+        mine = [pod for pod in self.beside if chosen_by(pod, selector.split(","))]
+        if mine or selector.startswith("kafka_cr="):
+            return mine
+        return self.kinds.get("answering", [ANSWERING])
 
-    def describe_instances(self, *, Filters: list[Item]) -> Item:  # noqa: N803
-        (wanted,) = (each["Values"] for each in Filters)
-        found = [self.instances[name] for name in wanted if name in self.instances]
-        return {"Reservations": [{"Instances": found}]}
 
-    def describe_instance_status(self, *, InstanceIds: list[str]) -> Item:  # noqa: N803
-        found = [
-            {"InstanceId": name, "Events": self.events.get(name, []), **self.impaired.get(name, {})}
-            for name in InstanceIds
-        ]
-        return {"InstanceStatuses": found}
-
-    def describe_auto_scaling_instances(self, *, InstanceIds: list[str]) -> Item:  # noqa: N803
-        return {
-            "AutoScalingInstances": [
-                {"InstanceId": name, "AutoScalingGroupName": self.member_of[name]}
-                for name in InstanceIds
-                if name in self.member_of
-            ]
-        }
-
-    def describe_auto_scaling_groups(self, *, AutoScalingGroupNames: Any, **_: Any) -> Item:  # noqa: N803
-        return {"AutoScalingGroups": [self.groups[name] for name in AutoScalingGroupNames]}
-
-    def describe_lifecycle_hooks(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
-        return {"LifecycleHooks": self.hooks.get(AutoScalingGroupName, [])}
-
-    def get_paginator(self, call: str) -> Any:
-        world = self
-        # As boto3 has them.
-        assert call in {"describe_policies", "describe_scheduled_actions"}
-
-        class Pages:
-            def paginate(self, *, AutoScalingGroupName: str) -> list[Item]:  # noqa: N803
-                return [getattr(world, call)(AutoScalingGroupName)]
-
-        return Pages()
-
-    def describe_policies(self, group: str) -> Item:
-        return {"ScalingPolicies": self.policies.get(group, [])}
-
-    def describe_scheduled_actions(self, group: str) -> Item:
-        return {"ScheduledUpdateGroupActions": self.actions.get(group, [])}
-
-    def describe_instance_refreshes(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
-        return {"InstanceRefreshes": self.refreshes.get(AutoScalingGroupName, [])}
-
-    def describe_nodegroup(self, *, clusterName: str, nodegroupName: str) -> Item:  # noqa: N803
-        assert clusterName == "shop"
-        return {"nodegroup": {"nodegroupName": nodegroupName, **self.node_groups[nodegroupName]}}
-
-    def get_queue_attributes(self, **_: Any) -> Item:
-        said = {"QueueArn": "arn:aws:sqs:q", "MessageRetentionPeriod": str(self.kept_seconds)}
-        more = {key: value for key, value in self.queue_attributes.items() if value is not None}
-        if "Policy" in more:
-            more["Policy"] = json.dumps(more["Policy"])
-        return {"Attributes": said | more}
-
-    def list_rule_names_by_target(self, *, NextToken: str = "0", **_: Any) -> Item:  # noqa: N803
-        """Name a rule a page."""
-        index = int(NextToken)
-        following = {"NextToken": str(index + 1)} if index + 1 < len(self.rules) else {}
-        return {"RuleNames": [str(index)] if index < len(self.rules) else [], **following}
-
-    def list_targets_by_rule(self, *, Rule: str) -> Item:  # noqa: N803
-        assert int(Rule) < len(self.rules)
-        return {"Targets": [{"Id": "it", "Arn": "arn:aws:sqs:q", **self.target}]}
-
-    def describe_rule(self, *, Name: str) -> Item:  # noqa: N803
-        return {"EventPattern": json.dumps(self.rules[int(Name)]), "State": "ENABLED"}
+def chosen_by(pod: Item, pairs: list[str]) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    return all(f"{pair}" in {f"{k}={v}" for k, v in labels.items()} for pair in pairs)
 
 
 def bare(*, version: str = "v1") -> World:
@@ -288,7 +227,13 @@ def node(world: World, name: str, zone: str, instance: str) -> None:
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     spec = {"providerID": provider}
     world.add("nodes", {"metadata": meta(name, labels=labels), "spec": spec, "status": ready})
-    world.instances[instance] = {"InstanceId": instance, "Tags": []}
+    world.instances[instance] = {
+        "InstanceId": instance,
+        "Tags": [],
+        "InstanceType": "r7g.large",
+        "CpuOptions": {"CoreCount": 2, "ThreadsPerCore": 1},
+        "SubnetId": f"subnet-{zone[-1]}",
+    }
 
 
 def claim(world: World, name: str, namespace: str) -> None:
@@ -367,7 +312,11 @@ def bind(world: World, image: str, namespace: str, cluster: str) -> None:
         "targetgroupbindings",
         {
             "metadata": meta("boot", namespace),
-            "spec": {"targetType": "ip", "serviceRef": {"name": "boot", "port": 443}},
+            "spec": {
+                "targetType": "ip",
+                "targetGroupARN": TARGET_GROUP,
+                "serviceRef": {"name": "boot", "port": 443},
+            },
         },
     )
     world.add("deployments", workload("lbc", "kube-system", f"public.ecr.aws/eks/{image}"))

@@ -119,3 +119,13 @@ def test_addresses_that_nobody_writes_to_are_warned_of() -> None:
     assert "so that a@example.org would never be told" in said
     assert changed(alerts={"enabled": False}) == []
     assert changed(alerts={"email": ["a@example.org"]}) == []
+
+
+@pytest.mark.parametrize(("partitions", "said"), [(10_000, True), (12, False)])
+def test_more_replicas_than_a_broker_hands_over_are_a_warning(
+    partitions: int, *, said: bool
+) -> None:
+    raw = spec().model_dump(mode="json", exclude_unset=True)
+    topics = [{"name": f"t{n}", "partitions": partitions} for n in range(2)]
+    found = advice(parse({**raw, "topics": topics}))
+    assert any("Kafka advises 4000 at the most" in each for each in found) is said

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from core.instances import STANDARD_QUOTA
+from core.survey.account_facts import (
+    AccountQuota,
+    AwsHealth,
+    ControlPlane,
+    Subnet,
+    TargetGroup,
+)
 from core.survey.balancing import GATE_LABEL
 from core.survey.facts import Surveyed
 from core.survey.kafka_facts import Kafka, KafkaListener, KafkaPool, Pod, Volume
@@ -24,6 +32,7 @@ KAFKA = Kafka(
     namespace="streaming",
     name="payments",
     rack_aware=True,
+    rack_key="topology.kubernetes.io/zone",
     listeners=(KafkaListener("tls", "tls"),),
     config={"default.replication.factor": "3", "min.insync.replicas": "2"},
 )
@@ -38,7 +47,9 @@ HANDLER = TerminationHandler(
     asks_for_tag="drain-me",
 )
 QUEUE = TerminationQueue(arn="arn:theirs", kept_seconds=1800, patterns=({},))
-INSTANCE = Instance(lifecycle=None, tags={"drain-me": ""})
+INSTANCE = Instance(
+    lifecycle=None, tags={"drain-me": ""}, type="r7g.large", vcpus=2, subnet="subnet-0"
+)
 OPERATOR = Operator(title="strimzi/operator", namespaces=None)
 
 
@@ -75,6 +86,7 @@ def group(index: int) -> ScalingGroup:
     return ScalingGroup(
         name=f"kafka-{index}",
         zones=frozenset({ZONES[index]}),
+        subnets=frozenset({f"subnet-{index}"}),
         desired=1,
         maximum=2,
         suspended=frozenset(),
@@ -126,7 +138,9 @@ GOOD = Surveyed(
     entitled=(),
     node_pools={},
     volumes=(VOLUME,),
-    balanced=(Balanced(namespace="streaming", name="brokers", selector=LABELS),),
+    balanced=(
+        Balanced(namespace="streaming", name="brokers", selector=LABELS, target_group="brokers"),
+    ),
     gated_namespaces={"streaming": frozenset({GATE_LABEL})},
     ending_namespaces=frozenset(),
     restricted_namespaces=frozenset(),
@@ -136,4 +150,18 @@ GOOD = Surveyed(
     node_provisioners=(NodeProvisioner(title="kube-system/karpenter", queue="theirs"),),
     volume_controllers=(VolumeController(title="kube-system/ebs-csi-controller"),),
     balancer_controllers=(BalancerController(title="kube-system/lbc", version="v3.5.0"),),
+    target_groups={"brokers": TargetGroup(name="brokers", ends_deregistered=True)},
+    subnets={
+        f"subnet-{index}": Subnet(zone=zone, zone_id=f"eun1-az{index}", free_addresses=250)
+        for index, zone in enumerate(ZONES)
+    },
+    machine_quotas={
+        STANDARD_QUOTA: AccountQuota(name=STANDARD_QUOTA, service="ec2", limit=500, used=6)
+    },
+    disk_quota=AccountQuota(name="gp3", service="ebs", limit=50, used=1),
+    control_plane=ControlPlane(name="shop", arn="arn:shop", version="1.34"),
+    upgrade_insights=(),
+    zonal_shifts=(),
+    aws_health=AwsHealth(),
+    read_at=0.0,
 )

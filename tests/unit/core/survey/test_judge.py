@@ -10,7 +10,7 @@ import pytest
 from core.survey.facts import Surveyed, Unread
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.survey.judge import findings
-from core.survey.kafka_facts import KafkaListener, OtherKafka, Topic
+from core.survey.kafka_facts import KafkaListener, Topic
 from core.survey.node_facts import Instance, ManagedNodeGroup, NodeBudget, NodePool
 from core.survey.selectors import Requirement
 from core.survey.tool_facts import (
@@ -25,6 +25,7 @@ from tests.unit.core.survey.clusters import (
     GOOD,
     HANDLER,
     HOOK,
+    INSTANCE,
     KAFKA,
     OPERATOR,
     QUEUE,
@@ -41,11 +42,14 @@ POOL = NodePool(
 )
 MANAGED = ManagedNodeGroup(name="workers", at_once=1, percent_at_once=None, strategy="DEFAULT")
 TAGS = {"drain-me": ""}
-GOOD_INSTANCES = {f"i-{index}": Instance(lifecycle=None, tags=TAGS) for index in range(3)}
+GOOD_INSTANCES = {f"i-{index}": replace(INSTANCE, tags=TAGS) for index in range(4)}
 GOOD_NODES = {f"ip-10-0-0-{index}": node(index) for index in range(3)}
 GOOD_GROUPS = {f"kafka-{index}": group_at(index) for index in range(3)}
+GOOD_GROUP_OF = {f"i-{index}": f"kafka-{index}" for index in range(3)}
 GOOD_PODS = tuple(map(pod, range(3)))
-GOOD_BALANCED = Balanced(namespace="streaming", name="brokers", selector=pod(0).labels)
+GOOD_BALANCED = Balanced(
+    namespace="streaming", name="brokers", selector=pod(0).labels, target_group="brokers"
+)
 CLEANER = DrainCleaner(title="kafka/cleaner", denies=True, drains_kafka=True)
 
 
@@ -107,9 +111,18 @@ def voters(count: int, *, same_node: bool = False) -> Surveyed:
         for index in range(count)
     )
     fourth = replace(GOOD_NODES["ip-10-0-0-0"], name="ip-10-0-0-3", zone="d", instance_id="i-3")
+    fourth_group = replace(GOOD_GROUPS["kafka-0"], name="kafka-3", zones=frozenset({"d"}))
     nodes = {**GOOD_NODES, fourth.name: fourth}
     balanced = (replace(GOOD_BALANCED, selector={**GOOD_BALANCED.selector, "role": "broker"}),)
-    return replace(GOOD, pods=(*GOOD_PODS, *alone), nodes=nodes, balanced=balanced)
+    return replace(
+        GOOD,
+        pods=(*GOOD_PODS, *alone),
+        nodes=nodes,
+        instances=GOOD_INSTANCES,
+        group_of={**GOOD_GROUP_OF, "i-3": "kafka-3"},
+        groups={**GOOD_GROUPS, "kafka-3": fourth_group},
+        balanced=balanced,
+    )
 
 
 BROKEN = {
@@ -286,10 +299,6 @@ ADVISED = {
     "EKS's own group": (group(managed_node_group="workers", hooks=()), "managed-node-group"),
     "an even quorum": (voters(4), "quorum-even"),
     "ZooKeeper": (kafka(zookeeper=True), "zookeeper"),
-    "another Kafka": (
-        replace(GOOD, other_kafkas=(OtherKafka(title="StatefulSet a/b", image="kafka:3"),)),
-        "not-strimzi",
-    ),
     "a descheduler": (
         replace(GOOD, evictors=(Evictor(title="kube-system/d", tool="the descheduler"),)),
         "evictor",

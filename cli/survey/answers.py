@@ -1,0 +1,30 @@
+"""Holds an answer, or why there is none: one part that cannot be read costs no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli.preflight.asked import sentence
+from core.errors import StillwaterError
+from core.survey.facts import Unread
+
+T = TypeVar("T")
+F = TypeVar("F")
+
+
+def known(ask: Callable[[], T]) -> T | Unread:
+    """Return an answer, or why there is none."""
+    try:
+        return ask()
+    except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
+        return Unread(sentence(error))
+    except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
+        return Unread(f"the answer is not as documented ({type(error).__name__}: {error})")
+
+
+def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
+    """Ask on the strength of an earlier answer; without it nothing is known here either."""
+    return found if isinstance(found, Unread) else known(lambda: ask(found))

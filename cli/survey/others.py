@@ -1,0 +1,232 @@
+"""Reads Kafkas that are not Strimzi's, with their pods, from an API server into survey's facts.
+
+They are known by their operator's resource (Koperator, Confluent for Kubernetes) or by the image
+of a StatefulSet or Deployment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from cli.survey.listing import custom, items, labels
+from cli.survey.pods import ended, pod_of, requirements
+from core.survey.kafka_facts import Flavour, OtherKafka, Pod
+from core.survey.selectors import selects
+from infra.eks.api import Api, ApiError, Object
+
+# Images of Kafka itself, whoever built them, without what only speaks to it.
+IMAGE = re.compile(
+    r"(^|/)(kafka(-native)?|cp-(enterprise-)?kafka|cp-server|confluent-server|redpanda|automq)"
+    r"([:@]|$)"
+)
+FLAVOURS = {"redpanda": Flavour.REDPANDA, "automq": Flavour.AUTOMQ}
+KOPERATOR, CONFLUENT = "kafka.banzaicloud.io", "platform.confluent.io"
+OPERATORS = {KOPERATOR: "kafkaclusters", CONFLUENT: "kafkas"}
+TITLES = {KOPERATOR: "Koperator", CONFLUENT: "Confluent for Kubernetes"}
+KINDS = {"statefulsets": "StatefulSet", "deployments": "Deployment"}
+# How images take broker settings from their environment: Bitnami's, then Apache's and Confluent's.
+PREFIXES = ("KAFKA_CFG_", "KAFKA_")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A Kafka with its pods."""
+
+    kafka: OtherKafka
+    pods: tuple[Pod, ...]
+
+
+def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
+    """Return Kafkas that are not Strimzi's, by their image or their operator's resource."""
+    every = [
+        (kind, item) for kind in KINDS for item in items(api, "/apis/apps/v1", kind, namespace)
+    ]
+    found = [
+        _of_operator(api, group, item, [each for _, each in every])
+        for group, kind in OPERATORS.items()
+        for item in custom(api, group, kind, namespace)
+    ]
+    for kind, item in every:
+        image = _kafka_image(item)
+        # One with no pods today is asleep or left over; its operator's is told of by its resource.
+        if image and item["spec"].get("replicas", 1) and not _managed(item):
+            found.append(_of_workload(api, f"{KINDS[kind]} {_title(item)}", image, item))
+    services: dict[str, list[Object]] = {}
+    for each in found:
+        space = each.kafka.namespace
+        if space not in services:
+            services[space] = _services(api, space)
+    return tuple(_with_ways_in(each, services[each.kafka.namespace]) for each in found)
+
+
+def _kafka_image(item: Object) -> str | None:
+    images = [str(c.get("image", "")) for c in item["spec"]["template"]["spec"]["containers"]]
+    return next((image for image in images if IMAGE.search(image)), None)
+
+
+def _managed(item: Object) -> bool:
+    """Say whether a workload belongs to a resource that is Strimzi's, or named by itself."""
+    groups = _owners(item)
+    return (
+        bool(groups & set(OPERATORS))
+        or any("strimzi.io" in each for each in groups)
+        or "strimzi.io/kind" in labels(item)
+    )
+
+
+def _owners(item: Object) -> set[str]:
+    owners = item["metadata"].get("ownerReferences") or ()
+    return {str(each.get("apiVersion", "")).partition("/")[0] for each in owners}
+
+
+def _title(item: Object) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+
+
+def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
+    main = _main(item["spec"]["template"]["spec"])
+    flavour = next((f for part, f in FLAVOURS.items() if part in image), Flavour.KAFKA)
+    kafka = OtherKafka(
+        namespace=str(item["metadata"]["namespace"]),
+        title=title,
+        image=image,
+        flavour=flavour,
+        replicas=int(item["spec"].get("replicas", 1)),
+        config=_environment(main),
+    )
+    return _with_pods(kafka, lambda: list(_selected(api, item)))
+
+
+def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]) -> Found:
+    space, name = str(item["metadata"]["namespace"]), str(item["metadata"]["name"])
+    spec = item.get("spec") or {}
+    kafka = OtherKafka(
+        namespace=space,
+        title=f"{TITLES[group]} {space}/{name}",
+        image=f"a Kafka of {TITLES[group]}",
+        replicas=_wanted(spec),
+        config=dict(_written(group, spec)),
+    )
+    if group == KOPERATOR:
+        chosen = f"kafka_cr={name}"
+        return _with_pods(
+            kafka, lambda: list(items(api, "/api/v1", "pods", space, labelSelector=chosen))
+        )
+    owned = [
+        each
+        for each in workloads
+        if each["metadata"].get("namespace") == space
+        and any(
+            str(owner.get("apiVersion", "")).startswith(group) and owner.get("name") == name
+            for owner in each["metadata"].get("ownerReferences") or ()
+        )
+    ]
+    return _with_pods(kafka, lambda: [pod for each in owned for pod in _selected(api, each)])
+
+
+def _wanted(spec: Object) -> int | None:
+    brokers = spec.get("brokers")
+    if isinstance(brokers, list):
+        return len(brokers)
+    return None if spec.get("replicas") is None else int(spec["replicas"])
+
+
+def _written(group: str, spec: Object) -> Iterator[tuple[str, str]]:
+    """Yield the broker settings that an operator's resource has, as a=b by lines."""
+    lines = (
+        str(spec.get("readOnlyConfig") or "").splitlines()
+        + str(spec.get("clusterWideConfig") or "").splitlines()
+        if group == KOPERATOR
+        else (spec.get("configOverrides") or {}).get("server") or ()
+    )
+    for line in lines:
+        key, equals, value = str(line).partition("=")
+        if equals:
+            yield key.strip(), value.strip()
+
+
+def _with_pods(kafka: OtherKafka, listed: Callable[[], list[Object]]) -> Found:
+    try:
+        pods = tuple(_pod(item, kafka) for item in listed() if not ended(item))
+    except ApiError as error:
+        return Found(replace(kafka, unseen=" ".join(str(error).split())), ())
+    return Found(kafka, pods)
+
+
+def _pod(item: Object, kafka: OtherKafka) -> Pod:
+    main = _main(item["spec"])
+    roles = _environment(main).get("process.roles", "broker")
+    return pod_of(
+        item,
+        main,
+        kafka=kafka.name,
+        broker="broker" in roles,
+        controller="controller" in roles,
+    )
+
+
+def _main(spec: Object) -> Object:
+    """Return Kafka's own container: by its image, else by its name, else the first."""
+    containers: list[Object] = list(spec["containers"])
+    by_image = (c for c in containers if IMAGE.search(str(c.get("image", ""))))
+    by_name = (c for c in containers if c.get("name") == "kafka")
+    return next(by_image, next(by_name, containers[0]))
+
+
+def _environment(container: Object) -> dict[str, str]:
+    """Return the broker settings that a container's environment has."""
+    found: dict[str, str] = {}
+    for each in container.get("env") or ():
+        name = str(each.get("name"))
+        prefix = next((p for p in PREFIXES if name.startswith(p)), None)
+        if prefix is not None and each.get("value") is not None:
+            key = name.removeprefix(prefix).lower().replace("_", ".")
+            found.setdefault(key, str(each["value"]))
+    return found
+
+
+def _selected(api: Api, workload: Object) -> Iterator[Object]:
+    """Yield the pods that a workload's selector chooses, and that no other workload owns."""
+    selector = workload["spec"].get("selector") or {}
+    chosen: Mapping[str, str] = selector.get("matchLabels") or {}
+    written = ",".join(f"{key}={value}" for key, value in sorted(chosen.items()))
+    given = {"labelSelector": written} if written else {}
+    name = workload["metadata"]["name"]
+    for item in items(api, "/api/v1", "pods", workload["metadata"]["namespace"], **given):
+        owners = {
+            each["name"]
+            for each in item["metadata"].get("ownerReferences") or ()
+            if each.get("kind") == "StatefulSet"
+        }
+        if selects(chosen, requirements(selector), labels(item)) and owners <= {name}:
+            yield item
+
+
+def _services(api: Api, namespace: str) -> list[Object]:
+    try:
+        return list(items(api, "/api/v1", "services", namespace))
+    except ApiError:
+        # That they could not be read is said where load balancers are.
+        return []
+
+
+def _with_ways_in(found: Found, services: Iterable[Object]) -> Found:
+    ways = tuple(
+        sorted(
+            f"Service {_title(service)} ({_type(service)})"
+            for service in services
+            if (chosen := (service.get("spec") or {}).get("selector"))
+            and any(selects(chosen, (), pod.labels) for pod in found.pods)
+        )
+    )
+    return replace(found, kafka=replace(found.kafka, ways_in=ways))
+
+
+def _type(service: Object) -> str:
+    spec = service.get("spec") or {}
+    if spec.get("clusterIP") == "None":
+        return "headless, inside the cluster alone"
+    kind = str(spec.get("type") or "ClusterIP")
+    return "inside the cluster alone" if kind == "ClusterIP" else kind

@@ -1,0 +1,111 @@
+"""Facts of the account and region around a cluster that somebody else made, as AWS tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subnet:
+    """A subnet in which nodes of Kafka stand, or would start."""
+
+    zone: str
+    # As AWS names the zone in every account: eun1-az1.
+    zone_id: str
+    free_addresses: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountQuota:
+    """How much of something the account may have in this region, and has."""
+
+    # Service Quotas' name of it.
+    name: str
+    service: str
+    limit: float
+    used: float
+
+    @property
+    def left(self) -> float:
+        return self.limit - self.used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlPlane:
+    """An EKS cluster as EKS describes it, with how long its version is supported."""
+
+    name: str
+    arn: str
+    version: str
+    status: str = "ACTIVE"
+    # STANDARD_SUPPORT, EXTENDED_SUPPORT or UNSUPPORTED; None: EKS lists no such version.
+    support: str | None = "STANDARD_SUPPORT"
+    # Epoch seconds; None where EKS names no day.
+    standard_ends: float | None = None
+    extended_ends: float | None = None
+    # What follows standard support: STANDARD, an upgrade by AWS; EXTENDED, a dearer year.
+    policy: str | None = None
+    ipv6: bool = False
+    # What EKS says is wrong with it: code and message.
+    issues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insight:
+    """What EKS has found that an upgrade of a cluster would meet."""
+
+    name: str
+    status: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shiftable:
+    """A resource that ARC knows: where it is shifted away from, and whether AWS may do that."""
+
+    arn: str
+    # Zone, by its name or id, -> who shifted it and until when.
+    shifted: Mapping[str, str]
+    autoshift: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return what the resource is called: the end of its ARN."""
+        return self.arn.rpartition(":")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthEvent:
+    """An event of AWS Health's that is open or to come; `entities` are the resources it names."""
+
+    code: str
+    service: str
+    # issue, investigation or scheduledChange.
+    category: str
+    place: str
+    begins: str
+    entities: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsHealth:
+    """What AWS Health tells this account; without a plan of Support's it tells nothing."""
+
+    events: tuple[HealthEvent, ...] = ()
+    without_plan: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetGroup:
+    """A target group that a binding sends pods of Kafka to."""
+
+    name: str
+    balancers: tuple[str, ...] = ()
+    deregistration_seconds: int = 300
+    # What becomes of connections: when that delay is over, and when a target is unhealthy.
+    ends_deregistered: bool = False
+    ends_unhealthy: bool = True
+    preserves_client_ip: bool = False
+    cross_zone: bool = False
+    network: bool = True

@@ -1,0 +1,138 @@
+"""Judges what AWS has announced beside EC2's own events: AWS Health's, and zones shifted away.
+
+Sources: AWS Health's events; Amazon Application Recovery Controller's zonal shift and autoshift.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from core.survey.account_facts import HealthEvent, Shiftable
+from core.survey.facts import Surveyed, Unread
+from core.survey.finding import Finding, Weight, listed
+from core.survey.node_facts import MachineStatus
+
+TROUBLE = ("issue", "investigation")
+
+
+def health(seen: Surveyed) -> Iterator[Finding]:
+    """Find what AWS Health says is wrong, or will be done, where Kafka runs."""
+    told = seen.aws_health
+    if isinstance(told, Unread):
+        return
+    if told.without_plan:
+        yield Finding(
+            "health-unasked",
+            Weight.ADVICE,
+            "AWS Health",
+            "not known, because its API answers accounts with a Business, Enterprise On-Ramp, "
+            "Enterprise or Unified Operations plan of AWS Support alone: what EC2 itself has "
+            "scheduled for the nodes was read, and nothing else",
+            "look at the AWS Health dashboard before a rotation",
+        )
+    ours = _ours(seen)
+    troubles = [each for each in told.events if each.category in TROUBLE]
+    for each in troubles:
+        mine = sorted(each.entities & ours)
+        of_ours = f", which names {listed(mine)}" if mine else ""
+        yield Finding(
+            "health-issue",
+            Weight.PRODUCER,
+            f"AWS Health, {each.service}",
+            f"{each.code} is open in {each.place} since {each.begins}{of_ours}: a replacement may "
+            f"not start, or not get its volume",
+            "let no node leave before it is closed",
+        )
+    for each in told.events:
+        if each.category not in TROUBLE:
+            yield from _scheduled(each, ours, seen)
+
+
+def _scheduled(each: HealthEvent, ours: frozenset[str], seen: Surveyed) -> Iterator[Finding]:
+    statuses = {} if isinstance(seen.statuses, Unread) else seen.statuses
+    # EC2 itself says more of these, and they are judged by that.
+    mine = sorted(name for name in each.entities & ours if not _told_by_ec2(name, statuses))
+    if mine:
+        yield Finding(
+            "health-scheduled",
+            Weight.PRODUCER,
+            f"AWS Health, {each.service}",
+            f"{each.code} is scheduled for {each.begins} and names {listed(mine)}",
+            "do what it asks for before that, one node at a time",
+        )
+
+
+def _told_by_ec2(name: str, statuses: Mapping[str, MachineStatus]) -> bool:
+    return name in statuses and bool(statuses[name].events)
+
+
+def _ours(seen: Surveyed) -> frozenset[str]:
+    """Return what an event may call Kafka's machines, disks, cluster and balancers."""
+    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
+    volumes = () if isinstance(seen.volumes, Unread) else seen.volumes
+    groups = {} if isinstance(seen.target_groups, Unread) else seen.target_groups
+    plane = seen.control_plane
+    cluster = () if isinstance(plane, Unread) else (plane.name, plane.arn)
+    balancers = [arn for group in groups.values() for arn in group.balancers]
+    named = (
+        *(node.instance_id for node in nodes.values()),
+        *(volume.handle for volume in volumes),
+        *cluster,
+        *balancers,
+    )
+    return frozenset(each for each in named if each)
+
+
+def shifts(seen: Surveyed) -> Iterator[Finding]:
+    """Find zones that are shifted away from at this moment, and resources AWS may shift."""
+    if isinstance(seen.zonal_shifts, Unread):
+        return
+    for each in seen.zonal_shifts:
+        mine = _is_ours(each, seen)
+        for zone, how in sorted(each.shifted.items()):
+            yield _shifted(each, zone, how, seen, mine=mine)
+        if mine and each.autoshift and not each.shifted:
+            yield Finding(
+                "autoshift",
+                Weight.ADVICE,
+                each.name,
+                "zonal autoshift is on: AWS shifts a zone away from it by itself, and for half an "
+                "hour each week for practice",
+                "plan no rotation into its practice run, or block those hours in its configuration",
+            )
+
+
+def _shifted(each: Shiftable, zone: str, how: str, seen: Surveyed, *, mine: bool) -> Finding:
+    name = _named(zone, seen)
+    here = {node.zone for node in ({} if isinstance(seen.nodes, Unread) else seen.nodes).values()}
+    touches = name in here or not here
+    return Finding(
+        "zone-shifted",
+        Weight.PRODUCER if mine and touches else Weight.ADVICE,
+        each.name,
+        f"zone {name}{'' if name == zone else f' ({zone})'} is shifted away from it, {how}"
+        + (
+            ": nodes there are cordoned or get no clients, and a broker that leaves there is not "
+            "replaced meanwhile"
+            if mine
+            else ": it is no resource that was surveyed, and the zone may be in trouble"
+        ),
+        "let no node leave, there or elsewhere, before the shift is over",
+    )
+
+
+def _named(zone: str, seen: Surveyed) -> str:
+    """Return this account's name of a zone that is given by its id."""
+    subnets = {} if isinstance(seen.subnets, Unread) else seen.subnets
+    return next((s.zone for s in subnets.values() if s.zone_id == zone), zone)
+
+
+def _is_ours(each: Shiftable, seen: Surveyed) -> bool:
+    plane = seen.control_plane
+    groups = {} if isinstance(seen.groups, Unread) else seen.groups
+    targets = {} if isinstance(seen.target_groups, Unread) else seen.target_groups
+    if not isinstance(plane, Unread) and each.arn == plane.arn:
+        return True
+    if any(each.arn.endswith(f":autoScalingGroupName/{name}") for name in groups):
+        return True
+    return any(each.arn in group.balancers for group in targets.values())

@@ -1,0 +1,134 @@
+"""Judges Kafkas that are not Strimzi's, as far as Kubernetes alone can tell, and names the rest.
+
+What their pods have in common with Strimzi's (grace, budgets, nodes, volumes, memory) is judged
+beside those, in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka import LEAST_REPLICAS, durability, whole
+from core.survey.kafka_facts import Flavour, OtherKafka, Pod
+
+FACTOR, IN_SYNC = "default.replication.factor", "min.insync.replicas"
+
+
+def whole_today(seen: Surveyed) -> Iterator[Finding]:
+    """Find those that are not whole: pods that are missing, placed nowhere, not ready."""
+    if isinstance(seen.pods, Unread):
+        return
+    for other in of(seen.other_kafkas):
+        pods = pods_of(seen, other)
+        said = []
+        if other.replicas is not None and len(pods) < other.replicas and other.unseen is None:
+            said.append(f"{len(pods)} of {other.replicas} pods exist")
+        if waiting := [pod.name for pod in pods if pod.node is None]:
+            said.append(f"no node has taken {listed(waiting)}")
+        if unready := [pod.name for pod in pods if pod.node and pod.ready is False]:
+            said.append(f"{listed(unready)} not ready")
+        if leaving := [pod.name for pod in pods if pod.leaving]:
+            said.append(f"{listed(leaving)} on the way out")
+        if said:
+            yield Finding(
+                "not-running",
+                Weight.PRODUCER,
+                other.title,
+                "it is not whole: " + "; ".join(said),
+                "look at the pods' events before any node leaves",
+            )
+
+
+def one_zone(seen: Surveyed) -> Iterator[Finding]:
+    """Find those whose pods all stand in one zone."""
+    for other in of(seen.other_kafkas):
+        zones = [_zone(pod, seen) for pod in pods_of(seen, other) if pod.node]
+        if len(zones) > 1 and None not in zones and len(set(zones)) == 1:
+            yield Finding(
+                "zones",
+                Weight.PRODUCER,
+                other.title,
+                f"{len(zones)} pods stand in {zones[0]}: a zone that fails takes all of them",
+                "spread them over as many zones as a partition has replicas",
+            )
+
+
+def _zone(pod: Pod, seen: Surveyed) -> str | None:
+    node = node_of(pod, seen)
+    return None if node is None else node.zone
+
+
+def ready_too_soon(seen: Surveyed) -> Iterator[Finding]:
+    """Find those whose pods count as ready before they serve, so that the next one may leave."""
+    for other in of(seen.other_kafkas):
+        asked = {pod.name: pod.readiness for pod in pods_of(seen, other)}
+        bare = [name for name, probe in asked.items() if probe == "none"]
+        port = [name for name, probe in asked.items() if probe == "port"]
+        for names, what in (
+            (bare, "have no readiness probe: each counts as ready as soon as its container runs"),
+            (port, "are asked for an open port alone, which a broker has long before it serves"),
+        ):
+            if names:
+                yield Finding(
+                    "readiness",
+                    Weight.PRODUCER,
+                    other.title,
+                    f"{listed(names)} {what}: a budget lets the next pod leave while the last one "
+                    f"still copies its replicas",
+                    "let the readiness probe ask the broker whether it is in sync, or ask Kafka "
+                    "itself before each node",
+                )
+
+
+def settings(seen: Surveyed) -> Iterator[Finding]:
+    """Find settings, where they were read, by which one lost broker costs data or stops writers."""
+    for other in of(seen.other_kafkas):
+        if other.flavour is Flavour.REDPANDA:
+            continue
+        yield from durability(other.title, other.config)
+        factor, in_sync = whole(other.config.get(FACTOR)), whole(other.config.get(IN_SYNC))
+        if factor is not None and (factor < LEAST_REPLICAS or factor <= (in_sync or 1)):
+            yield Finding(
+                "replication",
+                Weight.PRODUCER,
+                other.title,
+                f"{FACTOR} is {factor}"
+                + ("" if in_sync is None else f" and {IN_SYNC} {in_sync}")
+                + ": of such topics one broker that leaves takes partitions below what producers "
+                "wait for, or away",
+                f"set {FACTOR} to {LEAST_REPLICAS} or more, above {IN_SYNC}, and reassign the "
+                f"topics that exist",
+            )
+
+
+def unjudged(seen: Surveyed) -> Iterator[Finding]:
+    """Name what of them was not judged, and how clients come in."""
+    for other in of(seen.other_kafkas):
+        pods = pods_of(seen, other)
+        missing = ["its quorum, topics and listeners"]
+        if other.flavour is Flavour.REDPANDA:
+            missing = ["its replication, which is not Kafka's"]
+        else:
+            missing += [key for key in (FACTOR, IN_SYNC) if key not in other.config]
+        if odd := [pod.name for pod in pods if pod.pre_stop_odd]:
+            missing.append(f"what the preStop of {listed(odd)} does")
+        if probed := [pod.name for pod in pods if pod.readiness in {"command", "http", "grpc"}]:
+            missing.append(f"what the readiness probe of {listed(probed)} means")
+        if other.unseen is not None or not pods:
+            missing.append(f"its pods ({other.unseen or 'none was found'})")
+        came = listed(other.ways_in) if other.ways_in else "no Service that selects its pods"
+        yield Finding(
+            "not-strimzi",
+            Weight.UNKNOWN,
+            other.title,
+            f"it runs {other.image}, which is {_whose(other)}: not judged were "
+            f"{'; '.join(missing)}. Clients come in by {came}",
+            "ask Kafka itself before each node: kafka-topics.sh --describe with "
+            "--under-min-isr-partitions and --at-min-isr-partitions",
+        )
+
+
+def _whose(other: OtherKafka) -> str:
+    return "not Strimzi's" if other.flavour is Flavour.KAFKA else f"{other.flavour} and not Kafka"

@@ -1,0 +1,40 @@
+"""Lists what a survey reads of AWS: one definition, of which the reference and a test follow.
+
+Every call reads, and none takes a resource to which it could be narrowed before the cluster is
+known; all of them are in AWS's own policy ReadOnlyAccess but for AWS Health's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Action -> what it tells.
+READS: Mapping[str, str] = {
+    "ec2:DescribeInstances": "the machines, how they are sold, and how many vCPUs are in use",
+    "ec2:DescribeInstanceStatus": "scheduled events and failing checks of the machines",
+    "ec2:DescribeSubnets": "free addresses where a replacement would start",
+    "ec2:DescribeVolumes": "how much gp3 the account has",
+    "autoscaling:DescribeAutoScalingInstances": "which group a machine is of",
+    "autoscaling:DescribeAutoScalingGroups": "sizes, zones, health checks and policies of groups",
+    "autoscaling:DescribeLifecycleHooks": "what holds a machine that terminates",
+    "autoscaling:DescribePolicies": "what lowers a group's size by its metrics",
+    "autoscaling:DescribeScheduledActions": "what lowers a group's size by the clock",
+    "autoscaling:DescribeInstanceRefreshes": "a refresh that is under way",
+    "eks:DescribeNodegroup": "how managed node groups update, if there are any",
+    "eks:DescribeCluster": "the control plane's version, state and upgrade policy",
+    "eks:DescribeClusterVersions": "until when that version is supported",
+    "eks:ListInsights": "what the next upgrade would meet",
+    "servicequotas:ListAWSDefaultServiceQuotas": "quotas that were never raised",
+    "servicequotas:ListServiceQuotas": "quotas that were raised",
+    "arc-zonal-shift:ListManagedResources": "zones that are shifted away from, and by whom",
+    "health:DescribeEvents": "open issues and scheduled changes, with a plan of AWS Support alone",
+    "health:DescribeAffectedEntities": "which resources these name",
+    "elasticloadbalancing:DescribeTargetGroups": "the target groups of bindings, if there are any",
+    "elasticloadbalancing:DescribeTargetGroupAttributes": "what they do with connections",
+    "elasticloadbalancing:DescribeLoadBalancerAttributes": "cross-zone balancing, where a target "
+    "group leaves it to its balancer",
+    "sqs:GetQueueAttributes": "what a termination handler's queue keeps, and who may send to it",
+    "events:ListRuleNamesByTarget": "the rules that send to that queue",
+    "events:DescribeRule": "what these rules match",
+    "events:ListTargetsByRule": "a rule's role, where the queue's policy lets EventBridge not send",
+}

@@ -1,0 +1,194 @@
+"""Judges whether AWS has room for one machine more beside Kafka's: addresses, vCPUs, disks.
+
+A rotation starts the replacement before the old machine goes. Sources: Amazon VPC's subnets, the
+VPC CNI, Service Quotas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from core.instances import vcpu_quota
+from core.survey.account_facts import AccountQuota, Subnet
+from core.survey.facts import Surveyed, Unread, nodes_of, of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.node_facts import Instance, Node
+
+# The VPC CNI's image by what it is for (cli.survey.controllers).
+VPC_CNI = "the VPC CNI"
+# A machine takes an address of its own and, by the VPC CNI, one per pod; more, as it takes them
+# before they are asked for, and a prefix of 16 where it is told to.
+COMFORTABLE = 16
+GIB_PER_TIB = 1024
+# What a root volume takes where nobody says otherwise.
+ROOT_GIB = 20
+
+
+def addresses(seen: Surveyed) -> Iterator[Finding]:
+    """Find zones whose subnets have no addresses left for a machine and its broker."""
+    if isinstance(seen.subnets, Unread):
+        return
+    for title, held, subnets in _places(seen, seen.subnets):
+        wanted = _addresses_of_a_machine(held, seen)
+        for zone in sorted({subnet.zone for subnet in subnets.values()}):
+            there = {name: s for name, s in subnets.items() if s.zone == zone}
+            free = sum(subnet.free_addresses for subnet in there.values())
+            if free < COMFORTABLE:
+                yield _short(title, zone, sorted(there), free, wanted)
+    yield from _nowhere(seen, seen.subnets)
+    yield from _custom_networking(seen)
+
+
+def _nowhere(seen: Surveyed, known: Mapping[str, Subnet]) -> Iterator[Finding]:
+    """Find groups that start machines in subnets that are gone, or nobody knows where."""
+    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
+        subject = f"Auto Scaling group {group.name}"
+        if gone := group.subnets - set(known):
+            yield Finding(
+                "subnet-gone",
+                Weight.PRODUCER,
+                subject,
+                f"it starts nodes in {listed(gone)}, which EC2 does not know: a start there fails",
+                "name subnets that exist",
+            )
+        if not group.subnets:
+            yield Finding(
+                "subnet-unknown",
+                Weight.UNKNOWN,
+                subject,
+                "it names no subnets: how many addresses are free where it starts nodes is not "
+                "known",
+                "name the subnets of its zones in it",
+            )
+
+
+def _places(
+    seen: Surveyed, known: Mapping[str, Subnet]
+) -> Iterator[tuple[str, list[Node], dict[str, Subnet]]]:
+    """Yield what starts machines, its nodes, and the subnets it starts them in."""
+    grouped: set[str] = set()
+    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
+        nodes = nodes_of(group, seen)
+        grouped |= {node.name for node in nodes}
+        zones = {node.zone for node in nodes}
+        mine = {
+            name: subnet
+            for name, subnet in known.items()
+            if name in group.subnets and (subnet.zone in zones or not zones)
+        }
+        yield f"Auto Scaling group {group.name}", nodes, mine
+    every = [] if isinstance(seen.nodes, Unread) else list(seen.nodes.values())
+    for pool in sorted({node.node_pool for node in every if node.node_pool}):
+        pooled = [n for n in every if n.node_pool == pool and n.name not in grouped]
+        stand = {instance.subnet for n in pooled if (instance := _instance(n, seen))}
+        yield f"NodePool {pool}", pooled, {n: s for n, s in known.items() if n in stand}
+
+
+def _instance(node: Node, seen: Surveyed) -> Instance | None:
+    if isinstance(seen.instances, Unread):
+        return None
+    return seen.instances.get(node.instance_id or "")
+
+
+def _addresses_of_a_machine(nodes: list[Node], seen: Surveyed) -> int:
+    """Return how many addresses a machine takes at the least before a broker runs on it."""
+    plugin = [each for each in of(seen.essentials) if each.what == VPC_CNI]
+    own = any(node.auto_mode for node in nodes)
+    plane = seen.control_plane
+    ipv6 = not isinstance(plane, Unread) and plane.ipv6
+    by_plugin = own or any(not each.elsewhere for each in plugin)
+    # Where the plugin was not seen, nothing says that pods take none.
+    unseen = isinstance(seen.essentials, Unread) or not plugin
+    return 1 if ipv6 or not (by_plugin or unseen) else 2
+
+
+def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) -> Finding:
+    said = f"{listed(subnets)} in {zone} {'has' if len(subnets) == 1 else 'have'} {free} free "
+    said += "address" if free == 1 else "addresses"
+    if free < wanted:
+        return Finding(
+            "subnet-full",
+            Weight.PRODUCER,
+            title,
+            f"{said}, and a replacement with its broker takes {wanted} at the least: it cannot "
+            f"start, or its broker stays pending",
+            f"free addresses there, or give it another subnet of {zone}, before any node leaves",
+        )
+    return Finding(
+        "subnet-tight",
+        Weight.ADVICE,
+        title,
+        f"{said}: enough for one machine, unless it takes addresses ahead of its pods, as the VPC "
+        f"CNI does with 15 or more, or something else there grows first",
+        f"free addresses there, or give it another subnet of {zone}",
+    )
+
+
+def _custom_networking(seen: Surveyed) -> Iterator[Finding]:
+    named = [e.title for e in of(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
+    if named:
+        yield Finding(
+            "subnet-elsewhere",
+            Weight.UNKNOWN,
+            listed(named),
+            "it gives pods addresses of other subnets (custom networking, ENIConfig): how many "
+            "are free there was not judged",
+            "see that the subnets that the ENIConfigs name have addresses free, in every zone",
+        )
+
+
+def machines(seen: Surveyed) -> Iterator[Finding]:
+    """Find families of machines of which the account may have no more."""
+    if isinstance(seen.machine_quotas, Unread) or isinstance(seen.instances, Unread):
+        return
+    largest: dict[str, Instance] = {}
+    for instance in seen.instances.values():
+        name = vcpu_quota(instance.type)
+        if name is None or instance.lifecycle is not None:
+            continue
+        if name not in largest or instance.vcpus > largest[name].vcpus:
+            largest[name] = instance
+    odd = [
+        name
+        for name, each in seen.instances.items()
+        if each.lifecycle is None and not (each.vcpus and vcpu_quota(each.type))
+    ]
+    if odd:
+        yield Finding(
+            "quota-unknown",
+            Weight.UNKNOWN,
+            "quotas of machines",
+            f"of {listed(odd)} EC2 names no type or vCPUs that a quota is known for: whether one "
+            f"more may start is not known",
+            "look at the quotas of EC2 in Service Quotas yourself",
+        )
+    for name, instance in sorted(largest.items()):
+        quota = seen.machine_quotas.get(name)
+        if quota is not None and instance.vcpus and quota.left < instance.vcpus:
+            yield Finding(
+                "quota-machines",
+                Weight.PRODUCER,
+                f"quota {name}",
+                f"{quota.used:g} of {quota.limit:g} vCPUs are used, which leaves room for 0 "
+                f"machines of type {instance.type} ({instance.vcpus} vCPUs): no replacement starts "
+                f"before an old one has gone",
+                _raised(quota),
+            )
+
+
+def disks(seen: Surveyed) -> Iterator[Finding]:
+    """Find an account that may have no more gp3 than it has."""
+    quota = seen.disk_quota
+    if not isinstance(quota, Unread) and quota.left * GIB_PER_TIB < ROOT_GIB:
+        yield Finding(
+            "quota-disks",
+            Weight.PRODUCER,
+            f"quota {quota.name}",
+            f"{quota.used:.2f} of {quota.limit:g} TiB are used: a replacement gets no root volume "
+            f"of gp3, and no volume of Kafka's grows",
+            _raised(quota),
+        )
+
+
+def _raised(quota: AccountQuota) -> str:
+    return f"ask for more of {quota.name!r} ({quota.service}) in Service Quotas, which takes days"
