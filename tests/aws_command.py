@@ -174,15 +174,18 @@ def tail(words: Sequence[str]) -> int:
     """Follow a function's log, which the twin keeps as a file, until Ctrl-C."""
     function = words[0].removeprefix("/aws/lambda/")
     log = Path(os.environ[PLACE_VARIABLE], "logs", f"lambda-{function}.log")
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        try:
+    try:
+        while not log.exists():  # until it is first called
+            time.sleep(FOLLOW_SECONDS)
+        with log.open(encoding="utf-8", errors="replace") as lines:
             while True:
-                sys.stdout.write(lines.readline())
+                line = lines.readline()
+                sys.stdout.write(line)
                 sys.stdout.flush()
-                if lines.tell() == log.stat().st_size:
+                if not line:
                     time.sleep(FOLLOW_SECONDS)
-        except KeyboardInterrupt:
-            return 130
+    except KeyboardInterrupt:
+        return 130
 
 
 OWN: Mapping[str, Callable[[Sequence[str]], int]] = {
