@@ -195,7 +195,7 @@ def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> lis
     if not priced:
         missing.append(
             f"What it costs is unknown: no list prices of {region} are here; `stillwater prices "
-            f"fetch --region {region}` brings them."
+            f"fetch --region {region}` in {directory} brings them, into its prices.json."
         )
     if came.path is not None and not (directory / WHEELS / came.wheel).is_file():
         missing.append(
