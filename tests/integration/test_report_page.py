@@ -9,12 +9,23 @@ import pytest
 
 from spark.report import formats, story
 from tests import browser, printing
+from tests.printing import opened
+from tests.tabs import evaluated, prepare
 from tests.unit.spark import month
 
 CHROMIUM = browser.find()
 MEASURE = """<script>
   document.body.append(`wide: ${document.documentElement.scrollWidth - innerWidth}`);
 </script></body>"""
+
+FIGURES = "document.querySelectorAll('td:not(.text)').length"
+ASTRAY = """[...document.querySelectorAll("td:not(.text)")].filter((cell) => {
+  const range = document.createRange();
+  range.selectNodeContents(cell.firstChild);
+  const lines = range.getClientRects();
+  return lines.length > 1
+    || (lines.length && Math.abs(lines[0].right - cell.getBoundingClientRect().right) > 1);
+}).map((cell) => `${cell.dataset.label}: ${cell.textContent}`)"""
 
 # What a page is made of in print: how far it reaches, its paper, its links and its legend.
 IN_PRINT = """(() => {
@@ -61,6 +72,17 @@ def test_the_page_opens_without_a_complaint_and_nothing_sticks_out(page: Path) -
     seen = browser.look(CHROMIUM, page)
     assert seen.console == ()
     assert re.search(r"wide: (-\d+|0)\b", seen.dom)
+
+
+@browser.needed
+def test_on_a_phone_a_figure_stands_in_one_line_at_the_right_edge_of_its_card(page: Path) -> None:
+    assert CHROMIUM is not None
+    with opened(CHROMIUM) as tab:
+        prepare(tab, size="phone")
+        tab.ask("Page.navigate", url=page.resolve().as_uri())
+        tab.wait_for("Page.loadEventFired")
+        assert evaluated(tab, FIGURES) > 100
+        assert evaluated(tab, ASTRAY) == []
 
 
 @browser.needed
