@@ -21,8 +21,9 @@ UNIT_TESTS = (
     *(
         f"{_HANDLERS}/test_{name}.py"
         for name in (
-            *("act", "held", "never_two_out", "blind_readings", "idle_nodes", "pause"),
-            *("in_place", "in_place_together"),
+            *("act", "held", "never_two_out", "blind_readings", "pause"),
+            *("in_place", "in_place_together", "in_place_uncordoned"),
+            *("reboots", "announced_again", "machines_ahead", "idle_nodes", "histories"),
             *(
                 "groups_that_refuse",
                 "hooks_that_refuse",

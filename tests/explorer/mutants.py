@@ -16,6 +16,7 @@ from types import CodeType
 
 from tests.explorer.mutant import Mutant
 from tests.explorer.mutants_of_functions import FUNCTIONS
+from tests.explorer.mutants_of_orders import ORDERS
 from tests.explorer.mutants_of_words import WORDS
 
 ROOT = Path(__file__).parents[2]
@@ -354,6 +355,7 @@ MUTANTS = (
     ),
     *FUNCTIONS,
     *WORDS,
+    *ORDERS,
 )
 BY_NAME = {mutant.name: mutant for mutant in MUTANTS}
 

@@ -18,8 +18,8 @@ from tests.explorer.nature import least
 from tests.explorer.rules import break_rule, run_of, valid_leases
 from tests.explorer.world import CLUSTER, FIRST, World
 
-# Services and people keep a run waiting for so long, and no deadline counts meanwhile.
-PATIENCE = 3 * HOLD_LIMIT
+# So long a service is away at most, and no deadline counts meanwhile.
+PATIENCE = HOLD_LIMIT + 1300
 
 
 def at_rest(world: World) -> None:

@@ -15,6 +15,7 @@ from tests.explorer.scenarios import (
     BEHIND_THE_GATE,
     IN_PLACE,
     ONE,
+    PARTIES,
     RETIRED,
     SCENARIOS,
     WITHOUT_A_HANDLER,
@@ -90,6 +91,14 @@ def test_walks_of_many_faults_break_no_rule(stage: Stage) -> None:
 def test_whoever_else_drains_breaks_no_rule(stage: Stage, scenario: Scenario) -> None:
     tally = Tally()
     for seed in range(15):
+        random_walk(stage, scenario, seed, tally)
+    assert stories(stage, tally) == ""
+
+
+@pytest.mark.parametrize("scenario", PARTIES, ids=lambda s: s.name)
+def test_a_run_of_parties_breaks_no_rule(stage: Stage, scenario: Scenario) -> None:
+    tally = Tally()
+    for seed in range(4 * EFFORT):
         random_walk(stage, scenario, seed, tally)
     assert stories(stage, tally) == ""
 
