@@ -30,6 +30,9 @@ PACE = Pace(seconds=5.0)
 PATIENCE = Config(read_timeout=90, retries={"total_max_attempts": 1})
 HEALTHY, IMPAIRED, UNHEALTHY = 0, 1, 2
 EXIT_CODES = {200: HEALTHY, 503: IMPAIRED}
+# What is shown of an answer, and of each part.
+SHOWN = {"status", "message", "cluster", "at", "seconds", "parts"}
+SHOWN_OF_A_PART = {"kind", "name", "status", "reason", "notes"}
 STYLES = {
     Health.HEALTHY: "green",
     Health.STARTING: "cyan",
@@ -65,7 +68,7 @@ def ask(desk: Desk) -> Examined:
     client = desk.client("lambda", PATIENCE)
     try:
         answer = client.invoke(FunctionName=function)
-        payload = json.loads(answer["Payload"].read())
+        payload = _object(answer["Payload"].read())
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
             f"λ {function} could not be invoked: {error}. `stillwater up` makes it, and you need "
@@ -76,7 +79,40 @@ def ask(desk: Desk) -> Examined:
         raise StillwaterError(
             f"λ {function} failed ({said}); its log is /aws/lambda/{function} in CloudWatch."
         )
-    return Examined(payload["statusCode"], json.loads(payload["body"]))
+    return _examined(payload, function)
+
+
+def _object(written: bytes | str) -> Mapping[str, Any]:
+    """Return a JSON object, or nothing where it is none."""
+    try:
+        found = json.loads(written)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _examined(payload: Mapping[str, Any], function: str) -> Examined:
+    """Return an answer; raise StillwaterError where it is none that this release can read."""
+    code, document = payload.get("statusCode"), _object(str(payload.get("body") or ""))
+    parts = document.get("parts")
+    said = [document.get("status"), *(_status(part) for part in _listed(parts))]
+    whole = isinstance(code, int) and isinstance(parts, list) and document.keys() >= SHOWN
+    if not whole or not set(said) <= set(Health):
+        raise StillwaterError(
+            f"λ {function} answered in a form that this release cannot read: it is of another "
+            f"version, or something else answers in its place; `stillwater up` brings it to this "
+            f"one."
+        )
+    return Examined(int(code or 0), document)
+
+
+def _listed(parts: object) -> list[Any]:
+    return parts if isinstance(parts, list) else []
+
+
+def _status(part: object) -> object:
+    """Return a part's health, or nothing where it has not all that is shown."""
+    return part.get("status") if isinstance(part, dict) and part.keys() >= SHOWN_OF_A_PART else None
 
 
 def shown(

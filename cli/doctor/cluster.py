@@ -11,10 +11,13 @@ from urllib.parse import quote
 from cli.doctor.account import Found, target_group_name
 from cli.doctor.target import Target
 from cli.survey import tools
+from cli.survey.listing import going
+from cli.survey.pods import requirements
 from core import constants, naming
 from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
+from core.survey.selectors import selects
 from handlers.adapters.eks import EksApi
 
 CONNECTIONS = 8
@@ -64,7 +67,8 @@ class KubernetesCluster:
             "namespaces",
             {
                 _name(item): snapshot.Namespace(
-                    gate_label=_labels(item).get(naming.READINESS_GATE_LABEL)
+                    gate_label=_labels(item).get(naming.READINESS_GATE_LABEL),
+                    leaving=going(item),
                 )
                 for item in listed
             },
@@ -116,10 +120,27 @@ class KubernetesCluster:
                 _name(item): snapshot.Budget(
                     min_available=_text(item["spec"].get("minAvailable")),
                     max_unavailable=_text(item["spec"].get("maxUnavailable")),
+                    of_kafka=self._covers_kafka(item["spec"].get("selector")),
                 )
                 for item in api.list(path)
             },
         )
+
+    def _covers_kafka(self, selector: Item | None) -> bool:
+        """Say whether a selector matches pods of Kafka's nodes, by what Strimzi labels them."""
+        if selector is None:
+            return False
+        name = self._expected.cluster
+        labels = {
+            naming.CLUSTER_LABEL: name,
+            naming.KIND_LABEL: "Kafka",
+            "strimzi.io/name": naming.kafka_component(name),
+            "app.kubernetes.io/name": "kafka",
+            "app.kubernetes.io/instance": name,
+            "app.kubernetes.io/managed-by": "strimzi-cluster-operator",
+            "app.kubernetes.io/part-of": f"strimzi-{name}",
+        }
+        return selects(selector.get("matchLabels") or {}, requirements(dict(selector)), labels)
 
     def _deployments(self, api: EksApi) -> Iterator[Found]:
         """Read what drains or rolls beside us, wherever it was installed."""
@@ -128,7 +149,7 @@ class KubernetesCluster:
         yield (
             "termination_handlers",
             {
-                _name(item): _termination_handler(item["spec"]["template"]["spec"])
+                _name(item): _termination_handler(item)
                 for item in listed
                 if (item["metadata"]["namespace"], _name(item)) == handler
             },
@@ -137,7 +158,8 @@ class KubernetesCluster:
             "operators",
             {
                 each.title: snapshot.Operator(
-                    waits_for_drains=naming.OPERATOR_PLUGIN in each.plugins
+                    waits_for_drains=naming.OPERATOR_PLUGIN in each.plugins,
+                    down=each.down,
                 )
                 for each in tools.operators(listed)
                 if each.watches(self._expected.namespace)
@@ -156,10 +178,12 @@ class KubernetesCluster:
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._kafka}/kafkas"
         ours = f"metadata.name={self._expected.cluster}"
         listed = api.list(path, fieldSelector=ours)
-        yield "kafkas", {_name(item): _kafka(item["spec"]["kafka"]) for item in listed}
+        yield "kafkas", {_name(item): _kafka(item) for item in listed}
 
 
-def _kafka(spec: Item) -> snapshot.Kafka:
+def _kafka(item: Item) -> snapshot.Kafka:
+    spec = item["spec"]["kafka"]
+    marks = item["metadata"].get("annotations") or {}
     authorization = spec.get("authorization") or {}
     return snapshot.Kafka(
         doors=frozenset(
@@ -173,6 +197,8 @@ def _kafka(spec: Item) -> snapshot.Kafka:
         authorization=str(authorization.get("type", "none")),
         super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
         everyone_may=rights.everyone_may(spec.get("config") or {}),
+        paused=str(marks.get("strimzi.io/pause-reconciliation", "")).lower() == "true",
+        leaving=going(dict(item)),
     )
 
 
@@ -201,7 +227,8 @@ def _pod(item: Item) -> snapshot.Pod | None:
     )
 
 
-def _termination_handler(pod: Item) -> snapshot.TerminationHandler:
+def _termination_handler(item: Item) -> snapshot.TerminationHandler:
+    pod = item["spec"]["template"]["spec"]
     variables = {
         variable["name"]: variable.get("value")
         for container in pod["containers"]
@@ -211,6 +238,7 @@ def _termination_handler(pod: Item) -> snapshot.TerminationHandler:
     return snapshot.TerminationHandler(
         drain_timeout_seconds=int(drain) if drain.isdecimal() else None,
         grace_seconds=pod.get("terminationGracePeriodSeconds"),
+        runs=bool(item["spec"].get("replicas", 1)) and not tools.down(dict(item)),
     )
 
 

@@ -17,7 +17,8 @@ from core import naming
 from core.cluster import rights
 from core.cluster.expected import expected
 from core.cluster.operated import of_spec
-from core.doctor.drift import TITLES, Finding, blind_rolls, findings
+from core.doctor.drift import TITLES, Finding, findings
+from core.doctor.notes import blind_rolls, unlooked
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
 from handlers.adapters.eks import EksApi
@@ -89,6 +90,7 @@ def examine(target: Target) -> Diagnosis:
             *_pause_sentences(target),
             *rights.findings(target.spec),
             *blind_rolls(wanted.cluster, snapshot),
+            *unlooked(wanted, snapshot),
         ),
     )
 
@@ -100,7 +102,7 @@ def _pause_sentences(target: Target) -> Iterator[str]:
         client = target.session.client("dynamodb", endpoint_url=target.endpoint_url)
         records = DynamoRecords(naming.ledger_table(spec.prefix), spec.region, client=client)
         pause = Pauses(records, spec.name).current(time.time())
-    except UNREADABLE as error:
+    except (*UNREADABLE, ValueError, KeyError, TypeError) as error:
         yield f"Whether {spec.name} is paused could not be read: {_sentence(error)}."
         return
     if pause is not None:
@@ -144,6 +146,8 @@ def _answer_of(reader: Reader) -> _Answer:
             found |= {part: members}  # what came before a refusal is kept
     except UNREADABLE as error:
         return found, _sentence(error)
+    except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
+        return found, f"the answer is not as documented ({type(error).__name__}: {error})"
     return found, ""
 
 

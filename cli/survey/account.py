@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.errors import StillwaterError
+from core.instances import table
 from core.survey.node_facts import (
     Instance,
     MachineStatus,
@@ -66,7 +67,9 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
 def vcpus(instance: Mapping[str, Any]) -> int:
     """Return what a machine counts for in the quotas of vCPUs."""
     options = instance.get("CpuOptions") or {}
-    return int(options.get("CoreCount", 0)) * int(options.get("ThreadsPerCore", 1))
+    said = int(options.get("CoreCount", 0)) * int(options.get("ThreadsPerCore", 1))
+    known = table().types.get(str(instance.get("InstanceType")))
+    return said or (known.vcpus if known else 0)
 
 
 def statuses(client: Any, wanted: Iterable[str]) -> dict[str, MachineStatus]:

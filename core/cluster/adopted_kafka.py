@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
 from core.cluster.adopted_names import (
     INSIDE,
@@ -14,13 +14,15 @@ from core.cluster.adopted_names import (
     KafkaName,
     Namespace,
 )
-from core.cluster.fields import Frozen, KubernetesName
+from core.cluster.fields import Frozen, KubernetesName, visible
 
 
 class Section(BaseModel):
     """A section of a description that is not a ClusterSpec's, nor in its reference."""
 
     model_config = Frozen.model_config
+
+    _all_is_seen = field_validator("*", mode="before")(visible)
 
 
 class AdoptedKafka(Section):
@@ -51,7 +53,10 @@ class AdoptedKafka(Section):
 def unspeakable(kafka: AdoptedKafka) -> Iterator[str]:
     """Yield why the functions could not speak to a Kafka."""
     for server in (kafka.bootstrap or "").split(","):
-        if INSIDE.fullmatch(server.rpartition(":")[0]):
+        host = server.rpartition(":")[0]
+        # A Service of Strimzi's own, without what follows the namespace.
+        short = host.startswith(f"{kafka.name}-kafka-") and host.endswith(f".{kafka.namespace}")
+        if short or INSIDE.fullmatch(host):
             yield (
                 f"bootstrap of Kafka {kafka.title} names {server}, which is known inside "
                 f"the cluster alone, and the functions stand outside; name a listener that "

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from core import naming
+from core.cluster.changes_felt import given_up, shut_out
 from core.cluster.kafka_releases import METADATA, resolved
 from core.cluster.spec import ClusterSpec
 from core.health.node import Role
@@ -45,6 +46,7 @@ def refused(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     if made_anew:
         return made_anew
     return [
+        *_machines(before, after),
         *_ids(before, after),
         *_voters(before, after),
         *_volumes(before, after),
@@ -55,7 +57,13 @@ def refused(before: ClusterSpec, after: ClusterSpec) -> list[str]:
 
 def felt(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     """Return a sentence for each change that works, and that somebody should expect."""
-    return [*_leaving(before, after), *_clients(before, after), *_steps(before, after)]
+    return [
+        *_leaving(before, after),
+        *_clients(before, after),
+        *_steps(before, after),
+        *shut_out(before, after),
+        *given_up(before, after),
+    ]
 
 
 def _made_anew(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
@@ -109,6 +117,15 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"nodes of {old} run under ids that {new} would take: no two nodes have one id, so "
             f"those of {new} could never start; leave the pool's name, or give {new} ids of its "
             f"own and take {old} away once it holds no partition."
+        )
+
+
+def _machines(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    if before.node_provisioner != after.node_provisioner:
+        yield (
+            f"node_provisioner was {before.node_provisioner} and is {after.node_provisioner}, by "
+            f"which every machine of Kafka's would go at once, and others come after it; leave it, "
+            f"or describe another environment and move the partitions there."
         )
 
 
@@ -171,7 +188,7 @@ def _topics(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    brokers, stay = _running(before, lambda role: role.is_broker), _running(after)
+    brokers, stay = (_running(spec, lambda role: role.is_broker) for spec in (before, after))
     gone = {node_id: node_pool for node_id, node_pool in brokers.items() if node_id not in stay}
     if gone:
         yield (

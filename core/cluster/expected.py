@@ -33,6 +33,13 @@ def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             for queue in (naming.queue(spec.prefix, role),)
             for each in (queue, naming.dead_letter_queue(queue))
         ),
+        nodes=frozenset(
+            node_id
+            for pool in spec.pools
+            for ids in spec.node_ids_of(pool).values()
+            for node_id in ids[: pool.nodes_per_zone]
+        ),
+        disks=sum(spec.nodes_of(pool) * len(pool.volumes) for pool in spec.pools),
         snapshot=snapshot.Snapshot(
             groups=_groups(spec) if of_asg else None,
             hooks=_hooks(spec) if of_asg else None,

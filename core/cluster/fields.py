@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import typing
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
@@ -118,18 +119,39 @@ def named_twice(values: Iterable[str]) -> list[str]:
     return sorted(value for value, count in Counter(values).items() if count > 1)
 
 
+def visible(value: object) -> object:
+    """Return a value; raise for characters that no editor shows: it would be another name."""
+    texts = value if isinstance(value, list | tuple) else (value,)
+    for text in texts:
+        for character in text if isinstance(text, str) else "":
+            if unicodedata.category(character) == "Cf":
+                raise PydanticCustomError(
+                    "is_invisible",
+                    "it must be without the character U+{code}, which nobody sees",
+                    {"code": f"{ord(character):04X}"},
+                )
+    return value
+
+
 class Frozen(BaseModel):
     """A section; the text below each of its fields is its meaning in docs/reference/."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    _all_is_seen = field_validator("*", mode="before")(visible)
+
     @field_validator("*", mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
         """Refuse `yes` where a number is asked for: Python takes True for 1."""
-        if isinstance(value, bool) and info.field_name is not None:
+        # Python also takes the digits of any script.
+        of_a_script = isinstance(value, str) and not value.isascii()
+        if (isinstance(value, bool) or of_a_script) and info.field_name is not None:
             kinds = _kinds(cls.model_fields[info.field_name].annotation)
-            if bool not in kinds and kinds & _NUMBERS:
+            if not {bool, str} & kinds and kinds & _NUMBERS:
+                if of_a_script:
+                    digits = "it must be a number, in the digits 0 to 9"
+                    raise PydanticCustomError("is_of_a_script", digits)
                 raise PydanticCustomError("is_no_number", "it must be a number")
         return value
 

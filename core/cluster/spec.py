@@ -202,6 +202,7 @@ class ClusterSpec(Frozen):
             *rights.problems(self),
             *self.alerts.elsewhere(self.region),
             *tagging.problems(self.tags),
+            *tagging.bill_problems(self.bill_cluster_tag, self.bill_pool_tag),
             *self._key_problems(),
         ]
         if problems:

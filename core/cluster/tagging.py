@@ -73,6 +73,17 @@ def narrow_problems(tags: Mapping[str, str], *, snapshots: bool) -> Iterator[str
             )
 
 
+def bill_problems(cluster: str | None, pool: str | None) -> Iterator[str]:
+    """Yield a sentence for each tag of the bill's that no resource can have."""
+    for setting, text in (("bill_cluster_tag", cluster), ("bill_pool_tag", pool)):
+        wrong = sorted(set(re.sub(KEY_CHARACTERS, "", text or "")))
+        if wrong:
+            yield (
+                f"{setting} has {' '.join(map(repr, wrong))}, and tags have letters, digits, "
+                f"spaces and + - = . _ : / @ alone; write it as it stands on your resources"
+            )
+
+
 def doubts(tags: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for a tag that AWS takes and volumes get otherwise.
 

@@ -37,6 +37,9 @@ class Expectation:
     spare_services: frozenset[str]
     # Made beside the function that reads them, a layer later than the others.
     queues_of_functions: frozenset[str]
+    # Node ids of Kafka, and how many volumes they have together.
+    nodes: frozenset[int]
+    disks: int
     snapshot: Snapshot
 
     def up(self, layer: str) -> str:
@@ -55,6 +58,8 @@ class Part:
     # The layer that makes it; None: somebody else does, and the remedy says who.
     layer: str | None
     remedy: str = ""
+    # Fields that are judged by themselves, each with a remedy of its own.
+    judged: frozenset[str] = frozenset()
 
 
 COMPARED: Mapping[str, Part] = {
@@ -121,6 +126,7 @@ COMPARED: Mapping[str, Part] = {
         "namespace",
         {"gate_label": f"label {naming.READINESS_GATE_LABEL}"},
         naming.KAFKA,
+        judged=frozenset({"leaving"}),
     ),
     "bindings": Part(
         "TargetGroupBindings",
@@ -140,6 +146,7 @@ COMPARED: Mapping[str, Part] = {
         None,
         "`stillwater up` writes it again; where Strimzi makes it, look at the status of the Kafka "
         "and its pools, and at who else changed the number of nodes",
+        frozenset({"of_kafka"}),
     ),
     "termination_handlers": Part(
         "node termination handler",
@@ -147,6 +154,7 @@ COMPARED: Mapping[str, Part] = {
         {
             "drain_timeout_seconds": "drain timeout (NODE_TERMINATION_GRACE_PERIOD)",
             "grace_seconds": "grace of its own pod",
+            "runs": "whether a pod is available",
         },
         None,
         f"`helm -n {constants.NTH_NAMESPACE} rollback {constants.NTH_RELEASE}`, or "
@@ -162,6 +170,7 @@ COMPARED: Mapping[str, Part] = {
             "everyone_may": "rights of everybody to what no ACL names (allow.everyone)",
         },
         naming.KAFKA,
+        judged=frozenset({"paused", "leaving"}),
     ),
 }
 # Parts whose members nobody can list beforehand: what they say of themselves is looked at.
@@ -184,19 +193,8 @@ def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
         *_volumes(found),
         *_drain_cleaners(found),
         *_second_budget(expected, found),
+        *_stopped(expected, found),
     ]
-
-
-def blind_rolls(cluster: str, found: Snapshot) -> Iterator[str]:
-    """Say what an operator without the plugin and a drain of ours may do to each other."""
-    for name, operator in (found.operators or {}).items():
-        if not operator.waits_for_drains:
-            yield (
-                f"Strimzi's operator {name} does not know of drains: it may restart a broker of "
-                f"{cluster} while another is drained, and asks only whether partitions keep "
-                f"min.insync.replicas, without the margin kept here. Let it wait: "
-                f"docs/how-to/strimzi.md. Drains wait for its rolls in any case."
-            )
 
 
 def _differences(
@@ -318,6 +316,15 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
     """Find the budget that Strimzi made before there were ours: the operator leaves it behind."""
     strimzis = naming.kafka_component(expected.cluster)
     wanted = expected.snapshot.budgets or {}
+    for name, budget in (found.budgets or {}).items():
+        if budget.of_kafka and name not in {*wanted, strimzis}:
+            yield Finding(
+                f"PodDisruptionBudget {name} over pods of Kafka's",
+                MISSING,
+                PRESENT,
+                f"change its selector, or `kubectl -n {expected.namespace} delete pdb {name}`: "
+                f"of a pod with two budgets the API server evicts none",
+            )
     if wanted and strimzis not in wanted and strimzis in (found.budgets or {}):
         yield Finding(
             f"PodDisruptionBudget {strimzis}",
@@ -325,6 +332,38 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
             PRESENT,
             f"`kubectl -n {expected.namespace} delete pdb {strimzis}`: of a pod with two budgets "
             f"the API server evicts none, so that no node of Kafka's can be drained",
+        )
+
+
+def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
+    """Find what is there, and is on its way out or left alone by its operator."""
+    kafka = (found.kafkas or {}).get(expected.cluster)
+    namespace = (found.namespaces or {}).get(expected.namespace)
+    going = [
+        *([f"Kafka {expected.cluster}"] if kafka is not None and kafka.leaving else []),
+        *([f"namespace {expected.namespace}"] if namespace and namespace.leaving else []),
+    ]
+    for what in going:
+        yield Finding(
+            what,
+            PRESENT,
+            "somebody has deleted it",
+            "find out who meant it, and save the volumes first: a deletion cannot be taken back",
+        )
+    if kafka is not None and kafka.paused:
+        yield Finding(
+            f"annotation strimzi.io/pause-reconciliation of Kafka {expected.cluster}",
+            "none",
+            "true",
+            f"`kubectl -n {expected.namespace} annotate kafka {expected.cluster} "
+            f"strimzi.io/pause-reconciliation-`: a pod that is lost does not come back meanwhile",
+        )
+    if len(found.operators or {}) > 1:
+        yield Finding(
+            f"Strimzi's operators that watch {expected.namespace}",
+            "one",
+            ", ".join(sorted(found.operators or {})),
+            "leave one of them: each rolls brokers without regard to the other",
         )
 
 

@@ -87,6 +87,7 @@ class Namespace:
     """Kafka's namespace; its label is what has readiness gates put into new pods."""
 
     gate_label: str | None
+    leaving: bool = False  # somebody has deleted it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +130,7 @@ class Budget:
 
     min_available: str | None
     max_unavailable: str | None
+    of_kafka: bool = False  # its selector matches pods of Kafka's nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +139,7 @@ class TerminationHandler:
 
     drain_timeout_seconds: int | None
     grace_seconds: int | None
+    runs: bool = True  # as far as its status says, one of its pods is available
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +147,7 @@ class Operator:
     """Strimzi's cluster operator, where it watches Kafka's namespace."""
 
     waits_for_drains: bool  # it runs the plugin of strimzi/
+    down: bool = False  # none of its pods is available
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +165,8 @@ class Kafka:
     authorization: str  # Strimzi's type; none: whoever is let in may do everything
     super_users: frozenset[str]  # beside Strimzi's own
     everyone_may: bool  # allow.everyone.if.no.acl.found
+    paused: bool = False  # its operator is told to leave it alone
+    leaving: bool = False  # somebody has deleted it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

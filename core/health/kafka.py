@@ -26,7 +26,8 @@ def silent(what: str, why: str) -> HealthVerdict:
 
 def not_whole(what: str, view: ClusterView) -> HealthVerdict:
     """Return the verdict on anything whose good state only a whole reading could have shown."""
-    return HealthVerdict(Health.UNKNOWN, f"{what}: unknown. {view.doubt}", (WHOLE,))
+    why = view.doubt or "What Kafka told of it is not all there is to tell."
+    return HealthVerdict(Health.UNKNOWN, f"{what}: unknown. {why}", (WHOLE,))
 
 
 def quorum_verdict(view: ClusterView) -> HealthVerdict:
@@ -37,7 +38,8 @@ def quorum_verdict(view: ClusterView) -> HealthVerdict:
             "The controllers have no quorum: brokers serve from memory, and nothing can change; "
             "bring a majority of the controllers back.",
         )
-    if view.quorum_leader is None:
+    # A leader that no voter is: whether a majority keeps up was not told.
+    if view.quorum_leader not in {voter.node_id for voter in view.voters}:
         return not_whole("The quorum", view)
     behind = [voter.node_id for voter in view.voters if _lags(voter)]
     said = f"Controller {view.quorum_leader} leads the quorum of {len(view.voters)}"
@@ -140,7 +142,8 @@ def _whole_copies(offline: Sequence[PartitionView]) -> str:
 
 def _lags(voter: VoterView) -> bool:
     """Say whether a voter is behind for longer than a hiccup; a rotation is stricter."""
-    return voter.lag_seconds is None or voter.lag_seconds > LIMITS.voter_lag_seconds
+    # What is no number is not below the limit either.
+    return voter.lag_seconds is None or not voter.lag_seconds <= LIMITS.voter_lag_seconds
 
 
 def _partitions(found: Sequence[PartitionView], of: int) -> str:

@@ -14,14 +14,17 @@ from core.health.verdict import Health, HealthVerdict
 # How long a pod may take from its making to Ready; a broker's log recovery may take longer.
 STARTUP_SECONDS = 300.0
 # The kubelet's words for a container that will not come up by itself.
-_HOPELESS = frozenset(
+HOPELESS = frozenset(
     {
         "CrashLoopBackOff",
         "CreateContainerConfigError",
         "CreateContainerError",
+        "ErrImageNeverPull",
         "ErrImagePull",
+        "ImageInspectError",
         "ImagePullBackOff",
         "InvalidImageName",
+        "PostStartHookError",
         "RunContainerError",
     }
 )
@@ -61,7 +64,7 @@ def pod_verdict(
     if pod.node_name is None:
         why = f": {pod.unscheduled}" if pod.unscheduled else ""
         return _not_yet(pod, f"is not scheduled{why}", now - pod.created_at, startup_seconds)
-    if pod.waiting in _HOPELESS:
+    if pod.waiting in HOPELESS:
         times = f" after {pod.restarts} restarts" if pod.restarts else ""
         return HealthVerdict(
             Health.UNHEALTHY, f"Pod {pod.name} does not start{times}: {pod.waiting}."
@@ -94,4 +97,6 @@ def _not_yet(
     pod: PodSeen, said: str, seconds: float, limit: float, then: Health = Health.UNHEALTHY
 ) -> HealthVerdict:
     health = Health.STARTING if seconds < limit else then
-    return HealthVerdict(health, f"Pod {pod.name} {said.rstrip('.')}, for {seconds:.0f} s.")
+    # Clocks differ: what was made in the future was made just now.
+    passed = max(seconds, 0.0)
+    return HealthVerdict(health, f"Pod {pod.name} {said.rstrip('.')}, for {passed:.0f} s.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from core import naming
-from core.health.pods import PodSeen
+from core.health.pods import HOPELESS, PodSeen
 from handlers.adapters.eks import EksApi
 
 Json = dict[str, Any]
+# How Strimzi calls the container in which Kafka runs, and the one of a Connect worker.
+MAIN = ("kafka", "-connect")
 
 
 class Pods(Protocol):
@@ -37,31 +40,52 @@ class EksPods:
 
 def seen(item: Json) -> PodSeen | None:
     """Read a pod of a Kafka node or a Connect worker; any other, or one that is over, is None."""
-    metadata, status = item["metadata"], item.get("status", {})
-    labels = metadata.get("labels", {})
+    metadata, spec = item["metadata"], item.get("spec") or {}
+    status = item.get("status") or {}
+    labels = metadata.get("labels") or {}
     kafka = naming.POOL_LABEL in labels
     if not (kafka or labels.get(naming.KIND_LABEL) == naming.CONNECT_KIND):
         return None
     if status.get("phase") in {"Succeeded", "Failed"}:
         return None
     conditions = {c["type"]: c for c in status.get("conditions") or ()}
-    container: Json = next(iter(status.get("containerStatuses") or ()), {})
-    state: Json = container.get("state", {})
-    gates = [gate["conditionType"] for gate in item["spec"].get("readinessGates") or ()]
+    containers = status.get("containerStatuses") or ()
+    container = _main(containers)
+    state: Json = container.get("state") or {}
+    began = (state.get("running") or {}).get("startedAt")
+    everybody = (*(status.get("initContainerStatuses") or ()), *containers)
+    gates = [gate["conditionType"] for gate in spec.get("readinessGates") or ()]
     return PodSeen(
         name=metadata["name"],
         node_id=naming.node_id_of_pod(metadata["name"]) if kafka else None,
         created_at=_moment(metadata["creationTimestamp"]),
-        node_name=item["spec"].get("nodeName"),
+        node_name=spec.get("nodeName"),
         unscheduled=conditions.get("PodScheduled", {}).get("message") or "",
         ready=_holds(conditions, "Ready"),
         containers_ready=_holds(conditions, "ContainersReady"),
         gates={gate: _holds(conditions, gate) for gate in gates},
-        started_at=_moment(state["running"]["startedAt"]) if "running" in state else None,
-        waiting=state.get("waiting", {}).get("reason", ""),
+        started_at=_moment(began) if began else None,
+        waiting=_waiting(container, everybody),
         restarts=container.get("restartCount", 0),
         stopping="deletionTimestamp" in metadata,
     )
+
+
+def _main(containers: Sequence[Json]) -> Json:
+    """Return Kafka's or Connect's own container: a mesh's proxy may stand before it."""
+    by_name = (each for each in containers if str(each.get("name")).endswith(MAIN))
+    return next(by_name, next(iter(containers), {}))
+
+
+def _waiting(main: Json, everybody: Sequence[Json]) -> str:
+    """Return why the pod does not start: a container that never will tells more than the main."""
+    words = [_reason(each) for each in everybody]
+    return next((word for word in words if word in HOPELESS), _reason(main))
+
+
+def _reason(container: Json) -> str:
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    return str(waiting.get("reason") or "")
 
 
 def _holds(conditions: Json, kind: str) -> bool:

@@ -231,6 +231,19 @@ def make_subnets(twin: Twin) -> Mapping[str, str]:
     }
 
 
+def make_target_group(twin: Twin, subnet: str, attributes: Mapping[str, str]) -> str:
+    """Make a target group of brokers in a subnet's VPC; return its ARN."""
+    (found,) = twin.aws("ec2").describe_subnets(SubnetIds=[subnet])["Subnets"]
+    balancing = twin.aws("elbv2")
+    made = balancing.create_target_group(
+        Name="boot", Protocol="TCP", Port=9094, VpcId=found["VpcId"], TargetType="ip"
+    )
+    arn = str(made["TargetGroups"][0]["TargetGroupArn"])
+    said = [{"Key": key, "Value": value} for key, value in attributes.items()]
+    balancing.modify_target_group_attributes(TargetGroupArn=arn, Attributes=said)
+    return arn
+
+
 @contextlib.contextmanager
 def world_on(twin: Twin, subnet: str) -> Iterator[World]:
     """Make room for a test's own nodes and pods on a twin; clear it when the block ends."""

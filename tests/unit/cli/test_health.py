@@ -16,6 +16,7 @@ from cli import health as command
 from cli.incidents import Desk
 from cli.main import app
 from cli.watching import Pace
+from core.errors import StillwaterError
 from core.health.cluster import Part, PartKind, cluster_health, document
 from core.health.verdict import Health, HealthVerdict
 from tests.unit.infra.programs import spec
@@ -172,3 +173,27 @@ def test_a_watch_shows_what_changes_and_outlasts_an_examination_that_fails(
     assert well < failed < fenced
     # The terminal has its cursor again.
     assert out.getvalue().rindex("\x1b[?25h") > out.getvalue().rindex("\x1b[?25l")
+
+
+ODD: dict[str, Any] = {
+    "nothing": None,
+    "a list": [],
+    "no body": {"statusCode": 200},
+    "a body that is no JSON": {"statusCode": 200, "body": "<html>"},
+    "a page of a proxy": {"message": "Forbidden"},
+    "a health of a newer release": {
+        "statusCode": 200,
+        "body": json.dumps(json.loads(told()["body"]) | {"status": "resting"}),
+    },
+    "parts without a reason": {
+        "statusCode": 200,
+        "body": json.dumps(json.loads(told()["body"]) | {"parts": [{"kind": "quorum"}]}),
+    },
+}
+
+
+@pytest.mark.parametrize("payload", ODD.values(), ids=ODD.keys())
+def test_an_answer_of_another_form_is_one_sentence(payload: Any) -> None:
+    desk = Desk(spec(), FakeLambda(payload=payload))  # type: ignore[arg-type]
+    with pytest.raises(StillwaterError, match="in a form that this release cannot read"):
+        command.ask(desk)

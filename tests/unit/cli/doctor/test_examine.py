@@ -97,12 +97,17 @@ def test_a_part_this_cluster_does_not_have_is_not_asked_for() -> None:
     assert read([(("alarms",), never)], []) == (examining.Snapshot(), [])
 
 
-def test_a_fault_of_ours_is_not_taken_for_a_part_that_cannot_be_read() -> None:
-    def faulty() -> Iterator[Found]:
-        raise KeyError("ours")
+def test_an_answer_that_nobody_foresaw_is_unread_and_costs_no_other_part() -> None:
+    def odd() -> Iterator[Found]:
+        raise KeyError("spec")
 
-    with pytest.raises(KeyError):
-        read([(("queues",), faulty)], [])
+    snapshot, unread = read([(("queues",), odd), (("balancers",), nothing)], [])
+    assert snapshot.balancers == {}
+    assert unread == [Unread("queues", "the answer is not as documented (KeyError: 'spec')")]
+
+
+def nothing() -> Iterator[Found]:
+    yield "balancers", {}
 
 
 FINDING = Finding("queue x", "present", "missing", "look")

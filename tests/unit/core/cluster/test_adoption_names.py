@@ -53,6 +53,8 @@ def read(path: Path, changed: dict[str, Any]) -> adoption.Adoption:
         ({"pool_label": "-a/pool"}, 11, "pool_label is"),
         ({"scaling_groups": ["a\nb"]}, 10, "scaling_groups.0 is"),
         ({"scaling_groups": ["a:b"]}, 10, "scaling_groups.0 is 'a:b'"),
+        (kafka(bootstrap="orders-kafka-bootstrap.streams:9093"), 8, "inside the cluster alone"),
+        ({"scaling_groups": ["kafka-\u200ba"]}, 9, "U+200B, which nobody sees"),
         ({"scaling_groups": ["kafka-a "]}, 10, "without a space at either end"),
         ({"node_pools": ["n" * 64]}, 18, "which is the value of a label"),
         (kafka(bootstrap="127.0.0.1:9094"), 8, "the machine that asks, or nobody's address"),

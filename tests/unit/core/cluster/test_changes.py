@@ -50,6 +50,7 @@ def kubernetes(version: str) -> dict[str, Any]:
         (kubernetes("1.34"), "kubernetes.version was 1.35 and is 1.34"),
         ({"kafka": {"metadata_version": "4.1-IV0"}}, "that step cannot be undone"),
         ({"topics": [{**TOPIC, "partitions": 6}]}, "has 12 partitions and would have 6"),
+        ({"node_provisioner": "karpenter"}, "every machine of Kafka's would go at once"),
     ],
     ids=lambda value: value[:50] if isinstance(value, str) else "",
 )

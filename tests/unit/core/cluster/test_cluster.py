@@ -193,6 +193,12 @@ def test_a_spec_cannot_be_changed() -> None:
             "kafka.listener.advertised_host", "localhost", ("addresses change",), id="localhost"
         ),
         pytest.param("alerts.runbooks_url", "a\x00b", ("runbooks_url",), id="control-character"),
+        pytest.param("alerts.runbooks_url", "a\u200bb", ("U+200B",), id="invisible"),
+        pytest.param("metrics.allow", ["a\u202eb"], ("U+202E",), id="invisible-in-a-list"),
+        pytest.param("bill_pool_tag", "a*", ("bill_pool_tag has '*'",), id="bill-star"),
+        pytest.param(
+            "volumes.max_monthly_increase_usd", "١٢", ("it must be a number",), id="other-digits"
+        ),
         pytest.param("bill_cluster_tag", f"a={'x' * 257}", ("bill_cluster_tag",), id="bill-value"),
         pytest.param("bill_cluster_tag", f"{'a' * 129}=x", ("bill_cluster_tag",), id="bill-key"),
         pytest.param(

@@ -11,7 +11,8 @@ import pytest
 from core import naming
 from core.cluster.expected import expected
 from core.doctor import snapshot
-from core.doctor.drift import COMPARED, JUDGED, TITLES, Finding, blind_rolls, findings
+from core.doctor.drift import COMPARED, JUDGED, TITLES, Finding, findings
+from core.doctor.notes import blind_rolls, unlooked
 from core.doctor.snapshot import Pod, Service, Snapshot, Volume
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
 
@@ -19,6 +20,10 @@ SPEC = spec(pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}])
 EXPECTED = expected(SPEC, ["test-orders-incidents-retained"])
 CLUSTER = EXPECTED.cluster
 BOOTSTRAP_GATE = naming.readiness_gate(naming.target_group_binding(CLUSTER, None))
+
+
+THEIRS = snapshot.Budget(min_available="1", max_unavailable=None, of_kafka=True)
+KAFKA = (EXPECTED.snapshot.kafkas or {})[CLUSTER]
 
 
 def gate(node_id: int) -> str:
@@ -52,6 +57,45 @@ def live_cluster(**changed: Any) -> Snapshot:
 
 def found(**changed: Any) -> list[Finding]:
     return findings(EXPECTED, live_cluster(**changed))
+
+
+def test_of_nodes_and_volumes_that_are_not_there_it_is_said_that_nobody_looked() -> None:
+    said = list(unlooked(EXPECTED, live_cluster(pods={}, volumes={})))
+    assert said[0].startswith("No pod of Kafka's nodes 0, 1, 2, 10, 20, 30 runs")
+    assert said[1].startswith("No operator of Strimzi's was found")
+    assert said[2].startswith("0 of 9 volumes of orders are there")
+    assert list(unlooked(EXPECTED, live_cluster(pods=None, volumes=None, operators=None))) == []
+
+
+BESIDE = {
+    "a budget of somebody else's over Kafka's pods": (
+        {"budgets": {**(EXPECTED.snapshot.budgets or {}), "theirs": THEIRS}},
+        "PodDisruptionBudget theirs over pods of Kafka's",
+    ),
+    "a namespace that is deleted": (
+        {"namespaces": {"kafka": snapshot.Namespace(gate_label="enabled", leaving=True)}},
+        "namespace kafka",
+    ),
+    "a Kafka that is paused": (
+        {"kafkas": {CLUSTER: replace(KAFKA, paused=True)}},
+        "annotation strimzi.io/pause-reconciliation of Kafka orders",
+    ),
+    "a Kafka that is deleted": (
+        {"kafkas": {CLUSTER: replace(KAFKA, leaving=True)}},
+        "Kafka orders",
+    ),
+    "two operators": (
+        {"operators": dict.fromkeys("ab", snapshot.Operator(waits_for_drains=True))},
+        "Strimzi's operators that watch kafka",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changed", "what"), BESIDE.values(), ids=BESIDE.keys())
+def test_what_is_there_and_stops_or_doubles_it_is_found(
+    changed: Mapping[str, Any], what: str
+) -> None:
+    assert [each.what for each in found(**changed)] == [what]
 
 
 def test_a_cluster_that_is_as_its_spec_says_has_no_findings() -> None:
@@ -107,7 +151,8 @@ def test_a_value_that_differs_is_named_with_both_values(part: str, field: str) -
 def test_every_field_of_a_compared_part_is_compared() -> None:
     for part, compared in COMPARED.items():
         member = next(iter(members(part).values()))
-        assert {field.name for field in fields(member)} == set(compared.labels), part
+        wanted = {*compared.labels, *compared.judged}
+        assert {field.name for field in fields(member)} == wanted, part
 
 
 def test_every_part_has_a_title_and_is_either_compared_or_judged() -> None:
@@ -215,10 +260,9 @@ def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it
 
 
 def test_an_operator_that_knows_of_no_drain_is_named_and_is_no_drift() -> None:
-    operators = {
-        "ops/plain": snapshot.Operator(waits_for_drains=False),
-        "ops/told": snapshot.Operator(waits_for_drains=True),
-    }
-    assert found(operators=operators) == []
-    (said,) = blind_rolls(CLUSTER, live_cluster(operators=operators))
+    plain = {"ops/plain": snapshot.Operator(waits_for_drains=False)}
+    told = {"ops/told": snapshot.Operator(waits_for_drains=True)}
+    assert found(operators=plain) == []
+    assert list(blind_rolls(CLUSTER, live_cluster(operators=told))) == []
+    (said,) = blind_rolls(CLUSTER, live_cluster(operators=plain))
     assert said.startswith("Strimzi's operator ops/plain does not know of drains")

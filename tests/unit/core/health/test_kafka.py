@@ -47,6 +47,9 @@ def voters(*lags: float | None) -> tuple[VoterView, ...]:
         (replace(WHOLE, voters=voters(19.0, 0.0, 0.0)), Health.DEGRADED, "and 0 lag behind"),
         (replace(WHOLE, voters=voters(19.0, 0.0, None)), Health.UNHEALTHY, "no majority keeps up"),
         (STALE, Health.UNHEALTHY, "no quorum"),
+        (replace(WHOLE, quorum_leader=9), Health.UNKNOWN, "not all there is to tell"),
+        (replace(WHOLE, voters=voters(0.0, 0.0, float("nan"))), Health.DEGRADED, "2 lag behind"),
+        (replace(WHOLE, voters=()), Health.UNKNOWN, "not all there is to tell"),
         (replace(WHOLE, quorum_leader=None), Health.UNHEALTHY, "no quorum"),
     ],
 )

@@ -49,6 +49,32 @@ def test_a_pod_is_read_with_its_gates_and_its_process() -> None:
     )
 
 
+RUNNING = {"running": {"startedAt": "2026-11-20T00:00:10Z"}}
+CRASHED = {"waiting": {"reason": "CrashLoopBackOff"}}
+
+
+def test_a_proxy_beside_kafka_is_not_taken_for_it() -> None:
+    """The kubelet lists containers by their names, and istio-proxy comes before kafka."""
+    item = pod()
+    item["status"]["containerStatuses"] = [
+        {"name": "istio-proxy", "restartCount": 0, "state": RUNNING},
+        {"name": "kafka", "restartCount": 7, "state": CRASHED},
+    ]
+    found = seen(item)
+    assert found is not None
+    assert (found.started_at, found.waiting, found.restarts) == (None, "CrashLoopBackOff", 7)
+
+
+def test_a_container_before_kafka_that_never_ends_is_why_it_does_not_start() -> None:
+    item = pod()
+    item["status"]["initContainerStatuses"] = [{"name": "kafka-init", "state": CRASHED}]
+    state = {"waiting": {"reason": "PodInitializing"}}
+    item["status"]["containerStatuses"] = [{"name": "kafka", "state": state}]
+    found = seen(item)
+    assert found is not None
+    assert found.waiting == "CrashLoopBackOff"
+
+
 def test_a_pod_that_waits_says_for_what() -> None:
     told = "0/6 nodes are available"
     pending = pod(

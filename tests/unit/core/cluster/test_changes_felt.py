@@ -1,0 +1,85 @@
+"""core.cluster.changes_felt: whom a change shuts out, and what it no longer keeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.cluster import ClusterSpec, changes, parse
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
+
+ACL = {"resource": "topic", "name": "orders", "operations": ["Read"]}
+BILLING = {"name": "billing", "authentication": "tls", "acls": [ACL]}
+TOPIC = {"name": "orders", "partitions": 12, "config": {"retention.ms": 604_800_000}}
+TLS = {"authentication": "tls"}
+SUBNETS = {zone: f"subnet-0123456789abcdef{zone[-1]}" for zone in ZONES}
+NETWORK = {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_ids": SUBNETS}
+MOVED = {**NETWORK, "private_subnet_ids": {**SUBNETS, ZONES[0]: "subnet-0123456789abcdeff"}}
+KEY = "arn:aws:kms:us-east-1:111122223333:key/12345678-1234-1234-1234-123456789012"
+BEFORE: dict[str, Any] = {
+    "pools": [
+        {**CONTROLLER, "role": "combined", "zones": ZONES},
+        BROKER,
+    ],
+    "topics": [TOPIC],
+    "users": [BILLING],
+    "kafka": {"listener": TLS, "internal_listener": TLS},
+    "load_balancer": {
+        "client_cidrs": ["192.168.0.0/24"],
+        "endpoint_principals": ["arn:aws:iam::111122223333:root"],
+    },
+    "network": {"existing": NETWORK},
+    "connect": {"replicas": 1},
+}
+
+
+def spec(**changed: Any) -> ClusterSpec:
+    return parse(description(**{**BEFORE, **changed}))
+
+
+FELT: dict[str, tuple[dict[str, Any], str]] = {
+    "a user gone": ({"users": []}, "users no longer names billing"),
+    "an ACL gone": ({"users": [{**BILLING, "acls": []}]}, "lose Read on topic orders"),
+    "no authorization": (
+        {"kafka": {**BEFORE["kafka"], "authorization": "none"}},
+        "whoever is let in may do everything",
+    ),
+    "another listener's name": (
+        {"kafka": {**BEFORE["kafka"], "listener": {**TLS, "name": "out"}}},
+        "bindings look for Services of the new name",
+    ),
+    "networks and accounts gone": ({"load_balancer": {}}, "no longer names 192.168.0.0/24"),
+    "no Connect": ({"connect": None}, "every connector on them would stop"),
+    "no protection": ({"ephemeral": True}, "nothing is protected"),
+    "no snapshots": ({"snapshots": None}, "no more are taken"),
+    "another key": ({"encryption_key": KEY}, "volumes that are there keep their key"),
+    "another subnet": ({"network": {"existing": MOVED}}, "makes a load balancer anew"),
+    "another operator": ({"strimzi": {"operator": "external"}}, "the operator that runs"),
+    "shorter retention": (
+        {"topics": [{**TOPIC, "config": {"retention.ms": 1000}}]},
+        "retention.ms of topic orders was 604800000 and is 1000",
+    ),
+    "shorter retention of all": (
+        {"kafka": {**BEFORE["kafka"], "config": {"log.retention.hours": 1}}},
+        "log.retention.hours of kafka.config was not set and is 1",
+    ),
+    "more partitions": ({"topics": [{**TOPIC, "partitions": 24}]}, "gets 12 partitions more"),
+    "brokers that only vote": (
+        {"pools": [{**CONTROLLER, "zones": ZONES}, BROKER]},
+        "the brokers 0, 1, 2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changed", "words"), FELT.values(), ids=FELT.keys())
+def test_what_a_change_takes_is_said_and_not_refused(changed: dict[str, Any], words: str) -> None:
+    before, after = spec(), spec(**changed)
+    assert changes.refused(before, after) == []
+    said = changes.felt(before, after)
+    assert any(words in each for each in said), said
+    assert all(each.endswith(".") for each in said)
+
+
+def test_of_what_stays_nothing_is_said() -> None:
+    assert changes.felt(spec(), spec()) == []
