@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.preflight.asked import sentence
+from cli.preflight.refusals import sentence
 from core.errors import StillwaterError
 from core.survey.facts import Unread
 
