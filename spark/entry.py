@@ -22,7 +22,7 @@ from core.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from core.settings.facts import Facts
 from spark import tag_keys
-from spark.ingest import bill, manifest
+from spark.ingest import bill, loose_files, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
 from spark.jobs import cost, every, ingest, nodes, tagged, transfer
@@ -137,7 +137,7 @@ def _unsettled(
     address = address_of(written)
     files = files_of(session, address)
     with readable(f"The bill {written}"):
-        if not files.is_folder(address) or manifest.unlisted(files, address):
+        if not files.is_folder(address) or loose_files.unlisted(files, address):
             return None
         delivered = manifest.refreshes(files, address)
     held = {

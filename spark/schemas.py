@@ -193,6 +193,7 @@ DELIVERIES = _struct(
     final_on=DateType(),  # AWS may still correct the month before this day
     cluster_tag=STRING,  # what meant Kafka when the tables were made: KEY, or KEY = VALUE
     pool_tag=STRING,  # and a node's pool; both null in tables of before they were noted
+    notes=STRING,  # what the bill could not say, a sentence a line; null where it says all
 )
 
 # One line of any bill, as a reader leaves it and before it is summed. Its money is what the format
@@ -222,8 +223,8 @@ IS_UNREADABLE = "is_unreadable"
 HAS_NET = "has_net"
 # How many delivered lines a row of lines stands for: 1 but where a reader has added them up.
 CHARGES = "charges"
-# What exports write for "nothing".
-EMPTY = ("", "NULL", "null")
+# What exports write for "nothing", and what databases (\\N), Python and pandas do.
+EMPTY = ("", "NULL", "null", "\\N", "None", "nan", "NaN", "NaT", "<NA>")
 LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 
 

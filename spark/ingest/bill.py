@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from core.errors import InvalidInput
-from spark.ingest import cur, focus, source
+from spark.ingest import cur, cur_names, focus, source
 from spark.ingest.delivery import Delivery, readable
 from spark.ingest.files import address_of
 from spark.ingest.lines import CORRUPT
@@ -44,7 +44,7 @@ def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
         again = opened.joined()
         return _of(again, what, kafka) if again else None
 
-    known = {cur.modern_name(name).lower() for name in columns}
+    known = {cur_names.modern_name(name).lower() for name in columns}
     if {focus.COST.lower(), cur.COST} <= known:
         problem = f"{what} holds bills of two formats, FOCUS and Cost and Usage Report; name one."
         raise InvalidInput([problem])

@@ -6,8 +6,7 @@ read under CUR 2.0's name. Only the columns that later rooms need are read.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +16,16 @@ from core.errors import InvalidInput
 from spark.expressions import made_once
 from spark.ingest import splits
 from spark.ingest.control import control_of, known_period
+from spark.ingest.cur_names import (
+    ENTITY,
+    NEEDED,
+    OPTIONAL,
+    TAG_MAPS,
+    is_legacy,
+    legacy_name,
+    modern,
+    modern_name,
+)
 from spark.ingest.delivery import (
     Delivery,
     Format,
@@ -26,6 +35,7 @@ from spark.ingest.delivery import (
     day,
     filled,
     kind_of,
+    left_out,
     month_from,
     named,
     reason,
@@ -33,7 +43,6 @@ from spark.ingest.delivery import (
     text,
 )
 from spark.ingest.grain import Grain
-from spark.ingest.lines import APART
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.ingest.tags import as_map, every_tag, tags
 from spark.money import Formula, made_of
@@ -45,34 +54,8 @@ from spark.transforms.classify import AWS
 COST = amortise.UNBLENDED
 _LISTED = "list it in the export's SELECT from COST_AND_USAGE_REPORT"
 _RESOURCES = f"set INCLUDE_RESOURCES = TRUE for the table and {_LISTED}"
-REQUIRED = {
-    **dict.fromkeys(
-        [
-            COST,
-            "bill_billing_period_start_date",
-            "line_item_usage_start_date",
-            "line_item_usage_account_id",
-            "line_item_currency_code",
-            "line_item_line_item_type",
-            "line_item_product_code",
-            "line_item_usage_type",
-            "line_item_operation",
-            "line_item_line_item_description",
-            "line_item_usage_amount",
-            "line_item_availability_zone",
-            "pricing_unit",
-        ],
-        _LISTED,
-    ),
-    "line_item_resource_id": _RESOURCES,
-}
+REQUIRED = {**dict.fromkeys(NEEDED, _LISTED), "line_item_resource_id": _RESOURCES}
 # A legacy report has these only with "Include resource IDs".
-GROUPS = {
-    "line_item": "lineItem",
-    "savings_plan": "savingsPlan",
-    "split_line_item": "splitLineItem",
-    **{name: name for name in ("identity", "bill", "product", "pricing", "reservation")},
-}
 WITH_RESOURCES = ("line_item_resource_id", "line_item_availability_zone", "line_item_operation")
 LEGACY_REMEDY = (
     "choose it in the report's content (Billing, Cost and Usage Reports), and wait for the next "
@@ -82,16 +65,22 @@ NO_RESOURCES = (
     "The report has no resource ids, so the money is read by component and no volume or instance "
     'is told from another: choose "Include resource IDs" in the report\'s content.'
 )
-TAG_MAPS = ("resource_tags", "tags")
 # Beside tags of their own people sort a bill by cost categories.
 CATEGORIES = "cost_category"
-TAG_PLACES = ("resourceTags/user:", "resourceTags/")
 _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
 # "AWS" or "AWS Marketplace" (data dictionary, bill_billing_entity), and local sellers of either; a
 # marketplace's seller is no part of AWS's own meters.
-ENTITY = "bill_billing_entity"
 AWS_NAME, MARKETPLACE = "AWS", r"(?i)marketplace"
-OPTIONAL = (*amortise.COLUMNS, *amortise.NET_COLUMNS, ENTITY)
+# What is not known where an export leaves a column out that no line needs.
+LACKING = {
+    ENTITY: "what a marketplace sold is not told from what AWS did",
+    "line_item_availability_zone": "a pool's instances are not told apart by their zone",
+    "line_item_operation": "pods' shares and load balancers' bytes are not told apart",
+}
+NO_TAGS = (
+    "The bill has no column of tags: no tag can say whose a charge is. Activate the tags as cost "
+    "allocation tags, and have the export include them."
+)
 AMOUNTS = (*amortise.AMOUNTS, "line_item_usage_amount")
 SHOWN = (
     COST,
@@ -102,8 +91,6 @@ SHOWN = (
     "line_item_line_item_description",
 )
 ELSEWHERE = "the line is of another month than the delivery it came in"
-# Only legacy CUR has these; CUR 2.0 keeps them in its product map.
-LEGACY_COLUMNS = ("lineitem/usagetype", "product_region", "product_product_name")
 # Line types whose usage type says all there is to say; the others keep their description.
 PLAIN_KINDS = (
     "Usage",
@@ -113,22 +100,6 @@ PLAIN_KINDS = (
     "FlatRateSubscription",
 )
 USED = ("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage", "FlatRateSubscription")
-
-
-def is_legacy(columns: list[str]) -> bool:
-    return any(
-        name.lower() in LEGACY_COLUMNS or name.lower().startswith("resource_tags_")
-        for name in columns
-    )
-
-
-def modern_name(legacy: str) -> str:
-    """Return CUR 2.0's name of a legacy column: lineItem/UsageType -> line_item_usage_type."""
-    if "/" not in legacy or legacy.startswith("resourceTags/"):
-        return legacy
-    group, name = legacy.split("/", 1)
-    words = re.sub(r"([A-Z])", r"_\1", f"{group}/{name}").replace("/_", "/").lower()
-    return re.sub(r"[^0-9a-z]+", "_", words).strip("_")
 
 
 def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
@@ -149,10 +120,11 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
 
     def months() -> list[DataFrame]:
         return [
-            _named(_modern(frame, kafka), required, tags_in, what, own) for frame in source.frames
+            _named(modern(frame, kafka), required, tags_in, what, own) for frame in source.frames
         ]
 
-    _require_amortisation(source, known, what, own, LEGACY_REMEDY if legacy else _LISTED)
+    remedy = LEGACY_REMEDY if legacy else _LISTED
+    _require_amortisation(source, known, what, own, remedy)
     grain = Grain(kafka, "line_item_resource_id", "line_item_availability_zone", tuple(spread))
     quick = source.quick and source.quick.added_up(
         required, [*WITH_RESOURCES, *OPTIONAL, *maps, *spread], AMOUNTS, COST, grain
@@ -174,12 +146,40 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         refreshes=source.refreshes,
         simulated=source.simulated,
         kafka=kafka,
-        notes=[NO_RESOURCES] if legacy and "line_item_resource_id" not in known else [],
+        notes=[*_lacking(known, own), *_gross(source, known, own)],
         tagged=lambda: reduce(
-            DataFrame.unionByName, (_tagged(_modern(frame), maps) for frame in source.frames)
+            DataFrame.unionByName, (_tagged(modern(frame), maps) for frame in source.frames)
         ),
-        splits=lambda: splits.read([_modern(frame) for frame in source.frames], maps, known),
+        splits=lambda: splits.read([modern(frame) for frame in source.frames], maps, known),
     )
+
+
+def _lacking(known: set[str], own: Callable[[str], str]) -> list[str]:
+    """Say what cannot be told for want of a column that the export leaves out."""
+    has_resources = "line_item_resource_id" in known
+    said = [] if has_resources else [NO_RESOURCES]
+    # A legacy report has the others of these with resource ids alone.
+    said += left_out({n: LACKING[n] for n in LACKING if has_resources or n == ENTITY}, known, own)
+    if not any(name in TAG_MAPS or name.startswith((*TAG_COLUMNS, "user_")) for name in known):
+        said.append(NO_TAGS)
+    return said
+
+
+def _gross(source: Source, known: set[str], own: Callable[[str], str]) -> list[str]:
+    """Name the net columns that are left out beside others, where lines need them."""
+    if not known & set(amortise.NET_COLUMNS):
+        return []
+    lacking = {
+        kind: missing
+        for kind, names in {"Usage": (COST,), **amortise.NEEDED_FOR}.items()
+        if (missing := [n for n in map(amortise.NET_OF.get, names) if n and n not in known])
+    }
+    return [
+        f"The bill has net columns but no column {own(name)}, so that net cost is without the "
+        f"discounts of its {kind} lines."
+        for kind in sorted(_present(source, lacking))
+        for name in lacking[kind]
+    ]
 
 
 def _tagged(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
@@ -199,29 +199,6 @@ def _tagged(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
 def _costs(raw: DataFrame) -> DataFrame:
     cost = amount(COST, kind_of(raw, COST))
     return raw.select(_period(raw).alias("billing_period"), cost.alias("cost"))
-
-
-def _modern(frame: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
-    """Return a month's columns under CUR 2.0's names.
-
-    Of tags that differ by case alone (spark.ingest.lines) one written as it is asked for is meant.
-    """
-    spelled = {name: modern_name(name) for name in frame.columns}
-    for asked in (f"{place}{key}" for key in kafka.keys for place in TAG_PLACES):
-        exact = next((name for name in spelled if APART.sub("", name) == asked), asked)
-        first = next((name for name in spelled if name.lower() == asked.lower()), exact)
-        if exact in spelled:
-            spelled[exact], spelled[first] = spelled[first], spelled[exact]
-    return frame.select(*(F.col(f"`{old}`").alias(new) for old, new in spelled.items()))
-
-
-def legacy_name(modern: str) -> str:
-    """Return legacy CUR's name of a column in csv: line_item_usage_type -> lineItem/UsageType."""
-    for group, written in GROUPS.items():
-        if modern.startswith(f"{group}_"):
-            words = modern.removeprefix(f"{group}_").split("_")
-            return f"{written}/{''.join(word.capitalize() for word in words)}"
-    return modern
 
 
 def _named(
@@ -322,17 +299,20 @@ def _require_amortisation(
         for kind, names in amortise.NEEDED_FOR.items()
         if (missing := [name for name in names if name not in delivered])
     }
-    if not lacking:
-        return
-    kind = F.col("line_item_line_item_type")
-    months = (_modern(frame).select(kind) for frame in source.frames)
-    rows = reduce(DataFrame.unionByName, months)
-    present = rows.where(kind.isin(*lacking)).distinct().collect()
     problems = [
-        f"{what} has {row[0]} lines but no column {own(name)}, without which their amortised cost "
+        f"{what} has {kind} lines but no column {own(name)}, without which their amortised cost "
         f"is unknown; {remedy}."
-        for row in sorted(present)
-        for name in lacking[row[0]]
+        for kind in sorted(_present(source, lacking))
+        for name in lacking[kind]
     ]
     if problems:
         raise InvalidInput(problems)
+
+
+def _present(source: Source, kinds: Collection[str]) -> list[str]:
+    """Return which of these line types a bill has; of none it is not read."""
+    if not kinds:
+        return []
+    kind = F.col("line_item_line_item_type")
+    rows = reduce(DataFrame.unionByName, (modern(each).select(kind) for each in source.frames))
+    return [row[0] for row in rows.where(kind.isin(*kinds)).distinct().collect()]

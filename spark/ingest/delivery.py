@@ -8,7 +8,7 @@ is a hundredth of it (spark.transforms.daily).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,6 +22,8 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DoubleType,
+    FloatType,
+    NullType,
     StringType,
     StructType,
     TimestampNTZType,
@@ -33,7 +35,8 @@ from spark import money
 from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
 from spark.schemas import CHARGES, EMPTY
-from spark.tag_keys import OURS, KafkaTags
+from spark.tables import quoted
+from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags
 
 LINE_CHARACTERS = 300
 BROKEN_LINE = "the line does not hold the columns of its header"
@@ -136,27 +139,64 @@ def named(
 ) -> DataFrame:
     """Return the required and the optional columns under their own names, and CORRUPT.
 
-    Case does not matter (Athena lowers it); an optional column that is absent is null. Raises
-    InvalidInput with one sentence per missing column, naming the setting that adds it; `called`
-    is what the bill itself calls one.
+    Neither case nor what stands between words matters (Athena lowers names, dbt has billed_cost);
+    an optional column that is absent is null. Raises InvalidInput with one sentence per missing
+    column, naming the setting that adds it; `called` is what the bill itself calls one.
     """
-    spelled = {name.lower(): name for name in frame.columns}
+    spelled = spellings(frame.columns)
+
+    def place(name: str) -> str | None:
+        return spelled.get(name.lower(), spelled.get(letters(name)))
+
     missing = [
         f"{what} has no column {called(name)}; {remedy}."
         for name, remedy in required.items()
-        if name.lower() not in spelled
+        if place(name) is None
     ]
     if missing:
         raise InvalidInput(missing)
     wanted = {name.lower(): name for name in [*required, *optional, CORRUPT]}
     return frame.select(
         *(
-            F.col(f"`{spelled[lower]}`").alias(name)
-            if lower in spelled
-            else F.lit(None).cast("string").alias(name)
-            for lower, name in wanted.items()
+            F.lit(None).cast("string").alias(name)
+            if (there := place(name)) is None
+            else _carried(frame, there).alias(name)
+            for name in wanted.values()
         )
     )
+
+
+def left_out(
+    effects: Mapping[str, str], known: Collection[str], called: Callable[[str], str] = str
+) -> list[str]:
+    """Say what a bill cannot tell for want of columns that are not required, one sentence each."""
+    return [
+        f"The bill has no column {called(name)}: {effect}."
+        for name, effect in effects.items()
+        if name.lower() not in known and letters(name) not in known
+    ]
+
+
+def letters(name: str) -> str:
+    """Return a column's name without case and without what stands between its words."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def spellings(columns: Iterable[str]) -> dict[str, str]:
+    """Return where columns are, by their names in lower case and by their letters.
+
+    Tags are told apart by what stands between their words: those have no second name.
+    """
+    names = list(columns)
+    loose = {letters(name): name for name in names if not name.lower().startswith(TAG_COLUMNS)}
+    return {**loose, **{name.lower(): name for name in names}}
+
+
+def _carried(frame: DataFrame, name: str) -> Column:
+    """Return a column, of floats as text: as doubles 0.1 of theirs would be 0.10000000149."""
+    column = F.col(quoted(name))
+    kind = frame.schema[name].dataType
+    return column.cast("string") if isinstance(kind, FloatType | NullType) else column
 
 
 def text(name: str) -> Column:

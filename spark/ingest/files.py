@@ -6,6 +6,7 @@ EMR that is S3, with the job's role and nothing else.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,11 +62,22 @@ def _written(address: str) -> str:
     return re.sub(r"^file:/(?!/)", "file:///", address)
 
 
+def _real(place: str, name: str) -> str:
+    return os.path.realpath(f"{place}/{name}")
+
+
 class LocalFiles:
     """This machine's disk."""
 
     def below(self, folder: str, suffix: str) -> list[str]:
-        return sorted(str(path) for path in Path(folder).rglob(f"*{suffix}") if path.is_file())
+        """Follow links as well, and each folder once: one may lead back to where it stands."""
+        found, seen = [], {os.path.realpath(folder)}
+        for place, folders, names in os.walk(folder, followlinks=True):
+            apart = [each for each in folders if _real(place, each) not in seen]
+            seen.update(_real(place, each) for each in apart)
+            folders[:] = apart
+            found += [f"{place}/{name}" for name in names if name.endswith(suffix)]
+        return sorted(path for path in found if Path(path).is_file())
 
     def is_file(self, address: str) -> bool:
         return Path(address).is_file()

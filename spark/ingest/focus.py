@@ -1,4 +1,4 @@
-"""Reads a FOCUS bill, 1.0 or 1.2: columns by name, "NULL" literals, tags as a map or as JSON.
+"""Reads a FOCUS bill, 1.0 to 1.3: columns by name, "NULL" literals, tags as a map or as JSON.
 
 FOCUS carries no usage type, so later rooms classify by service, unit and description. AWS's own
 1.0 export adds x_UsageType and x_Operation, its 1.2 x_Operation alone and a SkuMeter; they are used
@@ -7,6 +7,7 @@ where present.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
@@ -23,10 +24,13 @@ from spark.ingest.delivery import (
     day,
     filled,
     kind_of,
+    left_out,
+    letters,
     month_from,
     named,
     reason,
     shown,
+    spellings,
     text,
 )
 from spark.ingest.grain import Grain
@@ -34,7 +38,7 @@ from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.ingest.tags import as_map, every_tag, tags
 from spark.schemas import CHARGES, HAS_NET, require_lines
 from spark.tag_keys import OURS, KafkaTags
-from spark.transforms.classify import UNUSED
+from spark.transforms.classify import AWS, UNUSED
 
 COST = "BilledCost"
 # AWS's meter of reserved capacity that stands idle.
@@ -58,15 +62,35 @@ REQUIRED = dict.fromkeys(
 # FOCUS asks for these of providers that have the thing; 1.3 has another name for the provider.
 OPTIONAL = (
     *("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation"),
-    *("ProviderName", "ServiceProviderName", "ResourceId", "SubAccountId", "Tags"),
+    *("ProviderName", "ServiceProviderName", "HostProviderName", "InvoiceIssuerName"),
+    *("PublisherName", "ResourceId", "SubAccountId", "Tags"),
     *("CommitmentDiscountStatus", "CapacityReservationStatus"),
+)
+# What says who sells, the surest first.
+SELLERS = (
+    *("ProviderName", "ServiceProviderName", "HostProviderName"),
+    *("PublisherName", "InvoiceIssuerName", "x_UsageType"),
+)
+AWS_NAME, MARKETPLACE = "AWS", "AWS Marketplace"
+# Who publishes what AWS sells itself: its companies, and in China those that run its regions.
+PUBLISHERS = r"(?i)\b(AWS|AISPL|Amazon)\b|Sinnet|Western Cloud Data"
+# What is not known where an export leaves a column out that no line needs.
+LACKING = {
+    "Tags": "no tag can say whose a charge is, until the export lists them",
+    "ResourceId": "no volume or instance is told from another",
+    "AvailabilityZone": "a pool's instances are not told apart by their zone",
+    "CommitmentDiscountStatus": "what nothing used of a commitment is not told from the rest",
+}
+NO_SELLER = (
+    "The bill has no column ProviderName: no charge is known to be AWS's own, so that what it "
+    "bought has no name here."
 )
 AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
 
 
 def is_focus(columns: list[str]) -> bool:
-    return {"billedcost", "effectivecost"} & {name.lower() for name in columns} != set()
+    return not {"billedcost", "effectivecost"}.isdisjoint(map(letters, columns))
 
 
 def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
@@ -92,8 +116,15 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         refreshes=source.refreshes,
         simulated=source.simulated,
         kafka=kafka,
+        notes=_lacking(spellings(source.columns)),
         tagged=lambda: reduce(DataFrame.unionByName, map(_tagged, months())),
     )
+
+
+def _lacking(known: Collection[str]) -> list[str]:
+    """Say what cannot be told for want of a column that the export leaves out."""
+    is_sold = any(name.lower() in known or letters(name) in known for name in SELLERS)
+    return [*left_out(LACKING, known), *([] if is_sold else [NO_SELLER])]
 
 
 def _named(frame: DataFrame, what: str) -> DataFrame:
@@ -125,12 +156,7 @@ def _columns(raw: Shape) -> list[Column]:
     return [
         _period(raw).alias("billing_period"),
         day(raw, "ChargePeriodStart").alias("day"),
-        # Without either, a column that AWS alone adds says whose the charge is.
-        F.coalesce(
-            filled("ProviderName"),
-            filled("ServiceProviderName"),
-            F.when(filled("x_UsageType").isNotNull(), F.lit("AWS")),
-        ).alias("provider"),
+        _provider().alias("provider"),
         text("SubAccountId").alias("account"),
         text("BillingCurrency").alias("currency"),
         F.when(_is_unused(), F.lit(UNUSED)).otherwise(text("ChargeCategory")).alias("category"),
@@ -152,6 +178,15 @@ def _columns(raw: Shape) -> list[Column]:
         charges(),
         shown(SHOWN).alias("line"),
     ]
+
+
+def _provider() -> Column:
+    """Return who sells: AWS by any of its names, or its marketplace where another published."""
+    # Without any, a column that AWS alone adds says whose the charge is.
+    by_column = F.when(filled("x_UsageType").isNotNull(), F.lit(AWS_NAME))
+    seller = F.coalesce(*map(filled, SELLERS[:3]), by_column, *map(filled, SELLERS[3:5]))
+    by_another = ~F.coalesce(filled("PublisherName"), F.lit(AWS_NAME)).rlike(PUBLISHERS)
+    return F.when(seller.rlike(AWS) & by_another, F.lit(MARKETPLACE)).otherwise(seller)
 
 
 def _is_unused() -> Column:

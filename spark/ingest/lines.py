@@ -9,6 +9,7 @@ import csv
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from core.errors import InvalidInput
 from spark.ingest.files import Files, HadoopFiles
-from spark.tables import literal_address
+from spark.tables import literal_address, quoted
 from spark.tag_keys import TAG_COLUMNS
 
 CORRUPT = "_corrupt_line"
@@ -29,6 +30,10 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 # What a file begins with that is no delimited text, whatever it is called.
 OTHER_KINDS = {
     b"\x1f\x8b": "is a gzip archive by another name: call it .csv.gz",
+    b"BZh": "is compressed by bzip2: unpack it, or pack it by gzip",
+    b"\x28\xb5\x2f\xfd": "is compressed by zstd: unpack it, or pack it by gzip",
+    b"\xfd7zXZ": "is compressed by xz: unpack it, or pack it by gzip",
+    b"\x04\x22\x4d\x18": "is compressed by lz4: unpack it, or pack it by gzip",
     b"PK\x03\x04": "is a zip archive by another name: call it .zip",
     b"PAR1": "is a Parquet file by another name: call it .parquet",
     b"<": "holds HTML or XML, which a refused download leaves behind: copy the bill again",
@@ -37,11 +42,22 @@ OTHER_KINDS = {
 }
 # What tells a column of a tag from one that differs by case alone.
 APART = re.compile(r" \(\d+\)$")
+# Between letters of a field: a quote that is written twice, and one behind a backslash.
+DOUBLED_QUOTE = re.compile(rb'[^,"\r\n]""[^,"\r\n]|"""')
+MARKED_QUOTE = re.compile(rb'\\"[^,\r\n]')
 OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
-def header(files: Files, address: str, what: str) -> list[str]:
-    """Return the column names of a file's first line, or say why it has none."""
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A file's columns, and by what a quote within a quoted field is marked."""
+
+    names: tuple[str, ...]
+    escape: str
+
+
+def header(files: Files, address: str, what: str) -> Header:
+    """Return what a file's beginning says of its columns, or say why it has none."""
     try:
         data = files.read(address, HEADER_BYTES)
         if address.endswith(".gz"):
@@ -54,15 +70,27 @@ def header(files: Files, address: str, what: str) -> list[str]:
         raise InvalidInput([f"{what} cannot be read: {error}."]) from None
     if not any(names):
         raise InvalidInput([f"{what} is empty; its first line must name its columns."])
-    return _told_apart(names, what)
+    return Header(tuple(_told_apart(names, what)), _escape(data))
+
+
+def _escape(data: bytes) -> str:
+    """Return what marks a quote within a field: another quote or, as Spark writes csv, \\."""
+    is_doubled = DOUBLED_QUOTE.search(data) is not None
+    return "\\" if not is_doubled and MARKED_QUOTE.search(data) else '"'
 
 
 def _told_apart(names: list[str], what: str) -> list[str]:
     """Return the names with those of tags told apart that differ by case alone; refuse any others.
 
     Spark knows no case in names. Of such tags the first is found by its key, as anywhere else,
-    unless another is spelled as the key that is asked for (spark.ingest.cur).
+    unless another is spelled as the key that is asked for (spark.ingest.cur). A column without a
+    name, as of a table's index or a comma too many, is one that nobody asks for; blanks around a
+    tag's key are the key's own.
     """
+    names = [
+        name.strip() if name.lower().startswith(TAG_COLUMNS) else name or f"unnamed {place}"
+        for place, name in enumerate(names, start=1)
+    ]
     blank = next((name for name in names if name != name.strip()), None)
     if blank is not None:
         problem = f"{what} has blanks around its columns' names ('{blank}'); take them out."
@@ -120,24 +148,24 @@ def read(
     for every file; a file that has little in common with the first is refused. `joined` reads a
     quoted field over several lines; a file is read whole by one task then.
     """
-    alike: dict[tuple[str, ...], list[str]] = {}
+    alike: dict[Header, list[str]] = {}
     for address in addresses:
-        alike.setdefault(tuple(header(files, address, what)), []).append(address)
+        alike.setdefault(header(files, address, what), []).append(address)
     first, *others = alike
-    for names in others:
-        shared = {name.lower() for name in names} & {name.lower() for name in first}
-        if 2 * len(shared) < min(len(names), len(first)):
-            this, one = (alike[each][0].rsplit("/", 1)[-1] for each in (names, first))
+    for other in others:
+        shared = {name.lower() for name in other.names} & {name.lower() for name in first.names}
+        if 2 * len(shared) < min(len(other.names), len(first.names)):
+            this, one = (alike[each][0].rsplit("/", 1)[-1] for each in (other, first))
             problem = f"{what}: {this} has other columns than {one}; name one bill's files alone."
             raise InvalidInput([problem])
-    frames = [_of_one_header(session, names, same, joined=joined) for names, same in alike.items()]
+    frames = [_of_one_header(session, each, same, joined=joined) for each, same in alike.items()]
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), frames)
 
 
 def _of_one_header(
-    session: SparkSession, names: Sequence[str], addresses: Sequence[str], *, joined: bool
+    session: SparkSession, first: Header, addresses: Sequence[str], *, joined: bool
 ) -> DataFrame:
-    schema = StructType([StructField(name, StringType()) for name in [*names, CORRUPT]])
+    schema = StructType([StructField(name, StringType()) for name in [*first.names, CORRUPT]])
     # A pruned read does not notice a line with too few or too many columns.
     reader = session.read.option("columnPruning", "false")
     return reader.csv(
@@ -145,7 +173,7 @@ def _of_one_header(
         schema=schema,
         header=True,
         quote='"',
-        escape='"',
+        escape=first.escape,
         mode="PERMISSIVE",
         columnNameOfCorruptRecord=CORRUPT,
         multiLine=joined,
@@ -158,7 +186,7 @@ def is_joined(apart: DataFrame, joined: DataFrame) -> bool:
     Read as joined no line is broken, and every line that is whole by itself still is: a quote that
     was never closed would have swallowed some of those.
     """
-    cells = [F.col(f"`{name}`") for name in joined.columns if name != CORRUPT]
+    cells = [F.col(quoted(name)) for name in joined.columns if name != CORRUPT]
     # Spark answers no question about broken lines alone.
     counted = apart.agg(F.count_if(F.col(CORRUPT).isNull()), F.max(cells[0])).head()
     whole = counted[0] if counted else 0

@@ -18,10 +18,8 @@ from core.errors import InvalidInput
 from spark.ingest.files import Files
 
 MANIFEST_SUFFIX = "-Manifest.json"
-PARQUET, ZIP = ".parquet", ".csv.zip"
-FORMATS = (PARQUET, ".csv.gz", ZIP, ".csv")
-# Of files that no manifest describes.
-PLAIN_TEXT = (".csv.gz", ".csv")
+PARQUET, ZIP = ".parquet", ".zip"
+FORMATS = (PARQUET, ".csv.gz", f".csv{ZIP}", ".csv")
 _PERIOD = re.compile(r"^(?:BILLING_PERIOD|billing_period)=(\d{4}-\d{2})$")
 # Legacy CUR names its months 20261101-20261201.
 _LEGACY_PERIOD = re.compile(r"^(\d{4})(\d{2})01-\d{8}$")
@@ -75,11 +73,6 @@ def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
     newest = _newest_by_period(files, folder)
     _require_months(folder, newest, months)
     chosen = {p: path for p, path in sorted(newest.items()) if not months or p in months}
-    names = sorted({_name(path) for path in chosen.values()})
-    if len(names) > 1:
-        raise InvalidInput(
-            [f"The folder {folder} holds {len(names)} exports, {', '.join(names)}; name one's own."]
-        )
     problems: list[str] = []
     delivered = [_month(files, folder, p, path, problems) for p, path in chosen.items()]
     kinds = {_format(file) for month in delivered for file in month.files}
@@ -90,51 +83,7 @@ def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
         )
     if problems:
         raise InvalidInput(problems)
-    return Export(name=names[0], months=tuple(delivered))
-
-
-def unlisted(files: Files, folder: str) -> list[str]:
-    """Return the data files of a folder that no manifest describes; none where one does.
-
-    Somebody put them together, and all of them are the bill. Raises InvalidInput for files of more
-    than one format, and for files that have one name in two folders of the same month, as refreshes
-    of it have.
-    """
-    if not files.is_folder(folder) or files.below(folder, MANIFEST_SUFFIX):
-        return []
-    found = {
-        suffix: [path for path in files.below(folder, suffix) if _is_data(path, folder)]
-        for suffix in (PARQUET, *PLAIN_TEXT)
-    }
-    kinds = [suffix for suffix, paths in found.items() if paths]
-    if not kinds:
-        return []
-    paths = [path for suffix in kinds for path in found[suffix]]
-    again: dict[tuple[str, str], str] = {}
-    problems = []
-    for path in paths:
-        place, name = path.rsplit("/", 1)
-        month = "/".join(part for part in place.split("/") if "=" in part)
-        other = again.setdefault((month, name), path)
-        if other != path:
-            problems.append(
-                f"The folder {folder} has no manifest, and {name} twice for one month ({other}, "
-                f"{path}); name the folder of one delivery."
-            )
-    if len(kinds) > 1:
-        problems.append(
-            f"The folder {folder} has no manifest and mixes {', '.join(kinds)}; name one file, or "
-            f"a folder of one format."
-        )
-    if problems:
-        raise InvalidInput(problems[:1])
-    return paths
-
-
-def _is_data(path: str, folder: str) -> bool:
-    """Say whether a file is none of those that writers leave beside data (_SUCCESS, .part.crc)."""
-    parts = path[len(folder) :].split("/")
-    return not any(part.startswith((".", "_")) for part in parts)
+    return Export(name=_name(delivered[0].manifest), months=tuple(delivered))
 
 
 def refreshes(files: Files, folder: str) -> dict[str, str]:
@@ -150,21 +99,25 @@ def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
     """Return each month's newest manifest: the last in order, since a refresh's folder is a time.
 
     Legacy CUR names a refresh's folder by chance, but keeps a copy of the newest manifest above
-    them, which is the shorter address.
+    them, which is the shorter address; without it nothing says which refresh is the newest.
     """
     newest: dict[str, str] = {}
+    legacy: dict[str, list[str]] = {}
     deliveries = files.below(folder, MANIFEST_SUFFIX)
     _require_one_way(folder, deliveries)
+    names: list[str] = []
     for path in deliveries:
         parts = path.split("/")
         modern = next((m[1] for part in parts if (m := _PERIOD.match(part))), None)
-        legacy = next((m for part in parts if (m := _LEGACY_PERIOD.match(part))), None)
+        month = next((m for part in parts if (m := _LEGACY_PERIOD.match(part))), None)
+        if modern is not None or month is not None:
+            names.append(path)
         if modern is not None:
             newest[modern] = path
-        elif legacy is not None:
-            period = f"{legacy[1]}-{legacy[2]}"
-            if period not in newest or len(parts) < newest[period].count("/") + 1:
-                newest[period] = path
+        elif month is not None:
+            legacy.setdefault(f"{month[1]}-{month[2]}", []).append(path)
+    _require_one_export(folder, names)
+    newest |= {period: _above(folder, period, paths) for period, paths in legacy.items()}
     if not newest:
         problem = (
             f"The export {folder} has no manifest under metadata/BILLING_PERIOD=YYYY-MM/ (legacy: "
@@ -172,6 +125,27 @@ def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
         )
         raise InvalidInput([problem])
     return newest
+
+
+def _above(folder: str, period: str, paths: Sequence[str]) -> str:
+    """Return the manifest of a legacy report's month that stands above all others of it."""
+    first, *others = sorted(paths, key=lambda path: path.count("/"))
+    if others and others[0].count("/") == first.count("/"):
+        problem = (
+            f"The report {folder} has {period} twice ({first}, {others[0]}) and no manifest above "
+            f"both that says which is the newest; copy the whole report again, or keep one."
+        )
+        raise InvalidInput([problem])
+    return first
+
+
+def _require_one_export(folder: str, manifests: Sequence[str]) -> None:
+    """Refuse a folder of two exports: of a month that both have one would be read."""
+    names = sorted({_name(path) for path in manifests})
+    if len(names) > 1:
+        raise InvalidInput(
+            [f"The folder {folder} holds {len(names)} exports, {', '.join(names)}; name one's own."]
+        )
 
 
 def _require_one_way(folder: str, deliveries: Sequence[str]) -> None:
@@ -218,7 +192,7 @@ def _month(files: Files, folder: str, period: str, path: str, problems: list[str
         else:
             found.append(address)
     simulated = manifest.get("simulated") is True
-    return Month(period, path, tuple(found), _execution(manifest), simulated)
+    return Month(period, path, tuple(dict.fromkeys(found)), _execution(manifest), simulated)
 
 
 def _execution(manifest: Mapping[str, Any]) -> str:
@@ -227,7 +201,7 @@ def _execution(manifest: Mapping[str, Any]) -> str:
 
 def _manifest(files: Files, path: str) -> Mapping[str, Any]:
     try:
-        manifest = json.loads(files.read(path).decode("utf-8"))
+        manifest = json.loads(files.read(path).decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise InvalidInput([f"The manifest {path} is not JSON: {error}."]) from None
     fields = manifest if isinstance(manifest, dict) else {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
@@ -16,13 +16,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import DataType, NullType, StringType
 
 from core.errors import InvalidInput
-from spark.ingest import lines, manifest
+from spark.ingest import lines, loose_files, manifest
 from spark.ingest.delivery import Refresh
 from spark.ingest.files import Files, files_of
-from spark.tables import literal_address
+from spark.tables import literal_address, quoted
 
 if TYPE_CHECKING:
     from spark.ingest.arrow import Columns
@@ -72,13 +72,16 @@ class Source:
 def opened(session: SparkSession, address: str, months: Collection[str], what: str) -> Source:
     """Open a folder by its manifests, or a single file; `months` leaves the others unread."""
     files = files_of(session, address)
-    if unlisted := manifest.unlisted(files, address):
+    if unlisted := loose_files.unlisted(files, address):
         note = UNLISTED.format(len(unlisted))
         return replace(_files(session, files, unlisted, what, address), notes=[note])
     if files.is_folder(address):
         return _export(session, files, address, months, what)
     if not files.is_file(address):
         raise InvalidInput([f"{what} is not there; name an export's folder, or one file of it."])
+    if address.rsplit("/", 1)[-1].startswith(("_", ".")):
+        begins = "an underscore or a dot, by which Spark takes it for hidden"
+        raise InvalidInput([f"{what} has a name that begins with {begins}; rename it."])
     if not address.endswith(PLAIN) and address.lower().endswith(PLAIN):
         name = address.rsplit("/", 1)[-1]
         raise InvalidInput([f"{what} has its ending in capitals; rename it {name.lower()}."])
@@ -107,9 +110,9 @@ def _files(
 
 
 def _export(
-    session: SparkSession, files: Files, folder: str, months: Collection[str], what: str
+    session: SparkSession, files: Files, address: str, months: Collection[str], what: str
 ) -> Source:
-    export = manifest.pinned(files, folder, months)
+    export = manifest.pinned(files, address, months)
 
     def frames(*, joined: bool = False) -> list[DataFrame]:
         # Month by month: the delivery says which month a file is of, and a month not asked for is
@@ -152,17 +155,36 @@ def _quick(session: SparkSession, export: manifest.Export) -> Columns | None:
 
 
 def _of_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:
-    """Return the frames with all their columns; one that AWS added later is null before that."""
-    kinds = {field.name: field.dataType for frame in frames for field in frame.schema.fields}
+    """Return the frames with all their columns; one that AWS added later is null before that.
+
+    A column that has another type in another month is text in both.
+    """
+    kinds = _kinds(frames)
     shaped = []
     for frame in frames:
         lacking = {
-            name: F.lit(None).cast(kind)
-            for name, kind in kinds.items()
+            name: F.lit(None).cast(next(iter(found), StringType()))
+            for name, found in kinds.items()
             if name not in frame.columns
         }
-        shaped.append(frame.withColumns(lacking) if lacking else frame)
+        as_text = _as_text(frame, kinds)
+        shaped.append(as_text.withColumns(lacking) if lacking else as_text)
     return shaped
+
+
+def _kinds(frames: Sequence[DataFrame]) -> dict[str, set[DataType]]:
+    """Return the types of every column; that of a column of nothing is none."""
+    kinds: dict[str, set[DataType]] = defaultdict(set)
+    for column in (column for frame in frames for column in frame.schema.fields):
+        kind = column.dataType
+        kinds[column.name] |= set() if isinstance(kind, NullType) else {kind}
+    return kinds
+
+
+def _as_text(frame: DataFrame, kinds: Mapping[str, set[DataType]]) -> DataFrame:
+    """Return a frame, its columns of more than one type as text."""
+    texts = {n: F.col(quoted(n)).cast("string") for n in frame.columns if len(kinds[n]) > 1}
+    return frame.withColumns(texts) if texts else frame
 
 
 def _with_period(frame: DataFrame, period: str | None) -> DataFrame:
@@ -194,15 +216,8 @@ def _parquet(session: SparkSession, addresses: Sequence[str]) -> DataFrame:
         in_nanoseconds = NANOSECONDS in str(error)
     # Whoever wrote them chose a column's type file by file, as pandas does where one holds nothing.
     frames = [_one(session, address, in_nanoseconds=in_nanoseconds) for address in addresses]
-    kinds: dict[str, set[DataType]] = defaultdict(set)
-    for frame in frames:
-        for column in frame.schema.fields:
-            kinds[column.name].add(column.dataType)
-    texts = {name for name, found in kinds.items() if len(found) > 1}
-    as_text = [
-        frame.withColumns({n: F.col(n).cast("string") for n in texts if n in frame.columns})
-        for frame in frames
-    ]
+    kinds = _kinds(frames)
+    as_text = [_as_text(frame, kinds) for frame in frames]
     return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), as_text)
 
 

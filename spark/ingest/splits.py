@@ -19,6 +19,7 @@ from spark.ingest.lines import CORRUPT
 from spark.ingest.source import DELIVERED_PERIOD
 from spark.ingest.tags import as_map
 from spark.schemas import EMPTY, NODE_HOURS, POD_HOURS, require_schema
+from spark.tables import quoted
 from spark.tag_keys import column_spellings, spellings
 
 PARENT = "split_line_item_parent_resource_id"
@@ -133,7 +134,7 @@ def _in_arn(group: int) -> Column:
 
 def _tag(key: str, maps: Sequence[str], spread: Sequence[str]) -> Column:
     of_map = [F.try_element_at(name, F.lit(spelled)) for name in maps for spelled in spellings(key)]
-    of_column = [F.col(f"`{name}`") for name in column_spellings(key) if name in spread]
+    of_column = [F.col(quoted(name)) for name in column_spellings(key) if name in spread]
     nothing = F.lit(None).cast("string")
     values = (F.trim(each) for each in [*of_column, *of_map])
     return F.coalesce(nothing, *(F.when(~each.isin(*EMPTY), each) for each in values))

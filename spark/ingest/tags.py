@@ -14,12 +14,12 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from spark.ingest.delivery import Shape, filled
 from spark.ingest.lines import CORRUPT
+from spark.ingest.tag_texts import entries, map_of
 from spark.schemas import TEXTS
+from spark.tables import quoted
 from spark.tag_keys import UNREAD_TAGS, column_spellings
 
 UNREAD_CHARACTERS = 80
-# How Athena prints a map, {a=b, c=d}: where the first key ends, and where the next pair begins.
-PRINTED_MAP, NEXT_PAIR = r"^\{[^\"'={}]+=.*\}$", ", (?=[^,={}]+=)"
 
 
 def tags(frame: DataFrame | Shape, maps: Sequence[str], keys: Iterable[str]) -> list[Column]:
@@ -43,7 +43,7 @@ def _named_values(maps: Sequence[str], own: Mapping[str, str]) -> list[Column]:
     values = [F.map_values(name) for name in maps]
     if own:
         names.insert(0, F.array(*(F.lit(name) for name in own)))
-        values.insert(0, F.array(*(F.col(f"`{column}`") for column in own.values())))
+        values.insert(0, F.array(*(F.col(quoted(column)) for column in own.values())))
     # The cells of a broken line may have shifted: what is in them is no tag of anything.
     is_whole = F.col(CORRUPT).isNull()
     both = {"tag_names": _joined(names), "tag_values": _joined(values)}
@@ -61,9 +61,9 @@ def _joined(arrays: Sequence[Column]) -> Column:
 def as_map(frame: DataFrame, name: str) -> DataFrame:
     """Return the frame with a column of tags as a map, whichever way they were written.
 
-    Text holds them as JSON, an object or a list of keys with values as AWS's API says them, or as
-    Athena prints a map; Parquet that is not AWS's own may hold such a list too, or a field for each
-    key. Text that is none of these is kept as the value of UNREAD_TAGS.
+    Text holds them in any of the ways that spark.ingest.tag_texts knows; Parquet that is not AWS's
+    own may hold a list of keys with values, or a field for each key. Text that nobody can read is
+    kept as the value of UNREAD_TAGS.
     """
     kind = frame.schema[name].dataType
     if isinstance(kind, MapType):
@@ -74,46 +74,13 @@ def as_map(frame: DataFrame, name: str) -> DataFrame:
         return frame.withColumn(name, F.map_from_arrays(F.array(*fields), F.array(*values)))
     if isinstance(kind, ArrayType) and isinstance(kind.elementType, StructType):
         of = {field.lower(): field for field in kind.elementType.names}
-        if not {"key", "value"} <= set(of):
-            return frame.withColumn(name, F.lit(None).cast("map<string,string>"))
-        pairs = F.transform(
-            name, lambda tag: F.struct(*(tag[of[part]].cast("string") for part in ("key", "value")))
-        )
-        return frame.withColumn(name, _entries(pairs))
+        if {"key", "value"} <= set(of):
+            parts = [of["key"], of["value"]]
+            pairs = F.transform(name, lambda tag: F.struct(*(tag[p].cast("string") for p in parts)))
+            return frame.withColumn(name, entries(pairs))
     written = filled(name)
-    tags_of = F.from_json(written, "array<map<string,string>>")
-    pairs = F.transform(
-        tags_of,
-        lambda tag: F.struct(*(F.coalesce(tag[n], tag[n.lower()]) for n in ("Key", "Value"))),
-    )
-    whole = F.from_json(written, "map<string,string>")
-    json = F.when(written.startswith("["), _entries(pairs)).otherwise(whole)
     unread = F.when(
         written.isNotNull(),
         F.create_map(F.lit(UNREAD_TAGS), F.substring(written, 1, UNREAD_CHARACTERS)),
     )
-    return frame.withColumn(name, F.coalesce(json, _printed(written), unread))
-
-
-def _printed(written: Column) -> Column:
-    """Return the map that Athena printed, {a=b, c=d}; null for any other text."""
-    inner = F.substring(written, F.lit(2), F.length(written) - 2)
-    pairs = F.transform(
-        F.split(inner, NEXT_PAIR),
-        lambda pair: F.struct(
-            F.substring_index(pair, "=", 1).alias("col1"),
-            F.regexp_replace(pair, "^[^=]*=", "").alias("col2"),
-        ),
-    )
-    return F.when(written.rlike(PRINTED_MAP), _entries(pairs))
-
-
-def _entries(pairs: Column) -> Column:
-    """Return pairs as a map; of what stands twice the first counts, as of a tag in two columns."""
-    first = F.filter(
-        pairs,
-        lambda pair, at: (
-            pair["col1"].isNotNull() & (F.array_position(pairs["col1"], pair["col1"]) == at + 1)
-        ),
-    )
-    return F.map_from_entries(first)
+    return frame.withColumn(name, F.coalesce(map_of(written), unread))

@@ -120,10 +120,10 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     """
     read = _inputs(session, inputs)
     try:
-        ingested: tuple[Sequence[str], Callable[[], object]] = ((), lambda: None)
-        if inputs.bill is not None:
-            ingested = _ingested(session, store, inputs, inputs.bill, read)
-        return _known(session, store, inputs, read, *ingested)
+        if inputs.bill is None:
+            return _known(session, store, inputs, read, lambda: None)
+        beside = _ingested(session, store, inputs, inputs.bill, read)
+        return _known(session, store, inputs, read, beside)
     finally:
         read.samples.unpersist()
         read.rotations.unpersist()
@@ -131,11 +131,8 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
 
 def _ingested(
     session: SparkSession, store: Store, inputs: Inputs, address: str | Path, read: _Read
-) -> tuple[Sequence[str], Callable[[], object]]:
-    """Run the jobs on every month of a bill.
-
-    Return what the bill cannot say, and the job that is still to run: what was on its nodes.
-    """
+) -> Callable[[], object]:
+    """Run the jobs on every month of a bill, and return what is still to run: its nodes' job."""
     delivery = bill.read(session, address, kafka=kafka_of(session, inputs))
     ingested = ingest.run(
         session,
@@ -149,7 +146,7 @@ def _ingested(
         },
     )
     months = list(ingested.months)
-    return delivery.notes, lambda: nodes.run(session, store, delivery, months)
+    return lambda: nodes.run(session, store, delivery, months)
 
 
 def _known(
@@ -157,7 +154,6 @@ def _known(
     store: Store,
     inputs: Inputs,
     read: _Read,
-    notes: Sequence[str],
     beside: Callable[[], object],
 ) -> Known:
     """Run the other jobs on one month, and return what all tables say of it."""
@@ -174,7 +170,7 @@ def _known(
         _of_bill(store, read, report, month, beside),
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
-            *notes,
+            *_unsaid(note),
             *_notes(inputs, report),
         ),
     )
@@ -212,6 +208,7 @@ def finished(store: Store, inputs: Inputs) -> Known:
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
             *tagged.other_tags(note, inputs.kafka),
+            *_unsaid(note),
             *_notes(inputs, report),
         ),
     )
@@ -324,6 +321,11 @@ def _last_days(usage: DataFrame, month: str, cluster: str) -> tuple[date, date]:
     last = usage.where(is_of_its_month()).agg(F.max("day"), F.max(own)).head()
     first = date.fromisoformat(f"{month}-01")
     return (last[0] or first, last[1] or first) if last else (first, first)
+
+
+def _unsaid(note: Row) -> list[str]:
+    """Return what the bill of a month could not say when its tables were made."""
+    return note.notes.splitlines() if note.notes else []
 
 
 def _notes(inputs: Inputs, report: Report) -> list[str]:

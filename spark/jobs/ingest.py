@@ -310,4 +310,5 @@ def _note(
         now.replace(tzinfo=None),
         settled_on(period) if period != UNKNOWN_PERIOD else None,
         *delivery.kafka.asked,
+        "\n".join(delivery.notes) or None,
     )

@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from spark.money import Amount
+from spark.schemas import EMPTY
 
 UNBLENDED = "line_item_unblended_cost"
 RESERVATION = "reservation_reservation_a_r_n"
@@ -59,7 +60,8 @@ def amortised_cost(amount: Amount) -> Column:
         return F.coalesce(amount(name), nothing)
 
     kind = F.col("line_item_line_item_type")
-    reservation_fee = (kind == "Fee") & (F.coalesce(F.col(RESERVATION), F.lit("")) != "")
+    reservation = F.trim(F.coalesce(F.col(RESERVATION).cast("string"), F.lit("")))
+    reservation_fee = (kind == "Fee") & ~reservation.isin(*EMPTY)
     # What was paid upfront and given back; a refund of a recurring fee is money of its month.
     is_of_a_plan = F.col("line_item_product_code") == "ComputeSavingsPlans"
     of_one_time = F.col("line_item_line_item_description").startswith(ONE_TIME_REFUND)

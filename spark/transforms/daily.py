@@ -20,9 +20,10 @@ from spark.schemas import CHARGES, EMPTY, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, 
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, OURS, KafkaTags, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNT
 
-# Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills. Looser
-# patterns cut off what is no region: EMR-SERVERLESS, EKS-EC2-vCPU-Hours.
-REGION_PREFIX = r"^(?:(?:[A-Z]{3}\d|EU)-){1,2}"
+# Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills; zones
+# away from a region stand behind it (USW2-LAX1-, USE1-WL1-BOS1-). Looser patterns cut off what is
+# no place: EMR-SERVERLESS, EKS-EC2-vCPU-Hours.
+REGION_PREFIX = r"^(?:(?:[A-Z]{3,6}\d{1,2}|WL\d(?:[A-Z]{3}\d)?|EU)-){1,3}"
 TOTALS = {name: name for name in LINE_AMOUNTS}
 # Kafka's whatever pool it is of: somebody else says so, or a tag of the user's own, who set none
 # for pools.

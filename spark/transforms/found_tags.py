@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from spark.schemas import MONEY, TAGS_FOUND, require_schema
+from spark.schemas import EMPTY, MONEY, TAGS_FOUND, require_schema
 
 # Words in a key or a value by which a tag is likely to mean Kafka.
 KAFKA_WORDS = r"(?i)kafka|strimzi|streaming|event-?bus"
@@ -23,7 +23,7 @@ def found_tags(tagged: DataFrame) -> DataFrame:
         "billing_period",
         F.col("billed_cost").try_cast(MONEY).alias("cost"),
         F.inline(F.arrays_zip(F.col("tag_names").alias("key"), F.col("tag_values").alias("value"))),
-    ).where(F.trim("value") != "")
+    ).where(~F.trim("value").isin(*EMPTY))
     named = pairs.withColumn("key", F.regexp_replace("key", _PREFIX, ""))
     each = named.groupBy("billing_period", "key", "value").agg(
         F.count("*").alias("charges"), F.sum("cost").alias("cost")

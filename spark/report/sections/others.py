@@ -36,7 +36,7 @@ def which_tag(evidence: Evidence) -> Section | None:
     if unread is not None:
         said.append(
             f"The tags of {count(unread.charges, 'row')} are written in a way that cannot be read, "
-            f"such as {unread.value}: JSON is read, as AWS delivers it."
+            f"such as {unread.value}: write them as JSON, as AWS delivers them."
         )
     if likely:
         said.append(f"Perhaps {listed(likely[:3])}; say which with --cluster-tag.")
@@ -44,8 +44,8 @@ def which_tag(evidence: Evidence) -> Section | None:
         said.append("No tag's key or value sounds like Kafka.")
     elif unread is None:
         said.append(
-            "No line carries any tag: activate cost allocation tags in the Billing console; they "
-            "are not back-filled."
+            "No tag was found on any line: activate cost allocation tags in the Billing console "
+            "(they are not back-filled), and have the export include them."
         )
     return Section(
         key="tags",

@@ -134,6 +134,8 @@ def test_9_a_region_prefix_is_cut_off_and_nothing_else_is(
         "EBS:VolumeUsage.gp3": "EBS:VolumeUsage.gp3",
         "EU-EBS:VolumeUsage.gp3": "EBS:VolumeUsage.gp3",
         "USE1-CAN1-AWS-Out-Bytes": "AWS-Out-Bytes",
+        "USE1-WL1-BOS1-BoxUsage:t3.medium": "BoxUsage:t3.medium",
+        "ECS-EC2-GB-Hours": "ECS-EC2-GB-Hours",
         "EMR-SERVERLESS-ARM-vCPUHours": "EMR-SERVERLESS-ARM-vCPUHours",
         "USE1-EKS-EC2-vCPU-Hours": "EKS-EC2-vCPU-Hours",
     }

@@ -77,7 +77,7 @@ def test_64_tags_as_athena_prints_them_are_read(session: SparkSession, tmp_path:
 def test_65_tags_that_nobody_can_read_are_not_called_absent(
     session: SparkSession, tmp_path: Path
 ) -> None:
-    written_as = ["stillwater:cluster=harbour;team=web", "{'team': None}", "{}"]
+    written_as = ["stillwater:cluster=harbour;team", '{"team": "we', "{}"]
     path = bills.focus_file(tmp_path / "bill.csv", [{"Tags": tags} for tags in written_as])
     section = reported(session, path).document.section("tags")
     assert section is not None

@@ -61,6 +61,11 @@ def ingested(
     return came, store.read(tables.USAGE).collect(), store
 
 
+def usage(session: SparkSession, path: Path) -> list[Row]:
+    """Return the USAGE of a bill, without writing any table."""
+    return ingest.usage(*bill.read(session, path).parts).collect()
+
+
 def refused(session: SparkSession, path: Path) -> str:
     with pytest.raises(InvalidInput) as raised:
         ingested(session, path)

@@ -140,6 +140,42 @@ def test_a_folder_that_is_no_export_says_what_to_name(tmp_path: Path) -> None:
         pinned(tmp_path / "none")
 
 
+@pytest.mark.parametrize("periods", [(PERIOD, PERIOD), (PERIOD, "BILLING_PERIOD=2026-10")])
+def test_two_exports_in_one_folder_are_refused_though_one_has_every_month(
+    tmp_path: Path, periods: tuple[str, str]
+) -> None:
+    for period, name in zip(periods, ("first", "second"), strict=True):
+        deliver(tmp_path, [f"{name}.parquet"], period=period)
+        place = tmp_path / "metadata" / period
+        (place / "export-Manifest.json").rename(place / f"{name}-Manifest.json")
+    with pytest.raises(InvalidInput, match="holds 2 exports, first, second; name one's own"):
+        pinned(tmp_path, "2026-11")
+
+
+def test_two_refreshes_of_a_legacy_report_without_the_manifest_above_them_are_refused(
+    tmp_path: Path,
+) -> None:
+    bill = list(lines(ClusterBill(hours=1)))
+    for assembly in ("f3c1", "0a9e"):
+        export.write(
+            tmp_path, bill, layout=export.Layout.LEGACY, suffix=".csv.gz", execution=assembly
+        )
+    above = min(tmp_path.rglob("*-Manifest.json"), key=lambda path: len(path.parts))
+    above.unlink()
+    with pytest.raises(InvalidInput, match=r"twice .* and no manifest above"):
+        pinned(tmp_path)
+
+
+def test_a_file_named_by_two_addresses_is_read_once(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet"])
+    path = tmp_path / "metadata" / PERIOD / "export-Manifest.json"
+    (name,) = json.loads(path.read_text())["dataFiles"]
+    # As an editor saves it, with a mark of byte order before it.
+    both = {"dataFiles": [name, name.replace("s3://bucket", "s3a://other")]}
+    path.write_text(f"\ufeff{json.dumps(both)}")
+    assert len(pinned(tmp_path).files) == 1
+
+
 def test_two_formats_in_one_export_are_refused(tmp_path: Path) -> None:
     deliver(tmp_path, ["a.parquet", "b.csv.gz"])
     with pytest.raises(InvalidInput, match="mixes file formats"):
@@ -151,41 +187,6 @@ def test_a_refresh_is_known_by_its_manifest_though_its_files_are_gone(tmp_path: 
     deliver(tmp_path, ["b.parquet"], period="BILLING_PERIOD=2026-10")
     found = manifest.refreshes(LocalFiles(), str(tmp_path))
     assert found == {"2026-10": "", "2026-11": "first"}
-
-
-def _touched(folder: Path, *names: str) -> list[str]:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
-    return [str(folder / name) for name in names]
-
-
-def test_without_a_manifest_every_data_file_is_the_bill(tmp_path: Path) -> None:
-    names = ("BILLING_PERIOD=2026-10/a-00001.parquet", "BILLING_PERIOD=2026-11/a-00001.parquet")
-    there = _touched(tmp_path, *names)
-    _touched(tmp_path, "_SUCCESS", "_temporary/0/b.parquet", ".c.parquet")
-    assert manifest.unlisted(LocalFiles(), str(tmp_path)) == there
-
-
-def test_with_a_manifest_no_other_file_is_the_bill(tmp_path: Path) -> None:
-    deliver(tmp_path, ["export-00001.csv.gz"])
-    assert manifest.unlisted(LocalFiles(), str(tmp_path)) == []
-
-
-@pytest.mark.parametrize(
-    ("names", "sentence"),
-    [
-        (("2026-11-01T0/a.csv", "2026-11-02T0/a.csv"), "a.csv twice"),
-        ((f"{PERIOD}/run-1/a.csv", f"{PERIOD}/run-2/a.csv"), "a.csv twice for one month"),
-        (("a.csv", "b.parquet"), "mixes .parquet, .csv"),
-    ],
-)
-def test_without_a_manifest_what_may_count_twice_is_refused(
-    tmp_path: Path, names: tuple[str, ...], sentence: str
-) -> None:
-    _touched(tmp_path, *names)
-    with pytest.raises(InvalidInput, match=sentence):
-        manifest.unlisted(LocalFiles(), str(tmp_path))
 
 
 def test_a_month_that_is_both_overwritten_and_kept_is_refused_since_neither_is_newer(

@@ -1,0 +1,112 @@
+"""Knows what the columns of a Cost and Usage Report are called, in CUR 2.0 and everywhere else.
+
+Legacy CUR names a column lineItem/UsageType in csv and line_item_usage_type in Parquet, as CUR 2.0
+does; databases and tools that take no slash have names of their own.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark.ingest import splits
+from spark.ingest.delivery import letters
+from spark.ingest.lines import APART
+from spark.tables import quoted
+from spark.tag_keys import OURS, KafkaTags, export_key
+from spark.transforms import amortise
+
+NEEDED = (
+    amortise.UNBLENDED,
+    "bill_billing_period_start_date",
+    "line_item_usage_start_date",
+    "line_item_usage_account_id",
+    "line_item_currency_code",
+    "line_item_line_item_type",
+    "line_item_product_code",
+    "line_item_usage_type",
+    "line_item_operation",
+    "line_item_line_item_description",
+    "line_item_usage_amount",
+    "line_item_availability_zone",
+    "pricing_unit",
+)
+ENTITY = "bill_billing_entity"
+OPTIONAL = (*amortise.COLUMNS, *amortise.NET_COLUMNS, ENTITY)
+TAG_MAPS = ("resource_tags", "tags")
+TAG_PLACES = ("resourceTags/user:", "resourceTags/")
+GROUPS = {
+    "line_item": "lineItem",
+    "savings_plan": "savingsPlan",
+    "split_line_item": "splitLineItem",
+    **{name: name for name in ("identity", "bill", "product", "pricing", "reservation")},
+}
+# Only legacy CUR has these; CUR 2.0 keeps them in its product map.
+LEGACY_COLUMNS = ("lineitem/usagetype", "product_region", "product_product_name")
+USAGE_TYPE = "lineitemusagetype"
+# A column of a tag as a tool calls it that takes no slash: resourcetags_user_team (Redshift).
+SPREAD_TAG = re.compile(r"(?i)resourcetags[_.]")
+KNOWN = {
+    letters(name): name
+    for name in (
+        *NEEDED,
+        "line_item_resource_id",
+        *OPTIONAL,
+        *splits.COLUMNS,
+        *splits.NET.values(),
+        TAG_MAPS[0],
+    )
+}
+
+
+def is_legacy(columns: list[str]) -> bool:
+    return any(
+        name.lower() in LEGACY_COLUMNS
+        or name.lower().startswith("resource_tags_")
+        or (letters(name) == USAGE_TYPE and name.lower() != "line_item_usage_type")
+        or SPREAD_TAG.match(name)
+        for name in columns
+    )
+
+
+def modern_name(legacy: str) -> str:
+    """Return CUR 2.0's name of a legacy column: lineItem/UsageType -> line_item_usage_type.
+
+    Redshift calls it lineitem_usagetype, other tools lineItem.UsageType: of a column that is known
+    the letters count. A tag is told from another by what stands between its words.
+    """
+    if legacy.startswith("resourceTags/"):
+        return legacy
+    if tag := SPREAD_TAG.match(legacy):
+        return f"resource_tags_{export_key(legacy[tag.end() :]).removeprefix('user_')}"
+    known = KNOWN.get(letters(legacy))
+    if known is not None or "/" not in legacy:
+        return known or legacy
+    group, name = legacy.split("/", 1)
+    words = re.sub(r"([A-Z])", r"_\1", f"{group}/{name}").replace("/_", "/").lower()
+    return re.sub(r"[^0-9a-z]+", "_", words).strip("_")
+
+
+def modern(frame: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
+    """Return a month's columns under CUR 2.0's names.
+
+    Of tags that differ by case alone (spark.ingest.lines) one written as it is asked for is meant.
+    """
+    spelled = {name: modern_name(name) for name in frame.columns}
+    for asked in (f"{place}{key}" for key in kafka.keys for place in TAG_PLACES):
+        exact = next((name for name in spelled if APART.sub("", name) == asked), asked)
+        first = next((name for name in spelled if name.lower() == asked.lower()), exact)
+        if exact in spelled:
+            spelled[exact], spelled[first] = spelled[first], spelled[exact]
+    return frame.select(*(F.col(quoted(old)).alias(new) for old, new in spelled.items()))
+
+
+def legacy_name(modern: str) -> str:
+    """Return legacy CUR's name of a column in csv: line_item_usage_type -> lineItem/UsageType."""
+    for group, written in GROUPS.items():
+        if modern.startswith(f"{group}_"):
+            words = modern.removeprefix(f"{group}_").split("_")
+            return f"{written}/{''.join(word.capitalize() for word in words)}"
+    return modern

@@ -1,0 +1,119 @@
+"""Lists the data files of a folder that no manifest describes: somebody put them together.
+
+All of them are the bill, so a file that may hold lines of another one, or none that can be read, is
+refused by name: a total of half a bill looks like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from core.errors import InvalidInput
+from spark.ingest.files import CHUNK_BYTES, Files
+from spark.ingest.manifest import MANIFEST_SUFFIX, PARQUET, ZIP
+
+FORMATS = (PARQUET, ".csv.gz", ZIP, ".csv")
+# What holds data and cannot be read: other archives and formats, endings in capitals, and the parts
+# without an ending that Athena, Redshift and Spark write.
+UNREAD = re.compile(
+    r"(?i)(\.(csv|tsv|parquet|parq|pq|orc|avro|jsonl|xlsx?|gz|zip|bz2|zst|zstd|xz|lz4|snappy|7z|tar|tgz)"
+    r"|(^|/)(part|data|\d)[^./]*)$"
+)
+PARQUET_BEGINS = b"PAR1"
+# What AWS writes beside an Athena report: how far its newest delivery is.
+STATUS = "cost_and_usage_data_status"
+
+
+def unlisted(files: Files, folder: str) -> list[str]:
+    """Return the data files of a folder that no manifest describes; none where one does.
+
+    Raises InvalidInput for the data folder of an export, for files of more than one format or of
+    none that can be read, and for files that hold the same or have one name in two folders of the
+    same month, as refreshes of it have.
+    """
+    if not files.is_folder(folder) or files.below(folder, MANIFEST_SUFFIX):
+        return []
+    export = _export_above(files, folder)
+    if export is not None:
+        problem = (
+            f"{folder} is the data of an export; name {export}, whose manifests say which of its "
+            f"files are the bill."
+        )
+        raise InvalidInput([problem])
+    everything = [path for path in files.below(folder, "") if _is_data(path, folder)]
+    found = {kind: [path for path in everything if path.endswith(kind)] for kind in FORMATS}
+    kinds = [kind for kind, paths in found.items() if paths]
+    paths = [path for kind in kinds for path in found[kind]]
+    unread = [path for path in everything if path not in set(paths) and UNREAD.search(path)]
+    problem = (
+        _of_two_kinds(kinds)
+        or _in_no_form(unread)
+        or _named_twice(paths)
+        or _held_twice(files, paths)
+    )
+    if problem:
+        raise InvalidInput([f"The folder {folder} has no manifest, and {problem}"])
+    return paths
+
+
+def _export_above(files: Files, folder: str) -> str | None:
+    """Return the folder of the export whose data this is, or is below; None of any other."""
+    parts = folder.split("/")
+    for place in [n for n, part in enumerate(parts) if part == "data"][::-1]:
+        export = "/".join(parts[:place])
+        metadata = f"{export}/metadata"
+        if files.is_folder(metadata) and files.below(metadata, MANIFEST_SUFFIX):
+            return export
+    return None
+
+
+def _is_data(path: str, folder: str) -> bool:
+    """Say whether a file is none of those that writers leave beside data (_SUCCESS, .part.crc)."""
+    parts = path[len(folder) :].split("/")
+    return STATUS not in parts and not any(part.startswith((".", "_")) for part in parts)
+
+
+def _of_two_kinds(kinds: Sequence[str]) -> str:
+    if len(kinds) < 2:
+        return ""
+    return f"mixes {', '.join(kinds)}; name one file, or a folder of one format."
+
+
+def _in_no_form(unread: Sequence[str]) -> str:
+    if not unread:
+        return ""
+    return (
+        f"holds {unread[0]}, which may be part of the bill and cannot be read: write it as one of "
+        f"{', '.join(FORMATS)}, or take it out."
+    )
+
+
+def _named_twice(paths: Sequence[str]) -> str:
+    """Name two files of one name in two folders of the same month."""
+    again: dict[tuple[str, str], str] = {}
+    for path in paths:
+        place, name = path.rsplit("/", 1)
+        month = "/".join(part for part in place.split("/") if "=" in part)
+        other = again.setdefault((month, name), path)
+        if other != path:
+            return f"{name} twice for one month ({other}, {path}); name the folder of one delivery."
+    return ""
+
+
+def _held_twice(files: Files, paths: Sequence[str]) -> str:
+    """Name two files that hold the same, as copies do; no more than a header several may hold."""
+    begins: dict[bytes, list[str]] = {}
+    for path in paths:
+        begins.setdefault(files.read(path, CHUNK_BYTES), []).append(path)
+    held: dict[bytes, str] = {}
+    for start, alike in begins.items():
+        is_text = not start.startswith(PARQUET_BEGINS)
+        if len(alike) < 2 or (is_text and len(start) < CHUNK_BYTES and start.count(b"\n") < 2):
+            continue
+        for path in alike:
+            other = held.setdefault(hashlib.sha256(files.read(path)).digest(), path)
+            if other != path:
+                return f"{other} and {path} hold the same; take one of them out."
+    return ""

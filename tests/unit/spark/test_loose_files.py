@@ -1,0 +1,90 @@
+"""Which files of a folder without a manifest are the bill: all of them, or a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.errors import InvalidInput
+from spark.ingest.files import LocalFiles
+from spark.ingest.loose_files import unlisted
+
+PERIOD = "BILLING_PERIOD=2026-11"
+LINES = "a,b\n1,2\n"
+
+
+def _written(folder: Path, *names: str, content: str = "") -> list[str]:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return [str(folder / name) for name in names]
+
+
+def _refused(folder: Path) -> str:
+    with pytest.raises(InvalidInput) as raised:
+        unlisted(LocalFiles(), str(folder))
+    assert len(raised.value.problems) == 1
+    return str(raised.value)
+
+
+def test_without_a_manifest_every_data_file_is_the_bill(tmp_path: Path) -> None:
+    names = ("BILLING_PERIOD=2026-10/a-00001.parquet", "BILLING_PERIOD=2026-11/a-00001.parquet")
+    there = _written(tmp_path, *names)
+    _written(tmp_path, "_SUCCESS", "_temporary/0/b.parquet", ".c.parquet", "README.md", "make.sql")
+    _written(tmp_path, "cost_and_usage_data_status/status.parquet")
+    assert unlisted(LocalFiles(), str(tmp_path)) == there
+
+
+def _delivered(folder: Path) -> str:
+    (file,) = _written(folder, f"data/{PERIOD}/export-00001.csv.gz")
+    _written(folder, f"metadata/{PERIOD}/export-Manifest.json", content=json.dumps({}))
+    return file
+
+
+def test_with_a_manifest_no_other_file_is_the_bill(tmp_path: Path) -> None:
+    _delivered(tmp_path)
+    assert unlisted(LocalFiles(), str(tmp_path)) == []
+
+
+@pytest.mark.parametrize("below", ["data", f"data/{PERIOD}"])
+def test_the_data_of_an_export_are_read_by_its_manifests_alone(tmp_path: Path, below: str) -> None:
+    _delivered(tmp_path)
+    assert f"is the data of an export; name {tmp_path}," in _refused(tmp_path / below)
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (("2026-11-01T0/a.csv", "2026-11-02T0/a.csv"), "a.csv twice"),
+        ((f"{PERIOD}/run-1/a.csv", f"{PERIOD}/run-2/a.csv"), "a.csv twice for one month"),
+        (("a.csv", "b.parquet"), "mixes .parquet, .csv"),
+        (("a.csv", "b.csv.zip"), "mixes .zip, .csv"),
+        (("a.csv", "b.csv.zst"), "b.csv.zst, which may be part of the bill"),
+        (("a.csv", "B.CSV"), "B.CSV, which may be part of the bill"),
+        (("a.csv", "b.xlsx"), "b.xlsx, which may be part of the bill"),
+        (("0000_part_00", "0001_part_00"), "0000_part_00, which may be part of the bill"),
+    ],
+)
+def test_without_a_manifest_what_may_count_twice_or_not_at_all_is_refused(
+    tmp_path: Path, names: tuple[str, ...], sentence: str
+) -> None:
+    _written(tmp_path, *names)
+    assert sentence in _refused(tmp_path)
+
+
+def test_a_copy_of_a_file_is_refused_and_a_header_alone_is_none(tmp_path: Path) -> None:
+    _written(tmp_path, "october.csv", "november.csv", content=LINES.splitlines()[0])
+    assert len(unlisted(LocalFiles(), str(tmp_path))) == 2
+    _written(tmp_path, "bill.csv", "bill (1).csv", content=LINES)
+    assert "bill (1).csv and" in _refused(tmp_path)
+    assert "hold the same; take one of them out" in _refused(tmp_path)
+
+
+def test_links_are_followed_and_a_folder_is_read_once(tmp_path: Path) -> None:
+    _written(tmp_path, "elsewhere/november.csv", "bill/october.csv")
+    (tmp_path / "bill" / "linked").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "bill")
+    found = unlisted(LocalFiles(), str(tmp_path / "bill"))
+    assert [Path(path).name for path in found] == ["november.csv", "october.csv"]
