@@ -46,6 +46,7 @@ NO_CODEC = re.compile(r"ClassNotFoundException: org\.apache\.hadoop\.io\.compres
 MISTYPED = re.compile(
     r'IS NULL\) THEN (\S+) END AS (?:DATE|TIMESTAMP).*?cannot cast "(\w+)"', re.DOTALL
 )
+TWICE = re.compile(r"\[COLUMN_ALREADY_EXISTS\] The column `([^`]+)`")
 # Spark takes a time without a day (a spreadsheet's 00:00.0) for today's, and a spreadsheet's number
 # of a day (46327) for a year.
 DATED, YEARS = r"^\s*[12]\d{3}-\d{1,2}(\D|$)", (1000, 2999)
@@ -341,6 +342,9 @@ def _cause(complaint: str) -> str:
     mistyped = MISTYPED.search(complaint)
     if mistyped:
         return f"its column {mistyped[1]} holds {mistyped[2]}, which are no times; export it again"
+    twice = TWICE.search(complaint)
+    if twice:
+        return f"it names column {twice[1]} twice, whatever the case of its letters; export it once"
     known = next((said for words, said in DAMAGE.items() if words in complaint), None)
     if known is not None:
         return known
