@@ -142,7 +142,6 @@ def upgrade_insights(client: Any, cluster: ControlPlane) -> tuple[Insight, ...]:
         Insight(
             name=str(each.get("name") or each["id"]),
             status=str((each.get("insightStatus") or {}).get("status") or "UNKNOWN"),
-            reason=str((each.get("insightStatus") or {}).get("reason") or ""),
         )
         for each in pages(
             client, "list_insights", "insights", clusterName=cluster.name, filter=asked

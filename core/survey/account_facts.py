@@ -57,7 +57,6 @@ class Insight:
 
     name: str
     status: str
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

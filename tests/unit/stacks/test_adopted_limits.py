@@ -53,7 +53,7 @@ TAKEN: Mapping[str, Mapping[str, Any]] = {
     "many managed groups": {**NO_MACHINES, "managed_node_groups": groups(25, 39)},
     "long NodePools": {
         **NO_MACHINES,
-        "node_pools": [f"p{index}".ljust(230, "o") for index in (1, 2, 3)],
+        "node_pools": [f"p{index}".ljust(63, "o") for index in range(10)],
     },
     "everything": {
         **ACT,
@@ -63,7 +63,7 @@ TAKEN: Mapping[str, Mapping[str, Any]] = {
             {
                 **KAFKA,
                 "called": "c" * 43,
-                "name": "k" * 60,
+                "name": "k" * 47,
                 "namespace": "n" * 63,
                 "credentials_secret": "s" * 63,
                 "authority_secret": "a" * 63,
@@ -86,7 +86,7 @@ BEYOND: Mapping[str, tuple[Mapping[str, Any], str]] = {
         "a rule of EventBridge's",
     ),
     "long NodePools": (
-        {**NO_MACHINES, "node_pools": [f"p{index}".ljust(230, "o") for index in range(6)]},
+        {**NO_MACHINES, "node_pools": [f"p{index}".ljust(63, "o") for index in range(20)]},
         "a function's environment",
     ),
     "a bootstrap of every broker": (
