@@ -98,7 +98,9 @@ def _named_twice(paths: Sequence[str]) -> str:
         month = "/".join(part for part in place.split("/") if "=" in part)
         other = again.setdefault((month, name), path)
         if other != path:
-            return f"{name} twice for one month ({other}, {path}); name the folder of one delivery."
+            return (
+                f"holds {name} twice for one month ({other}, {path}); name one delivery's folder."
+            )
     return ""
 
 
