@@ -188,7 +188,12 @@ class MoveLeaders:
 
 @dataclass(frozen=True, slots=True)
 class RestoreLeaders:
-    """Give the leaders back that this incident moved away."""
+    """Give the leaders back that this incident moved away.
+
+    Without an election whoever goes on with the broker, a run, has it lead little by little.
+    """
+
+    elect: bool = True
 
 
 @dataclass(frozen=True, slots=True)

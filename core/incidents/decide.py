@@ -46,7 +46,7 @@ from core.incidents.disrupted import claim_to_end, deadlines
 from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
 from core.incidents.joining import merge, open_incident, reopens
-from core.incidents.leading import given_back
+from core.incidents.leading import given_back, led_again_by_a_run
 from core.incidents.learn import learn
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import closing
@@ -178,7 +178,7 @@ def _tidied(incident: Incident, seen: Observation, state: State) -> tuple[Action
         return spare_kept(incident, seen, state)
     left: list[Action] = [FreeSpare(n.name) for n in seen.nodes if n.spare_for == incident.id]
     if incident.leaders_moved_at is not None:
-        left.append(RestoreLeaders())
+        left.append(RestoreLeaders(elect=not led_again_by_a_run(incident, state)))
     return (*left, *room.given_back(incident, seen, state))
 
 

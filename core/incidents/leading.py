@@ -85,6 +85,15 @@ def given_back(incident: Incident, seen: Observation, decision: Decision) -> tup
     return (RestoreLeaders(),) if dropped or seen.lease_holder != incident.id else ()
 
 
+def led_again_by_a_run(incident: Incident, state: State) -> bool:
+    """Say whether a run waits for a broker that is back, and has it lead again (following).
+
+    Only a run takes parties and boots machines in place; one that called its own off is elsewhere.
+    """
+    back = state in {State.RELEASED, State.RIDDEN_THROUGH}
+    return back and bool(_leavers(incident)) and not incident.called_off
+
+
 def _leavers(incident: Incident) -> frozenset[int]:
     """Return whose leaders move first: a party's, or who stays away for as long as a boot takes."""
     party = frozenset(members(incident.party))

@@ -262,7 +262,7 @@ def _shift_leaders(
         effects.leadership.avoid(cause, action.broker_ids)
         return
     try:
-        effects.leadership.restore(cause)
+        effects.leadership.restore(cause, elect=action.elect)
     except (StillwaterError, Conflict) as error:
         # Nobody's end waits for this: a cause whose incident is over is given back by a shift.
         logger.warning("Leaders stay moved for now.", incident_id=incident.id, error=str(error))

@@ -77,9 +77,14 @@ class Leadership:
         wanted = frozenset(brokers)
         self._settle(lambda avoided: {**avoided, cause: wanted})
 
-    def restore(self, cause: str) -> None:
-        """Give back what was moved for a cause, unless another still avoids those brokers."""
-        self._settle(lambda avoided: {c: b for c, b in avoided.items() if c != cause})
+    def restore(self, cause: str, *, elect: bool = True) -> None:
+        """Give back what was moved for a cause, unless another still avoids those brokers.
+
+        Without an election they are preferred again, and lead once somebody has them elected.
+        """
+        self._settle(
+            lambda avoided: {c: b for c, b in avoided.items() if c != cause}, elect_all=elect
+        )
 
     def keep_only(self, is_current: Callable[[str], bool]) -> Collection[str]:
         """Give back what was moved for causes that are over; return those causes."""
@@ -95,7 +100,10 @@ class Leadership:
         return self._read()[0].owed(is_current)
 
     def _settle(
-        self, change: Callable[[Mapping[str, frozenset[int]]], Mapping[str, frozenset[int]]]
+        self,
+        change: Callable[[Mapping[str, frozenset[int]]], Mapping[str, frozenset[int]]],
+        *,
+        elect_all: bool = True,
     ) -> None:
         """Bring Kafka to what the causes want; Conflict when another invocation is at it."""
         before, version = self._read()
@@ -115,7 +123,8 @@ class Leadership:
             self._write(intended, version)
             version += 1
         self._kafka.reorder(plan_.orders)
-        self._kafka.elect(plan_.elect)
+        avoided = {(p.topic, p.partition) for p in kafka.partitions if p.leader in wanted.brokers}
+        self._kafka.elect(plan_.elect if elect_all else plan_.elect & avoided)
         done = replace(wanted, original=plan_.original)
         if done != intended:
             self._write(done, version)

@@ -12,7 +12,7 @@ from core.incidents.record import State
 from core.rotation.run_record import RunState
 from core.views import ClusterView, Doubt
 from handlers.incidents.act import perform
-from handlers.incidents.leadership import shifted
+from handlers.incidents.leadership import Leadership, shifted
 from handlers.store.messages import SHIFT_MESSAGE
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
@@ -77,6 +77,38 @@ def test_a_run_at_once_leaves_no_order_changed_and_nobody_avoided(station: Stati
     assert world.most_out == 2
 
 
+def test_a_run_has_its_party_elected_itself(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its brokers have just started, and lead little by little (core.rotation.following)."""
+    elected: list[bool] = []
+    restore = Leadership.restore
+
+    def noted(leadership: Leadership, cause: str, *, elect: bool) -> None:
+        elected.append(elect)
+        restore(leadership, cause, elect=elect)
+
+    monkeypatch.setattr(Leadership, "restore", noted)
+    world = BudgetedWorld(station, choose=lambda _: 0)
+    start(station, at_once="zone", selection={"zones": ["us-east-1a"]})
+    while current(station).state is RunState.RUNNING:
+        turn(station)
+        world.settle(200, paces=(1, 1, 1, 1, 1, 1, 1, 1, 4, 1))
+    assert elected == [False, False]
+
+
+def test_what_is_given_back_without_an_election_is_preferred_and_does_not_lead_yet(
+    station: Station,
+) -> None:
+    before = {p.name: p.replicas for p in station.cluster.read().partitions}
+    opened(station)
+    for incident in ("incident:i-0a", "incident:i-1a"):
+        station.leadership.restore(incident, elect=False)
+    assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
+    assert leaders(station.cluster).isdisjoint(PARTY)
+    assert shifted(station.records, "orders").nothing
+
+
 def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
     opened(station)
     lapse(station)
@@ -113,11 +145,11 @@ def test_silence_of_anybody_else_keeps_the_orders_as_they_are(station: Station) 
 def test_leaders_that_cannot_be_given_back_at_an_incidents_end_are_asked_for_within_seconds(
     station: Station, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def refuse(_: str) -> None:
+    def refuse(_: Leadership, cause: str, *, elect: bool) -> None:
         raise error
 
     opened(station)
-    monkeypatch.setattr(station.leadership.__class__, "restore", lambda _, cause: refuse(cause))
+    monkeypatch.setattr(Leadership, "restore", refuse)
     incident = station.incident("i-0a")
     perform(incident, (RestoreLeaders(),), station.loop.effects, station.now)
     (delay,) = [delay for body, delay in station.ticks.sent if body == SHIFT_MESSAGE]
