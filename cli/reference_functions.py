@@ -10,8 +10,7 @@ import yaml
 from cli.reference_cost import EXAMPLE
 from core import cluster
 from core.cluster.operated import of_spec
-from core.cluster.rights import FUNCTION_CALLS
-from core.settings.functions import kept
+from core.settings.functions import FUNCTION_CALLS, kept
 from infra import iam
 from infra.functions.catalogue import EVERY
 from infra.functions.definition import Definition, Scope

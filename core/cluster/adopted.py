@@ -7,10 +7,10 @@ from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption
 from core.cluster.function_memory import LEAST_MIB
 from core.cluster.operated import SASL, Operated, policy, secrets_of
-from core.cluster.rights import FUNCTION_CALLS, GATE
+from core.cluster.rights import GATE
 from core.incidents.levels import Level
 from core.incidents.ownership import Mark, Ownership
-from core.settings.functions import KafkaIdentity
+from core.settings.functions import FUNCTION_CALLS, KafkaIdentity
 
 # Labels of nodes, and tags of their instances, that EKS and Karpenter write by themselves. Auto
 # Mode's are of AmazonEKSComputePolicy.

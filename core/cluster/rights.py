@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from core import naming
 from core.availability.kafka_rights import (
     EVERY,
-    MOVING_LEADERS,
     READING,
-    THROTTLING,
     Call,
     Resource,
     rights_for,
 )
 from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
+from core.settings.functions import FUNCTION_CALLS
 
 if TYPE_CHECKING:
     from core.cluster.spec import ClusterSpec
@@ -30,13 +29,6 @@ SUPER_USERS = "super.users"
 # The eviction gate, where there is one, asks what a turn of the loop does.
 GATE = "gate"
 _CERTIFICATES = ("tls", "tls-external")
-# What each function that speaks to Kafka sends there.
-FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
-    "tick": READING | MOVING_LEADERS | THROTTLING,
-    "rotate": READING,
-    "health": READING,
-    "volumes": frozenset({Call.DESCRIBE_CLUSTER, Call.DESCRIBE_LOG_DIRS}),
-}
 
 
 def calls(spec: ClusterSpec) -> Mapping[str, frozenset[Call]]:

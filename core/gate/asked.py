@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 from core.errors import InvalidInput
 
@@ -60,6 +60,13 @@ class Answer:
 
     allowed: bool
     reason: str
+
+
+class Decider(Protocol):
+    """Whoever decides: the gate itself."""
+
+    def ask(self, asked: Asked, deadline: float) -> Answer:
+        """Answer before the deadline, in epoch seconds."""
 
 
 def asked_in(review: object) -> Asked:

@@ -1,7 +1,8 @@
 """Defines what each function is told: a frozen type apiece, rendered by infra, read by handlers.
 
 A function gets only what it reads. Fields marked KEPT are too long for a function's environment and
-wait in the ledger's table (infra.functions.kept, handlers.store.settings).
+wait in the ledger's table (infra.functions.kept, handlers.store.settings). What each asks of Kafka
+stands here too: its ACLs there follow (core.cluster.rights).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from core.availability.kafka_rights import MOVING_LEADERS, READING, THROTTLING, Call
 from core.incidents.levels import OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership, ours
@@ -20,6 +22,13 @@ KEPT: Mapping[str, Any] = {"kept": True}
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
 # on; where it was only slow, versions in the ledger and idempotent effects keep that harmless.
 LONGEST_TICK_SECONDS = 45.0
+# What each function that speaks to Kafka sends there.
+FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
+    "tick": READING | MOVING_LEADERS | THROTTLING,
+    "rotate": READING,
+    "health": READING,
+    "volumes": frozenset({Call.DESCRIBE_CLUSTER, Call.DESCRIBE_LOG_DIRS}),
+}
 
 
 def kept(kind: type) -> frozenset[str]:

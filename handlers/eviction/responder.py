@@ -15,7 +15,7 @@ from urllib.parse import quote
 from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
-from core.gate.asked import Answer, Asked
+from core.gate.asked import Decider
 from core.gate.responding import API, Call, calls, report
 
 logger = Logger(service="stillwater", child=True)
@@ -40,19 +40,12 @@ class Api(Protocol):
         """Apply an object's fields as their manager."""
 
 
-class Asks(Protocol):
-    """Whoever decides."""
-
-    def ask(self, asked: Asked, deadline: float) -> Answer:
-        """Answer before the deadline, in epoch seconds."""
-
-
 @dataclass
 class Responder:
     """Keeps the gate's turn in every Eviction of a Kafka's pods, or ends it."""
 
     api: Api
-    gate: Asks
+    gate: Decider
     namespace: str
     clock: Callable[[], float] = time.time
     _missing_since: float | None = field(default=None, init=False)

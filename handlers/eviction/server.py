@@ -13,7 +13,6 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from http import HTTPStatus
-from typing import Protocol
 
 import anyio
 from anyio import to_thread
@@ -23,7 +22,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from core.errors import InvalidInput
-from core.gate.asked import PATH, TIMEOUT_SECONDS, Answer, Asked, asked_in, review_of
+from core.gate.asked import PATH, TIMEOUT_SECONDS, Answer, Asked, Decider, asked_in, review_of
 from handlers.eviction.counts import Counts
 
 LOG = logging.getLogger(__name__)
@@ -39,14 +38,7 @@ YOUNG = 50_000
 BY_NOBODY = 1_000_000
 
 
-class Asks(Protocol):
-    """Whoever decides."""
-
-    def ask(self, asked: Asked, deadline: float) -> Answer:
-        """Answer before the deadline, in epoch seconds."""
-
-
-def application(gate: Asks, counts: Counts, *, seconds: float = ANSWER_SECONDS) -> Starlette:
+def application(gate: Decider, counts: Counts, *, seconds: float = ANSWER_SECONDS) -> Starlette:
     """Return the web application.
 
     A replica that serves is ready, whatever it cannot reach: its refusal says what that is, where
@@ -116,7 +108,7 @@ async def _body(request: Request) -> bytes:
 
 
 async def _answered(
-    gate: Asks, asked: Asked, limiter: anyio.CapacityLimiter, seconds: float
+    gate: Decider, asked: Asked, limiter: anyio.CapacityLimiter, seconds: float
 ) -> Answer:
     deadline = time.time() + seconds
     try:

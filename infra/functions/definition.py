@@ -2,13 +2,14 @@
 
 Zip, environment, policies, RBAC, alarms and docs/reference/functions.md follow from it. What it may
 do is said by names alone, so that it can be read and tested without making anything; its ACLs in
-Kafka follow from its calls (core.cluster.rights).
+Kafka follow from its calls (core.settings.functions).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 
@@ -67,6 +68,8 @@ class Definition:
     description: str
     settings: type[FunctionSettings]
     may: Callable[[Scope], Sequence[iam.Statement]]
+    # The fields of its settings that a description says to it alone (infra.functions.settings).
+    own_settings: Callable[[Operated], Mapping[str, Any]] = lambda _: {}
     # In the cluster; a function that has no rights there stands outside the VPC.
     kubernetes: Callable[[Operated], Rights] | None = None
     # Woken at fixed times: EventBridge's expression, and what the function then does.

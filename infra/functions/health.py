@@ -6,7 +6,8 @@ Prometheus cannot. RBAC names every pod it asks with its port, so it may GET tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from core.cluster.operated import Operated
 from core.constants import CONNECT_REST_PORT
@@ -40,11 +41,22 @@ def _rights(cluster: Operated) -> rbac.Rights:
     )
 
 
+def _own_settings(cluster: Operated) -> Mapping[str, Any]:
+    return {
+        "nodes": cluster.nodes,
+        "exporters": bool(cluster.exporters),
+        "connect_workers": len(cluster.connect_workers),
+        "connect_startup_seconds": cluster.connect_startup_seconds,
+        "connect_probe_seconds": cluster.timings.connect_probe_timeout_seconds,
+    }
+
+
 HEALTH = Definition(
     name="health",
     description="How the whole cluster does: 200, 503 or 500, and why",
     settings=Health,
     may=_may,
+    own_settings=_own_settings,
     kubernetes=_rights,
     # Often enough to be a second pair of eyes beside Prometheus, and less than a cent a day.
     schedule=("rate(5 minutes)", "asks how the cluster does"),

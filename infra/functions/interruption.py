@@ -5,8 +5,10 @@ It starts faster there, and goes on working when the VPC's way out does not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from core.cluster.operated import Operated
 from core.settings.functions import Interruption
 from infra import iam
 from infra.functions.definition import (
@@ -31,10 +33,15 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
+def _own_settings(cluster: Operated) -> Mapping[str, Any]:
+    return {"eks_cluster": cluster.eks_cluster}
+
+
 INTERRUPTION = Definition(
     name="interruption",
     description="What AWS announced becomes an incident",
     settings=Interruption,
     may=_may,
+    own_settings=_own_settings,
     reads=Reads(queue="events", batch=10, at_once=5),
 )

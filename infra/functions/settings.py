@@ -24,41 +24,26 @@ def settings(definition: Definition, cluster: Operated, late: Late) -> pulumi.Ou
 
 def fields_of(definition: Definition, cluster: Operated, late: Late) -> Late:
     """Return the fields of a function's settings, and no other."""
-    known: Late = {**described(cluster, definition.name), **late}
+    known: Late = {**_shared(cluster, definition.name), **definition.own_settings(cluster), **late}
     return {
         each.name: known[each.name] for each in fields(definition.settings) if each.name in known
     }
 
 
-def described(cluster: Operated, function: str) -> dict[str, Any]:
-    """Return every field of any function's settings that a description says by itself."""
-    timings = cluster.timings
-    slack = {} if cluster.slack is None else cluster.slack.model_dump()
+def _shared(cluster: Operated, function: str) -> dict[str, Any]:
+    """Return the fields that a description says to several functions."""
     return {
-        **slack,
         "prefix": cluster.prefix,
         "cluster": cluster.name,
         "region": cluster.region,
         "namespace": cluster.namespace,
         "kafka": cluster.identities.get(function),
         "policy": cluster.policy,
-        "tick_interval_seconds": timings.tick_interval_seconds,
-        "hold_limit_seconds": timings.hold_limit_seconds,
-        "nodes": cluster.nodes,
-        "exporters": bool(cluster.exporters),
-        "connect_workers": len(cluster.connect_workers),
-        "connect_startup_seconds": cluster.connect_startup_seconds,
-        "connect_probe_seconds": timings.connect_probe_timeout_seconds,
-        "volumes": cluster.volumes,
         "level": cluster.level,
         "gated": cluster.eviction_gate is not None,
-        "eks_cluster": cluster.eks_cluster,
         "instances": cluster.instances,
         "node_claims": cluster.node_claims,
-        "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
         **({} if cluster.pool_labels is None else {"pool_labels": cluster.pool_labels}),
-        "probe_budget": cluster.probe_budget,
-        "prometheus": cluster.volumes and cluster.volumes.prometheus,
     }
 
 

@@ -6,12 +6,14 @@ here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 
 from core import naming
+from core.cluster.operated import Operated
 from core.constants import STORIES_MAX_RECEIVE_COUNT
 from core.settings.functions import Slack
 from infra import iam
@@ -43,11 +45,17 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
+def _own_settings(cluster: Operated) -> Mapping[str, Any]:
+    slack = {} if cluster.slack is None else cluster.slack.model_dump()
+    return {**slack, "hold_limit_seconds": cluster.timings.hold_limit_seconds}
+
+
 SLACK = Definition(
     name="slack",
     description="An incident that changed is told in its Slack thread",
     settings=Slack,
     may=_may,
+    own_settings=_own_settings,
     # The least AWS accepts at once; Slack takes about one message a second.
     reads=Reads(queue="stories", batch=10, at_once=2),
 )

@@ -6,7 +6,8 @@ the sweep has no use for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from core.cluster.operated import Operated
 from core.settings.functions import Sweep
@@ -52,11 +53,16 @@ def _rights(cluster: Operated) -> rbac.Rights:
     )
 
 
+def _own_settings(cluster: Operated) -> Mapping[str, Any]:
+    return {"tick_interval_seconds": cluster.timings.tick_interval_seconds}
+
+
 SWEEP = Definition(
     name="sweep",
     description="What no event told and no tick carries, and what is over",
     settings=Sweep,
     may=_may,
+    own_settings=_own_settings,
     kubernetes=_rights,
     schedule=("rate(1 minute)", "wakes the sweep"),
 )

@@ -11,7 +11,8 @@ who may leave beside others into a label of their pods (ADR 0023).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from core import naming
 from core.cluster.operated import Operated
@@ -158,11 +159,19 @@ def _rights(cluster: Operated) -> rbac.Rights:
     )
 
 
+def _own_settings(cluster: Operated) -> Mapping[str, Any]:
+    return {
+        "nth_queue_url": cluster.handler_queue_url if cluster.acts else None,
+        "probe_budget": cluster.probe_budget,
+    }
+
+
 TICK = Definition(
     name="tick",
     description="Observe an incident, decide, act, tick again",
     settings=Tick,
     may=_may,
+    own_settings=_own_settings,
     kubernetes=_rights,
     # One incident per invocation: a slow one delays no other. The ledger's lease keeps two ticks
     # from acting on one incident.

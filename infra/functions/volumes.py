@@ -7,7 +7,8 @@ and whoever wrote beside them would be undone, or would undo.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from core.cluster.operated import Operated
 from core.settings.volumes import Volumes
@@ -64,11 +65,16 @@ def _rights(cluster: Operated) -> rbac.Rights:
     )
 
 
+def _own_settings(cluster: Operated) -> Mapping[str, Any]:
+    return {"volumes": cluster.volumes}
+
+
 VOLUMES = Definition(
     name="volumes",
     description="What Kafka's volumes need, and what of it may be done",
     settings=Volumes,
     may=_may,
+    own_settings=_own_settings,
     kubernetes=_rights,
     schedule=("rate(5 minutes)", "looks at the volumes"),
 )

@@ -12,6 +12,7 @@ import pytest
 from core import cluster, timing
 from core.cluster import rights
 from core.naming import cluster_ca_secret
+from core.settings.functions import FUNCTION_CALLS
 from local.demo import clients, costs
 from local.demo import spec as demo_spec
 from local.demo.result import judge
@@ -88,7 +89,7 @@ def test_a_kafka_that_asks_knows_the_demos_clients_by_name(monkeypatch: pytest.M
     may = {client.name: client.sentence for client in rights.clients(described)}
     assert may["producer"].endswith("may Create, Describe, Write on topic orders.")
     assert may["consumer"].endswith("may Describe, Read on topic orders.")
-    assert len(may) == len(clients.users()) + len(rights.FUNCTION_CALLS)
+    assert len(may) == len(clients.users()) + len(FUNCTION_CALLS)
     (finding,) = rights.findings(described)
     assert finding.startswith("User administrator has Alter on the cluster")
 
