@@ -11,6 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from core.settings.functions import kept
+from infra.functions.catalogue import EVERY, LOOP
+from infra.functions.definition import Definition
+from infra.functions.slack import SLACK
 from local.iam.requests import Call
 from tests.unit.infra.recording import ACCOUNT, REGION
 
@@ -112,18 +116,16 @@ def objects(bucket: str, key: str, *operations: str) -> list[Call]:
 
 FROM_TEMPLATE = {"LaunchTemplateSpecification": {"LaunchTemplateId": TEMPLATE}}
 LAUNCHED = ("instance", "network-interface", "volume")
-CALLS: Mapping[str, Sequence[Call]] = {
+# What a function does by its nature is not here: `by_nature`.
+_OWN: Mapping[str, Sequence[Call]] = {
     "handlers-interruption-policy": [
-        *fed("events"),
         *queue("ticks", "SendMessage"),
         *queue("stories", "SendMessage"),
         *ledger("incident#i-0"),
         OPEN,
         *look("ec2", "DescribeInstances", "DescribeVolumes", "DescribeAvailabilityZones"),
-        *logs("interruption"),
     ],
     "handlers-tick-policy": [
-        *fed("ticks"),
         *queue("ticks", "SendMessage"),
         *queue("nth", "SendMessage"),
         *queue("stories", "SendMessage"),
@@ -149,8 +151,6 @@ CALLS: Mapping[str, Sequence[Call]] = {
             ],
         ),
         call("sns", "Publish", TopicArn=ALERTS),
-        *logs("tick"),
-        *in_a_vpc(),
     ],
     "gate-policy": [
         *queue("ticks", "SendMessage"),
@@ -168,8 +168,6 @@ CALLS: Mapping[str, Sequence[Call]] = {
         *look("ec2", "DescribeInstances", "DescribeInstanceStatus"),
         *look("autoscaling", "DescribeAutoScalingGroups"),
         *objects(ARCHIVE, "incidents/2026/i-0.json", "PutObject"),
-        *logs("sweep"),
-        *in_a_vpc(),
     ],
     "handlers-rotate-policy": [
         *queue("ticks", "SendMessage"),
@@ -177,49 +175,35 @@ CALLS: Mapping[str, Sequence[Call]] = {
         OPEN,
         *look("ec2", "DescribeImages", "DescribeInstances", "DescribeLaunchTemplateVersions"),
         *look("autoscaling", "DescribeAutoScalingGroups"),
-        *logs("rotate"),
-        *in_a_vpc(),
     ],
     "volumes-function-policy": [
         *ledger("volume#vol-0"),
         item("GetItem", "incident#i-0"),
         item("GetItem", "rotation#orders"),
-        item("GetItem", "settings#volumes-0a1b"),
         OPEN,
         *look("ec2", "DescribeInstances", "DescribeVolumes", "DescribeVolumesModifications"),
         *look("cloudwatch", "GetMetricData"),
-        *logs("volumes"),
-        *in_a_vpc(),
     ],
     "samples-function-policy": [
-        item("GetItem", "settings#samples-0a1b"),
         call("s3", "ListObjectsV2", Bucket=BILLING, Prefix="metrics/"),
         *objects(BILLING, "metrics/hour-2026-11-20T09.json.gz", "PutObject"),
-        *logs("samples"),
-        *in_a_vpc(),
     ],
     "webhook-function-policy": [
         *queue("ticks", "SendMessage"),
         *ledger("incident#i-0"),
         item("PutItem", "ignored#0"),
         secret(f"{PREFIX}/nth-webhook"),
-        *logs("webhook"),
     ],
     "stories-slack-policy": [
-        *fed("stories"),
         *queue("stories", "SendMessage"),
         item("GetItem", "incident#i-0"),
         item("GetItem", "rotation#r"),
         *ledger("story#i-0"),
         secret("orders/slack"),
-        *logs("slack"),
     ],
     "health-function-policy": [
         item("GetItem", "freezes#orders"),
-        item("GetItem", "settings#health-0a1b"),
         OPEN,
-        *logs("health"),
-        *in_a_vpc(),
     ],
     "nth-policy": [
         *queue("nth", "ReceiveMessage", "DeleteMessage"),
@@ -306,4 +290,29 @@ CALLS: Mapping[str, Sequence[Call]] = {
             tags={"k": "v"},
         ),
     ],
+}
+
+
+def by_nature(function: Definition) -> Sequence[Call]:
+    """Return what Lambda does with a function's role, and how the function reads its settings."""
+    reads = function.reads
+    return [
+        *logs(function.name),
+        *([] if function.kubernetes is None else in_a_vpc()),
+        *([] if reads is None else fed(reads.queue)),
+        *([item("GetItem", f"settings#{function.name}-0a1b")] if kept(function.settings) else []),
+    ]
+
+
+def _policy(function: Definition) -> str:
+    if function in LOOP:
+        return f"handlers-{function.name}-policy"
+    return "stories-slack-policy" if function is SLACK else f"{function.name}-function-policy"
+
+
+# Policy -> the function it is for.
+FUNCTIONS: Mapping[str, Definition] = {_policy(each): each for each in EVERY}
+CALLS: Mapping[str, Sequence[Call]] = {
+    **_OWN,
+    **{name: [*_OWN.get(name, ()), *by_nature(each)] for name, each in FUNCTIONS.items()},
 }

@@ -20,22 +20,10 @@ from local.iam.resources import needs
 from tests.unit.infra import calls
 from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import ACCOUNT, Recorded
-from tests.unit.infra.rights import CALLS, GROUP, KEY, TAGS, look
+from tests.unit.infra.rights import CALLS, FUNCTIONS, GROUP, KEY, TAGS, look
 from tests.unit.infra.variants import VARIANTS
 
 POLICY = "iam/rolePolicy:RolePolicy"
-# Policy -> the entry point of handlers/ whose calls it is for.
-FUNCTIONS = {
-    "handlers-interruption-policy": "interruption",
-    "handlers-rotate-policy": "rotate",
-    "handlers-sweep-policy": "sweep",
-    "handlers-tick-policy": "tick",
-    "health-function-policy": "health",
-    "samples-function-policy": "samples",
-    "stories-slack-policy": "slack",
-    "volumes-function-policy": "volumes",
-    "webhook-function-policy": "webhook",
-}
 
 
 class Described:
@@ -97,7 +85,7 @@ def calls_of(name: str) -> Iterator[Call]:
     """Yield a role's calls: those of the table, and what its function's code only looks at."""
     yield from CALLS[name]
     if name in FUNCTIONS:
-        for action in sorted(calls.of_role(FUNCTIONS[name])):
+        for action in sorted(calls.of_role(FUNCTIONS[name].name)):
             service, operation = action.split(":")
             if operation.startswith("Describe"):
                 yield from look(service, operation)
