@@ -10,7 +10,7 @@ import yaml
 from cli.reference_cost import EXAMPLE
 from core import cluster
 from core.cluster.operated import of_spec
-from core.settings.functions import FUNCTION_CALLS, kept
+from core.settings.functions import FUNCTION_CALLS, kept_fields
 from infra import iam
 from infra.functions.catalogue import EVERY
 from infra.functions.definition import Definition, Scope
@@ -37,7 +37,7 @@ def _section(definition: Definition, scope: Scope) -> Iterator[str]:
     yield f"\n## {definition.name}"
     yield f"{definition.description}. Woken by {_woken(definition)};"
     yield f"{definition.timeout(cluster)} s, {cluster.memory_mib} MiB."
-    long = kept(definition.settings)
+    long = kept_fields(definition.settings)
     names = [f"`{each.name}`" for each in fields(definition.settings) if each.name not in long]
     yield f"\nTold: {', '.join(names)}."
     if long:

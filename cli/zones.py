@@ -21,7 +21,7 @@ from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import zone_id_in
 from core.words import span, time_said
-from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, frozen
+from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, freezes_in_force
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import DynamoRecords
@@ -82,7 +82,7 @@ def thaw(environment: str, zone: str, because: str, console: Console) -> None:
         if not ended:
             raise InvalidInput([f"No incident of zone {name} ({zone_id}) is open: nothing to do."])
         _turn(desk)
-        left = [f.source for f in frozen(after, now) if f.zone == name]
+        left = [f.source for f in freezes_in_force(after, now) if f.zone == name]
     said = f"Zone {name} ({zone_id}) is thawed: {len(ended)} ended."
     console.print(f"{said} Still frozen by {', '.join(left)}." if left else said, markup=False)
 

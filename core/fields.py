@@ -124,7 +124,7 @@ def unreadable_time(fields: Fields, key: str) -> str | None:
     value = fields.get(key)
     if value is None or value == "" or epoch(value) is not None:
         return None
-    return f"{key} is {shown(readable(str(value)))}, which is no time between 2000 and 2100"
+    return f"{key} is {display_text(readable(str(value)))}, which is no time between 2000 and 2100"
 
 
 def digest(body: str) -> str:
@@ -132,5 +132,5 @@ def digest(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()[:32]
 
 
-def shown(value: str | None) -> str:
+def display_text(value: str | None) -> str:
     return "(none)" if value is None else repr(value[:LONGEST_SHOWN])

@@ -62,7 +62,7 @@ def _examiner() -> Examiner:
     )
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: Any, context: Any) -> dict[str, Any]:
     """Answer with the cluster's health; what is asked, and by whom, changes nothing."""
     del event, context

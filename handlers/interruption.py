@@ -55,7 +55,7 @@ def _take(record: SQSRecord) -> None:
         _desk().take(record.body, time.time(), home=home)
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the events queue; failed messages alone are delivered again."""
     return answer(event, context, _take)

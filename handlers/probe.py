@@ -37,9 +37,9 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 def main() -> None:
     """Probe until something asks for a new start; raises StillwaterError where it cannot begin."""
-    settings = codec.read(Probe, environment.told(os.environ))
+    settings = codec.read(Probe, environment.read_settings_text(os.environ))
     identity = credentials(settings)
-    partitions = topic.kept(identity, settings.topic, settings.replication_factor)
+    partitions = topic.ensure_topic(identity, settings.topic, settings.replication_factor)
     attempts = Attempts(partitions, settings.latency_seconds)
     clients = Clients(identity, settings.topic, partitions, attempts, settings.latency_seconds)
     clients.start()

@@ -55,7 +55,7 @@ def _conductor() -> Conductor:
     )
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer one command."""
     del context

@@ -34,7 +34,7 @@ def _filing() -> Filing:
     )
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: Any, context: Any) -> Turn:
     """File every hour that is whole and not filed; what triggers it says nothing worth reading."""
     del event

@@ -51,7 +51,7 @@ def _tell(record: SQSRecord) -> None:
     _teller().take(record.body, time.time)
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the stories queue; failed messages alone are delivered again."""
     return answer(event, context, _tell)

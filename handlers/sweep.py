@@ -44,7 +44,7 @@ def _broom() -> Broom:
     )
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: Any, context: Any) -> dict[str, int]:
     """Sweep once; what triggers it says nothing worth reading."""
     del event, context

@@ -142,7 +142,7 @@ def _turn(record: SQSRecord) -> None:
     _loop().turn(record.body, time.time())
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the ticks queue; failed messages alone are delivered again."""
     return answer(event, context, _turn)

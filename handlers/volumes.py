@@ -65,7 +65,7 @@ def _series(settings: Volumes, api: EksApi) -> PrometheusVolumes | None:
     return PrometheusVolumes(prometheus, settings.namespace, settings.cluster, asked.labels)
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: Any, context: Any) -> dict[str, Any]:
     """Take a turn; `{"dry_run": true}` decides and changes nothing."""
     del context

@@ -25,7 +25,7 @@ def _door() -> Door:
     )
 
 
-@metrics.emitted
+@metrics.emits_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answer one call of the function URL."""
     del context

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from core.cost import pricing
 from core.volumes.decisions import DecisionKind
 from core.volumes.forecast import Sample, forecast
-from core.volumes.ledger import History, Modification, State, observed, requested
+from core.volumes.ledger import History, Modification, State, with_observation, with_request
 from core.volumes.limits import Gp3
 from core.volumes.plan import plan
 from core.volumes.policy import Policy
@@ -123,7 +123,9 @@ class ByForecast:
 
     def wants(self, used: float, ec2: Ec2, now: float) -> int:
         actual = Gp3(ec2.size_gib)
-        self.history = observed(self.history, ec2.said(now), actual, now, Gp3(self.asked_gib))
+        self.history = with_observation(
+            self.history, ec2.said(now), actual, now, Gp3(self.asked_gib)
+        )
         if not self.samples or self.samples[-1].at <= now - HOUR:
             self.samples.append(Sample(now, used))
         for decision in plan([self._set(used, now, actual)], BOOK, now).changes:
@@ -132,7 +134,7 @@ class ByForecast:
                 asked = Modification(
                     started_at=now, state=State.REQUESTED, target=decision.target, kind="grow"
                 )
-                self.history = requested(self.history, asked)
+                self.history = with_request(self.history, asked)
         return self.asked_gib
 
     def _set(self, used: float, now: float, actual: Gp3) -> VolumeSet:

@@ -15,7 +15,7 @@ from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
 from core import naming
 from core.cluster import rights
-from core.cluster.expected import expected
+from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
 from core.doctor.drift import TITLES, Finding, findings
 from core.doctor.notes import blind_rolls, unlooked
@@ -67,7 +67,7 @@ class Diagnosis:
 def examine(target: Target) -> Diagnosis:
     """Read the target and compare it with its spec; raise StillwaterError without an identity."""
     started = time.monotonic()
-    wanted = expected(target.spec, alarms.names(of_spec(target.spec)))
+    wanted = expectation_of(target.spec, alarms.names(of_spec(target.spec)))
     try:
         account = Account(target, wanted)
         number = account.number()

@@ -13,7 +13,7 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
     """Return what a spec takes of an account; buckets' names hold the account's number."""
     chosen = spec.kubernetes.addon_versions
     tags = Tags.of(spec).everywhere
-    wanted = addons.wanted(node_monitoring=spec.kubernetes.node_monitoring)
+    wanted = addons.addon_names(node_monitoring=spec.kubernetes.node_monitoring)
     told = {addon: addons.configuration(addon, tags) for addon in wanted}
     return Needs(
         prefix=spec.prefix,

@@ -25,7 +25,7 @@ class Refusal:
     broker: int | None = None
 
 
-def unauthorized(error: str) -> bool:
+def is_unauthorized(error: str) -> bool:
     """Say whether Kafka's name of an error means that a right is missing."""
     return "AuthorizationFailed" in error
 

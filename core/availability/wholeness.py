@@ -21,7 +21,7 @@ from core.availability.answers import (
     PartitionAnswer,
     QuorumAnswer,
     Refusal,
-    unauthorized,
+    is_unauthorized,
 )
 from core.availability.kafka_rights import RIGHT_OF, Call, Resource, grant
 from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
@@ -97,7 +97,7 @@ def _of_quorum(refusal: Refusal) -> bool:
 
 def _doubt_of_refusal(refusal: Refusal) -> Doubt:
     whom = "Kafka" if refusal.broker is None else f"Broker {refusal.broker}"
-    if unauthorized(refusal.error):
+    if is_unauthorized(refusal.error):
         return Doubt(
             f"{whom} refuses {refusal.call} ({refusal.error}); "
             f"{grant(refusal.call, name=refusal.topic)}.",
@@ -123,7 +123,7 @@ def _of_rights(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
 
 def _of_errors(answers: Answers) -> Iterator[Doubt]:
     """Yield the topics that were described with an error instead of their partitions."""
-    refused = sorted(t for t, error in answers.topic_errors.items() if unauthorized(error))
+    refused = sorted(t for t, error in answers.topic_errors.items() if is_unauthorized(error))
     if refused:
         rest = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
         yield Doubt(
@@ -132,7 +132,7 @@ def _of_errors(answers: Answers) -> Iterator[Doubt]:
             refused=True,
         )
     for topic, error in sorted(answers.topic_errors.items()):
-        if not unauthorized(error):
+        if not is_unauthorized(error):
             yield Doubt(f"Kafka described topic {topic} with an error ({error}); look again.")
 
 

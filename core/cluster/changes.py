@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from core import naming
 from core.cluster.changes_felt import given_up, shut_out
-from core.cluster.kafka_releases import METADATA, resolved
+from core.cluster.kafka_releases import METADATA, metadata_level
 from core.cluster.spec import ClusterSpec
 from core.health.node import Role
 
@@ -166,7 +166,7 @@ def _versions(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"kubernetes.version was {before.kubernetes.version} and is "
             f"{after.kubernetes.version}, and EKS never goes down; leave it."
         )
-    levels = [resolved(spec.kafka.metadata_version) for spec in (before, after)]
+    levels = [metadata_level(spec.kafka.metadata_version) for spec in (before, after)]
     if None not in levels and METADATA.index(str(levels[1])) < METADATA.index(str(levels[0])):
         yield (
             f"kafka.metadata_version was {before.kafka.metadata_version} and is "

@@ -16,7 +16,7 @@ from core.doctor import snapshot
 from core.doctor.drift import Expectation
 
 
-def expected(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
+def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
     """Return what a spec's account and cluster hold when nothing has drifted.
 
     `alarms` are the names of the spec's alarms, which whoever makes them knows.

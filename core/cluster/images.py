@@ -40,7 +40,7 @@ def image_name(value: str) -> str:
     return value
 
 
-def versioned(value: str) -> str:
+def versioned_image(value: str) -> str:
     """Return an image's name that says its version."""
     name = image_name(value).rpartition("/")[2]
     _, _, tag = name.partition(":")
@@ -53,4 +53,4 @@ def versioned(value: str) -> str:
 
 
 Image = Annotated[str, AfterValidator(image_name)]
-VersionedImage = Annotated[str, AfterValidator(versioned)]
+VersionedImage = Annotated[str, AfterValidator(versioned_image)]

@@ -118,7 +118,7 @@ class Metrics(Frozen):
     @classmethod
     def _are_expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for expression in value:
-            if (problem := metric_expressions.refused(expression)) is not None:
+            if (problem := metric_expressions.expression_problem(expression)) is not None:
                 raise ValueError(problem)
         return value
 

@@ -38,7 +38,7 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
         )
     elif _VERSION.fullmatch(version) is None:
         yield f"kafka.version {version} is no version of Kafka; write it as in {VERSIONS[0]}."
-    level = resolved(metadata)
+    level = metadata_level(metadata)
     if level is None:
         yield (
             f"kafka.metadata_version {metadata} is not among those this release knows, "
@@ -68,7 +68,7 @@ def doubts(spec: ClusterSpec) -> Iterator[str]:
         )
 
 
-def resolved(metadata: str) -> str | None:
+def metadata_level(metadata: str) -> str | None:
     """Return a metadata version's level: `4.2` is the last of that release; None: unknown."""
     if metadata in METADATA:
         return metadata

@@ -16,7 +16,7 @@ _NESTED = re.compile(r"\[\^?\]?[^\]]*\[")
 _JAVAS_GROUP = re.compile(r"\(\?<(?=[A-Za-z])")
 
 
-def refused(expression: str) -> str | None:
+def expression_problem(expression: str) -> str | None:
     """Say what is wrong with an expression, as a clause with its remedy; None: nothing."""
     if not expression.strip():
         return "an empty expression would let every metric through; name what is meant"

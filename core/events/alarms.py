@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from core.events.announcements import Ignored, Interruption, Kind, VolumeChange, VolumeNotice
 from core.events.envelope import Envelope
-from core.fields import Fields, instance_in, shown, text, volume_in
+from core.fields import Fields, display_text, instance_in, text, volume_in
 
 DETAIL_TYPE = "CloudWatch Alarm State Change"
 # Metrics that say a node's storage answers no more, whatever the alarm on them is called.
@@ -23,11 +23,13 @@ def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
     state = envelope.detail.get("state")
     value = text(state, "value") if isinstance(state, dict) else None
     if value not in {"ALARM", "OK"}:
-        yield envelope.says(f"({shown(name)}) is {shown(value)}, which says nothing.")
+        yield envelope.says(f"({display_text(name)}) is {display_text(value)}, which says nothing.")
         return
     watched = list(_watched_dimensions(envelope.detail))
     if not watched:
-        yield envelope.says(f"({shown(name)}) watches no stalled I/O of a volume or an instance.")
+        yield envelope.says(
+            f"({display_text(name)}) watches no stalled I/O of a volume or an instance."
+        )
     said = (text(state, "reason") or "") if isinstance(state, dict) else ""
     for dimensions in watched:
         yield _stall(envelope, dimensions, over=value == "OK", name=name, said=said)
@@ -59,7 +61,7 @@ def _stall(
             dedupe_key=":".join((Kind.VOLUME_PROBLEM, instance_id, spell)),
             **envelope.identity,
         )
-    return envelope.says(f"({shown(name)}) watches a metric of no volume and no instance.")
+    return envelope.says(f"({display_text(name)}) watches a metric of no volume and no instance.")
 
 
 def _watched_dimensions(detail: Fields) -> Iterator[Mapping[str, object]]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TypedDict
 
 from core.events.announcements import Ignored
-from core.fields import LONGEST_FIELD, Fields, digest, epoch, readable, shown, text
+from core.fields import LONGEST_FIELD, Fields, digest, display_text, epoch, readable, text
 
 
 class Identity(TypedDict):
@@ -63,7 +63,7 @@ class Envelope:
         """Name the message by its source and detail-type, to start a sentence."""
         if self.source is None and self.detail_type is None:
             return "A message without source and detail-type"
-        return f"The event {shown(self.detail_type)} of source {shown(self.source)}"
+        return f"The event {display_text(self.detail_type)} of source {display_text(self.source)}"
 
     def ignored(self, reason: str) -> Ignored:
         return Ignored(reason, self.body)

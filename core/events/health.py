@@ -34,13 +34,13 @@ from core.events.health_detail import (
     unknown_status,
     updated_at,
 )
-from core.events.prose import LONGEST_PROSE, ZoneWords, resolved, zone_words
+from core.events.prose import LONGEST_PROSE, ZoneWords, says_resolved, zone_words
 from core.events.scheduled import Answer, answer_to
 from core.fields import (
     LONGEST_FIELD,
+    display_text,
     epoch,
     instance_in,
-    shown,
     text,
     unreadable_time,
     volume_in,
@@ -79,7 +79,8 @@ def read(envelope: Envelope) -> Iterator[_Found]:
         yield from _issue(envelope)
     else:
         yield envelope.says(
-            f"({code_of(envelope)}) is about service {shown(service)}, category {shown(category)}; "
+            f"({code_of(envelope)}) is about service {display_text(service)}, category "
+            f"{display_text(category)}; "
             f"only issues, and scheduled changes of {', '.join(sorted(SCHEDULING_SERVICES))}, take "
             f"a node away."
         )
@@ -95,7 +96,7 @@ def _scheduled_changes(envelope: Envelope) -> Iterator[_Found]:
     status = unknown_status(envelope)
     if status is not None:
         yield _advisory(
-            envelope, f"has status {shown(status)}, which Health does not have", entities
+            envelope, f"has status {display_text(status)}, which Health does not have", entities
         )
         return
     if answer is Answer.TELL:
@@ -174,7 +175,7 @@ def _zones(envelope: Envelope, named: list[str], well: list[str]) -> ZoneNotice:
     healthy = dict.fromkeys([*well, *words.healthy])
     words = ZoneWords(troubled, tuple(z for z in healthy if z not in troubled))
     # An end may stand there before the event is closed: AWS's sample of a last word is `open`.
-    over = is_closed(envelope) or has_ended(envelope) or resolved(prose)
+    over = is_closed(envelope) or has_ended(envelope) or says_resolved(prose)
     subject = "+".join(words.troubled) or "no zone"
     return ZoneNotice(
         key=text(detail, "eventArn") or f"health:{envelope.event_id}",
@@ -230,7 +231,7 @@ def _advisory(envelope: Envelope, what: str, entities: list[Entity]) -> Advisory
     due_at = epoch(envelope.detail.get("startTime"))
     arn = text(envelope.detail, "eventArn") or envelope.event_id
     subjects = tuple(e.value for e in entities if not e.resolved)[:MOST_SUBJECTS]
-    named = ", ".join(shown(value) for value in subjects[:3]) or "nobody"
+    named = ", ".join(display_text(value) for value in subjects[:3]) or "nobody"
     return Advisory(
         sentence=f"{envelope.name} ({code_of(envelope)}) {what}. It names {named}.",
         subjects=subjects,

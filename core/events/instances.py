@@ -8,7 +8,7 @@ from typing import NamedTuple
 from core.events import volumes
 from core.events.announcements import Advisory, Ignored, Interruption, Kind, VolumeNotice
 from core.events.envelope import Envelope
-from core.fields import epoch, instance_in, shown, text
+from core.fields import display_text, epoch, instance_in, text
 
 LEAVING_STATES = frozenset({"stopping", "stopped", "shutting-down", "terminated"})
 STAYING_STATES = frozenset({"pending", "running"})
@@ -52,10 +52,11 @@ def _block_expires(envelope: Envelope) -> Advisory:
     """Tell of a capacity block that ends: it names a reservation, and no instance."""
     reservation = text(envelope.detail, "capacity-reservation-id")
     ends = text(envelope.detail, "end-date")
-    named = shown(reservation or next(iter(envelope.resources), None))
+    named = display_text(reservation or next(iter(envelope.resources), None))
     return Advisory(
         sentence=(
-            f"Capacity block {named} ends at {shown(ends)}; EC2 terminates its instances in the "
+            f"Capacity block {named} ends at {display_text(ends)}; EC2 terminates its instances "
+            "in the "
             f"half hour before. Rotate brokers off them now."
         ),
         dedupe_key=":".join(("advisory", "capacity-block", reservation or envelope.event_id)),
@@ -72,10 +73,13 @@ def _notice(envelope: Envelope, kind: Kind) -> Interruption | Ignored:
         return envelope.says("names no instance in instance-id.")
     state = (text(detail, "state") or "").strip().lower() if kind is Kind.STATE_CHANGE else None
     if state in STAYING_STATES:
-        return envelope.ignored(f"Instance {instance_id} is {shown(state)}: it is not leaving.")
+        return envelope.ignored(
+            f"Instance {instance_id} is {display_text(state)}: it is not leaving."
+        )
     if state is not None and state not in LEAVING_STATES:
         return envelope.ignored(
-            f"Instance {instance_id} is {shown(state)}, a state that nobody knows; the sweep asks "
+            f"Instance {instance_id} is {display_text(state)}, a state that nobody knows; the "
+            "sweep asks "
             f"EC2 for its own."
         )
     return Interruption(

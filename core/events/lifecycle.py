@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.events.announcements import Advisory, Ignored, Interruption, Kind
 from core.events.envelope import Envelope
-from core.fields import Fields, instance_in, shown, text
+from core.fields import Fields, display_text, instance_in, text
 
 TEST_NOTIFICATION = "autoscaling:TEST_NOTIFICATION"
 
@@ -26,7 +26,7 @@ def action(envelope: Envelope) -> Interruption | Advisory | Ignored:
         )
     kind = _TRANSITIONS.get(transition or "")
     if kind is None:
-        said = f"with the lifecycle transition {shown(transition)} " if transition else ""
+        said = f"with the lifecycle transition {display_text(transition)} " if transition else ""
         return envelope.says(f"{said}is no lifecycle action of an instance.")
     instance_id = instance_in(detail.get("EC2InstanceId"))
     if instance_id is None:
@@ -57,7 +57,8 @@ def _waits(envelope: Envelope, instance_id: str, what: str) -> Advisory:
     moment = envelope.identity["occurred_at"] or 0.0
     return Advisory(
         sentence=(
-            f"{what} It stands in hook {shown(hook)} of group {shown(group)}, where a broker on it "
+            f"{what} It stands in hook {display_text(hook)} of group {display_text(group)}, "
+            "where a broker on it "
             f"stops without a drain or the hook runs out: move its broker away first, then "
             f"complete the hook with `aws autoscaling complete-lifecycle-action`."
         ),
@@ -79,7 +80,7 @@ def _look_alike(kind: Kind, instance_id: str, detail: Fields) -> str | None:
         return f"Instance {instance_id} moves to the warm pool; no Kafka node runs there."
     if destination is not None and destination != _DESTINATIONS[kind]:
         return (
-            f"Instance {instance_id} goes to {shown(destination)}, "
+            f"Instance {instance_id} goes to {display_text(destination)}, "
             f"so this is not the {kind.value.removeprefix('asg_')} action it looks like."
         )
     return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from core.events import alarms, groups, health, instances, lifecycle, zones
 from core.events.announcements import Advisory, Announcement, Ignored
 from core.events.envelope import Envelope
-from core.fields import Fields, digest, readable, shown, text
+from core.fields import Fields, digest, display_text, readable, text
 
 # SNS may deliver to SNS's own wrapper once more (topic -> queue -> topic); deeper is not a message.
 DEEPEST_WRAPPING = 3
@@ -64,7 +64,7 @@ def _too_long(body: str, size: int) -> Advisory:
     return Advisory(
         sentence=(
             f"A message has {size} bytes, and SQS carries {LONGEST_BODY_BYTES} at most: it was not "
-            f"read. It begins with {shown(body)}."
+            f"read. It begins with {display_text(body)}."
         ),
         event_id=event_id,
         dedupe_key=f"advisory:too-long:{event_id}",

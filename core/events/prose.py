@@ -99,7 +99,7 @@ class ZoneWords:
     healthy: tuple[str, ...] = ()
 
 
-def resolved(prose: str) -> bool:
+def says_resolved(prose: str) -> bool:
     """Say whether a text is the last word on an issue, by its head or by its last sentences."""
     said = _plain(prose)
     if any(_OVER.search(line) for line in said.splitlines()[:4]):

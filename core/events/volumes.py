@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from core.events.announcements import Ignored, VolumeChange, VolumeNotice
 from core.events.envelope import Envelope
-from core.fields import shown, text, volume_in
+from core.fields import display_text, text, volume_in
 
 DETAIL_TYPE = "EBS Volume Notification"
 # (event, result); what is left out went as it should and asks for nothing.
@@ -28,13 +28,14 @@ def read(envelope: Envelope) -> Iterator[VolumeNotice | Ignored]:
     found = [id_ for value in envelope.resources if (id_ := volume_in(value))]
     if not found:
         # A key's ARN may stand beside the volume's.
-        yield envelope.says(f"({shown(event)}) names no volume in resources.")
+        yield envelope.says(f"({display_text(event)}) names no volume in resources.")
         return
     change = OUTCOMES.get((event, result or ""))
     for volume_id in dict.fromkeys(found):
         if change is None:
             yield envelope.ignored(
-                f"{shown(event)} of volume {volume_id} is {shown(result)}: nothing is to be done."
+                f"{display_text(event)} of volume {volume_id} is {display_text(result)}: nothing "
+                "is to be done."
             )
         else:
             yield VolumeNotice(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from core.events.announcements import Ignored, ZoneNotice, ZoneSource
 from core.events.envelope import Envelope
-from core.fields import LONGEST_FIELD, Fields, shown, text, zone_id_in
+from core.fields import LONGEST_FIELD, Fields, display_text, text, zone_id_in
 
 # detail-type -> who moves traffic, and whether that is over.
 SHIFTS: Mapping[str, tuple[ZoneSource, bool]] = {
@@ -37,7 +37,7 @@ def read(envelope: Envelope) -> Iterator[ZoneNotice | Ignored]:
     zone_id = zone_id_in(away_from)
     metadata = metadata if isinstance(metadata, dict) else {}
     if zone_id is None:
-        yield envelope.says(f"names no zone id in awayFrom: {shown(away_from)}.")
+        yield envelope.says(f"names no zone id in awayFrom: {display_text(away_from)}.")
         return
     source, over = shift
     said_at = envelope.identity["occurred_at"]

@@ -24,7 +24,7 @@ CLEANERS: Mapping[str, str] = {
 }
 
 
-def unasked(
+def reason_not_to_ask(
     asked: Asked, *, operators: frozenset[str], node_name: str | None, node_ready: bool | None
 ) -> str | None:
     """Return why a deletion needs no answer of Kafka's; None: it does.

@@ -15,7 +15,7 @@ CONTENT = "settings"
 REMEDY = "the operations stack renders it, so run `pulumi up` on it again."
 
 
-def told(environment: Mapping[str, str]) -> dict[str, Any]:
+def read_settings_text(environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings as far as the environment holds them; raises InvalidInput without any."""
     text = environment.get(SETTINGS, "")
     try:
@@ -27,7 +27,7 @@ def told(environment: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def named(environment: Mapping[str, str], name: str) -> str | None:
+def setting_text(environment: Mapping[str, str], name: str) -> str | None:
     """Return one text of the settings as far as the environment holds them; never raises.
 
     For those who must answer though the settings cannot be read.

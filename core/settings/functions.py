@@ -31,7 +31,7 @@ FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
 }
 
 
-def kept(kind: type) -> frozenset[str]:
+def kept_fields(kind: type) -> frozenset[str]:
     """Return the fields of a settings type that wait in the ledger's table."""
     return frozenset(each.name for each in fields(kind) if each.metadata.get("kept"))
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from core.fields import digest
 from core.incidents.record import TERMINAL, Incident, State, Transition
-from core.slack.text import durations, escaped, outlook, subject, symbol, time_shown
+from core.slack.text import durations, escape_markup, outlook, subject, symbol, time_shown
 from core.words import span
 
 Block = Mapping[str, Any]
@@ -114,11 +114,11 @@ def _key(incident: Incident, entry: Transition) -> str:
 def head_message(incident: Incident, cluster: str, hold_limit: float) -> Message:
     """Render the thread's first message: what leaves, why, what happens next and when."""
     title = f"{symbol(incident.state)} {subject(incident)} · {incident.state.replace('_', ' ')}"
-    now = f"*Now:* {escaped(incident.reason)}"
+    now = f"*Now:* {escape_markup(incident.reason)}"
     opened = incident.transitions[0] if incident.transitions else None
-    why = f"*Why:* {escaped(opened.reason)}\n" if opened else ""
+    why = f"*Why:* {escape_markup(opened.reason)}\n" if opened else ""
     coming = outlook(incident, hold_limit)
-    following = f"\n*Next:* {escaped(coming)}" if coming else ""
+    following = f"\n*Next:* {escape_markup(coming)}" if coming else ""
     blocks: list[Block] = [
         header(title),
         section(f"{why}{now}{following}"),
@@ -136,10 +136,10 @@ def reply_message(incident: Incident, entry: Transition, *, named: bool = False)
     state = entry.state.replace("_", " ")
     ended = entry.state in TERMINAL and entry in incident.transitions
     title = f"{symbol(entry.state)} *{state}*" if entry in incident.transitions else "•"
-    lines = [f"{title} {escaped(entry.reason)}"]
+    lines = [f"{title} {escape_markup(entry.reason)}"]
     if ended:
-        lines += [escaped(line) for line in durations(incident)]
-    whose = f"{escaped(subject(incident))} · " if named else ""
+        lines += [escape_markup(line) for line in durations(incident)]
+    whose = f"{escape_markup(subject(incident))} · " if named else ""
     by = f"{whose}{entry.actor} · {time_shown(entry.at)}"
     blocks = (section("\n".join(lines)), context(by))
     return Message(_cut(f"{state}: {entry.reason}", LONGEST_TEXT), blocks)
@@ -158,16 +158,16 @@ def _facts(incident: Incident) -> list[str]:
     }
     # A time is Slack's own markup, which escaping would break.
     return [
-        f"*{name}*\n{value if name == 'AWS acts' else escaped(value)}"
+        f"*{name}*\n{value if name == 'AWS acts' else escape_markup(value)}"
         for name, value in known.items()
         if value
     ]
 
 
 def _origin(incident: Incident, cluster: str) -> str:
-    parts = [f"incident {escaped(incident.id)}", f"opened {time_shown(incident.opened_at)}"]
+    parts = [f"incident {escape_markup(incident.id)}", f"opened {time_shown(incident.opened_at)}"]
     if cluster:
-        parts.insert(0, escaped(cluster))
+        parts.insert(0, escape_markup(cluster))
     if incident.state in TERMINAL and incident.transitions:
         parts.append(f"took {span(incident.entered_at - incident.opened_at)}")
     return " · ".join(parts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from core.fields import digest
 from core.rotation.run_record import Note, Phase, Run, RunState
 from core.slack.incident_thread import Message, Step, Thread, context, header, section
-from core.slack.text import escaped, time_shown
+from core.slack.text import escape_markup, time_shown
 from core.words import span
 
 _SYMBOLS = {
@@ -49,14 +49,16 @@ def head_message(run: Run, cluster: str) -> Message:
     done = sum(turn.phase in {Phase.DONE, Phase.SKIPPED} for turn in run.turns)
     title = f"{_SYMBOLS[run.state]} rotation · {run.state.value} · {done} of {len(run.turns)} nodes"
     nodes = " ".join(f"{PHASES[turn.phase]} {turn.node_id}" for turn in run.turns)
-    parts = [escaped(cluster), escaped(run.id), f"started {time_shown(run.started_at)}"]
+    parts = [escape_markup(cluster), escape_markup(run.id), f"started {time_shown(run.started_at)}"]
     if run.ended_at is not None:
         parts.append(f"took {span(run.ended_at - run.started_at)}")
     return Message(
         f"{title}: {run.reason}"[:2900],
         (
             header(title),
-            section(f"*Why:* {escaped(run.notes[0].text)}\n*Now:* {escaped(run.reason)}"),
+            section(
+                f"*Why:* {escape_markup(run.notes[0].text)}\n*Now:* {escape_markup(run.reason)}"
+            ),
             section(nodes),
             context(" · ".join(part for part in parts if part)),
         ),
@@ -64,5 +66,5 @@ def head_message(run: Run, cluster: str) -> Message:
 
 
 def _reply(note: Note) -> Message:
-    by = f"{escaped(note.actor)} · {time_shown(note.at)}"
-    return Message(note.text[:2900], (section(f"• {escaped(note.text)}"), context(by)))
+    by = f"{escape_markup(note.actor)} · {time_shown(note.at)}"
+    return Message(note.text[:2900], (section(f"• {escape_markup(note.text)}"), context(by)))

@@ -80,6 +80,6 @@ def time_shown(moment: float) -> str:
     return f"<!date^{int(moment)}^{{date_short_pretty}} {{time_secs}}|{time_said(moment)}>"
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Escape what Slack would read as markup; what AWS or Kafka said may mention nobody."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

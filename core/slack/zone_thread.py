@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.fields import digest
 from core.slack.incident_thread import Message, Step, Thread, context, header, section
-from core.slack.text import escaped, time_shown
+from core.slack.text import escape_markup, time_shown
 from core.words import span
 from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, ends_at, speaker
 
@@ -52,14 +52,18 @@ def next_step(incident: ZoneIncident, thread: Thread, cluster: str) -> Step | No
 def head_message(incident: ZoneIncident, cluster: str) -> Message:
     """Render the thread's first message: which zone, what AWS says, what is done, until when."""
     title = f"{_SYMBOLS[incident.state]} {incident.where} · {incident.state.value}"
-    lines = [f"*Now:* {escaped(incident.reason)}"]
+    lines = [f"*Now:* {escape_markup(incident.reason)}"]
     if incident.said:
-        lines.append(f"*{speaker(incident.source)} says:* {escaped(incident.said)}")
+        lines.append(f"*{speaker(incident.source)} says:* {escape_markup(incident.said)}")
     if incident.state is ZoneState.FROZEN:
-        lines.append(f"*Next:* {escaped(ends_at(incident))}")
-    parts = [escaped(cluster), escaped(incident.key), f"opened {time_shown(incident.opened_at)}"]
+        lines.append(f"*Next:* {escape_markup(ends_at(incident))}")
+    parts = [
+        escape_markup(cluster),
+        escape_markup(incident.key),
+        f"opened {time_shown(incident.opened_at)}",
+    ]
     if incident.owner is not None:
-        parts.append(f"decided by {escaped(incident.owner)}")
+        parts.append(f"decided by {escape_markup(incident.owner)}")
     if not incident.open and incident.history:
         parts.append(f"took {span(incident.history[-1].at - incident.opened_at)}")
     return Message(
@@ -70,6 +74,6 @@ def head_message(incident: ZoneIncident, cluster: str) -> Message:
 
 def _reply(entry: ZoneEntry) -> Message:
     text = f"{entry.state.value}: {entry.reason}"
-    said = section(f"{_SYMBOLS[entry.state]} *{entry.state.value}* {escaped(entry.reason)}")
-    by = context(f"{escaped(entry.actor)} · {time_shown(entry.at)}")
+    said = section(f"{_SYMBOLS[entry.state]} *{entry.state.value}* {escape_markup(entry.reason)}")
+    by = context(f"{escape_markup(entry.actor)} · {time_shown(entry.at)}")
     return Message(text[:LONGEST_TEXT], (said, by))

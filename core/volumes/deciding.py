@@ -18,9 +18,9 @@ from core.volumes.ledger import free_slots, next_slot_at
 from core.volumes.limits import Gp3, refusals
 from core.volumes.shrinking import smaller
 from core.volumes.sizing import cents, change_usd
-from core.volumes.speed import Speed, said
+from core.volumes.speed import Speed, speed_text
 from core.volumes.troubles import troubles
-from core.volumes.unknown import UNKNOWN, Unknown, unknown
+from core.volumes.unknown import UNKNOWN, Unknown, unknowns
 from core.volumes.views import Trouble, VolumeSet
 
 
@@ -29,7 +29,7 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[Decision, ...]:
     grown = growth(of)
     quicker = speed.faster(of, book, now)
     wrong = troubles(of, now)
-    unmeasured = tuple(_decision_without_figures(of, each) for each in unknown(of, now))
+    unmeasured = tuple(_decision_without_figures(of, each) for each in unknowns(of, now))
     beside = _advice(of, grown, quicker, book)
     change = _change(of, grown, quicker, book, now)
     if change is not None:
@@ -59,7 +59,8 @@ def _change(
         performance = quicker.performance
         kind = kind or DecisionKind.RAISE
         reasons.append(
-            f"{said(performance)} instead of {said(of.asked.performance)}: {quicker.reason}"
+            f"{speed_text(performance)} instead of {speed_text(of.asked.performance)}: "
+            f"{quicker.reason}"
         )
     if kind is None and not of.policy.grow_only and (found := bargain(of, book)) is not None:
         performance, kind = found.performance, DecisionKind.ROTATION
@@ -67,7 +68,8 @@ def _change(
     if kind is None and quicker is None and (less := _slower(of, now)) is not None:
         performance, kind = less.performance or performance, DecisionKind.LOWER
         reasons.append(
-            f"{said(performance)} instead of {said(of.asked.performance)}: {less.reason}"
+            f"{speed_text(performance)} instead of {speed_text(of.asked.performance)}: "
+            f"{less.reason}"
         )
     if kind is None:
         return None
@@ -121,7 +123,7 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
                 "under-way",
                 (
                     f"the modification of {volume.volume_id} to {running.target.size_gib} GiB, "
-                    f"{said(running.target.performance)} is {running.state.value}, and EC2 "
+                    f"{speed_text(running.target.performance)} is {running.state.value}, and EC2 "
                     f"starts no other before it is completed"
                 ),
             )
@@ -131,7 +133,8 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
         yield (
             "class-missing",
             (
-                f"no VolumeAttributesClass of the EBS driver gives {said(target.performance)}; set "
+                "no VolumeAttributesClass of the EBS driver gives "
+                f"{speed_text(target.performance)}; set "
                 f"volumes.mode to apply and run `stillwater up`, which makes those that pool "
                 f"{of.pool} may need"
             ),

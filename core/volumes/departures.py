@@ -67,7 +67,9 @@ class Departures:
         return sum(1 for turn in run.waiting if turn.pod in pods)
 
 
-def noted(before: Absences, open_now: Sequence[Incident], closed: Sequence[Incident]) -> Absences:
+def remembered_absences(
+    before: Absences, open_now: Sequence[Incident], closed: Sequence[Incident]
+) -> Absences:
     """Return what is remembered once incidents have closed; one without a drain taught nothing."""
     took = [
         each.broker_back_at - each.forwarded.first_at

@@ -14,7 +14,7 @@ from decimal import Decimal
 from core.cost.pricing import PriceBook
 from core.volumes.limits import Performance, most_iops, steps
 from core.volumes.sizing import MIB, cents, change_usd
-from core.volumes.speed import ceiling, said
+from core.volumes.speed import ceiling, speed_text
 from core.volumes.views import Rotation, VolumeSet
 
 HOURS_PER_MONTH = 730
@@ -100,7 +100,7 @@ def _away(rotation: Rotation) -> str:
 
 
 def describe(found: Bargain) -> str:
-    return f"{said(found.performance)} for the rotation: {found.reason}"
+    return f"{speed_text(found.performance)} for the rotation: {found.reason}"
 
 
 def _price(of: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal | None:

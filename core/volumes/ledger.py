@@ -105,12 +105,12 @@ def next_slot_at(history: History, now: float) -> float:
     return next((t for t in ends if free_slots(history, t) > free), ends[-1] if ends else now)
 
 
-def requested(history: History, modification: Modification) -> History:
+def with_request(history: History, modification: Modification) -> History:
     """Return a history with a modification that is about to be asked for."""
     return replace(history, modifications=(*history.modifications, modification))
 
 
-def observed(
+def with_observation(
     history: History,
     latest: Modification | None,
     actual: Gp3,
@@ -131,7 +131,7 @@ def observed(
     return History(known_since=known, looked_at=now, modifications=tuple(kept))
 
 
-def closed(history: History, state: State, at: float) -> History:
+def with_end(history: History, state: State, at: float) -> History:
     """Return a history whose modification under way has ended, as AWS announced."""
     running = history.under_way
     if running is None or running.state is State.REQUESTED or at < running.started_at:

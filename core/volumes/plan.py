@@ -121,7 +121,7 @@ def _too_dear(decision: Decision, cost: Decimal, spent: Decimal, budget_usd: Dec
     )
 
 
-def told(decisions: Iterable[Decision]) -> list[str]:
+def decision_lines(decisions: Iterable[Decision]) -> list[str]:
     """Return a line per decision: what, of which volumes, the cost, why."""
     return [
         f"{d.kind.value}: {d.name}"

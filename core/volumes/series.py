@@ -63,7 +63,7 @@ def load(volume: str, found: Found) -> Load:
     )
 
 
-def joined(first: Load, then: Load) -> Load:
+def merged_load(first: Load, then: Load) -> Load:
     """Return a load with another's figures where it has none."""
     return Load(
         volume_exceeded_share=_either(first.volume_exceeded_share, then.volume_exceeded_share),
@@ -87,10 +87,10 @@ def gaps(found: Found, wanted: Sequence[str], metrics: Iterable[str], remedy: st
     for metric in metrics:
         missing = [each for each in wanted if not found.get(metric, {}).get(each)]
         if missing:
-            yield f"Prometheus has no {metric} of {named(missing)}; {remedy}"
+            yield f"Prometheus has no {metric} of {names_sentence(missing)}; {remedy}"
 
 
-def named(missing: Sequence[str]) -> str:
+def names_sentence(missing: Sequence[str]) -> str:
     """Return names in a sentence, the first few of many."""
     shown = ", ".join(missing[:NAMED])
     more = len(missing) - NAMED

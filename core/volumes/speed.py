@@ -60,7 +60,7 @@ def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
         return Speed(None, _instance_bound(most, book), "instance")
     if not asked.covers(of.spec.performance):
         wanted = _greater(asked, of.spec.performance)
-        return Speed(wanted, f"the ClusterSpec asks for {said(of.spec.performance)}")
+        return Speed(wanted, f"the ClusterSpec asks for {speed_text(of.spec.performance)}")
     throttled = [v for v, limit in limits if limit is Limit.VOLUME and not _just_changed(v, now)]
     if not throttled:
         return None
@@ -74,7 +74,7 @@ def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
         of.asked.size_gib,
         of.policy.performance_margin,
     )
-    why = f"{volume.claim} was asked for more than {said(asked)} {share:.0%} of the time"
+    why = f"{volume.claim} was asked for more than {speed_text(asked)} {share:.0%} of the time"
     if better is None:
         return _at_the_top(of, volume, why, book)
     return Speed(better, why)
@@ -113,7 +113,7 @@ def slower(of: VolumeSet, now: float) -> Speed | None:
     if least == asked:
         return None
     return Speed(
-        least, f"for {quiet / HOUR_SECONDS:.0f} hours {said(needed)} with its margin sufficed"
+        least, f"for {quiet / HOUR_SECONDS:.0f} hours {speed_text(needed)} with its margin sufficed"
     )
 
 
@@ -148,7 +148,8 @@ def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) ->
         )
     return Speed(
         None,
-        f"{why}, and the policy allows no more than {said(of.policy.ceiling)}; raise max_iops or "
+        f"{why}, and the policy allows no more than {speed_text(of.policy.ceiling)}; raise "
+        "max_iops or "
         f"max_throughput_mib_per_s, or add a broker",
         "ceiling",
     )
@@ -237,5 +238,5 @@ def _greater(one: Performance, other: Performance) -> Performance:
     return Performance(max(one.iops, other.iops, least_iops(throughput)), throughput)
 
 
-def said(performance: Performance) -> str:
+def speed_text(performance: Performance) -> str:
     return f"{performance.iops} IOPS and {performance.throughput_mib_per_s} MiB/s"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.volumes.series import named, whole
+from core.volumes.series import names_sentence, whole
 from core.volumes.views import VolumeSet, VolumeView
 
 UNKNOWN = "unknown"
@@ -26,7 +26,7 @@ class Unknown:
     alarming: bool
 
 
-def unknown(of: VolumeSet, now: float) -> tuple[Unknown, ...]:
+def unknowns(of: VolumeSet, now: float) -> tuple[Unknown, ...]:
     """Return what is not known of a set: how full its volumes are, what is asked of them."""
     return (*_fill(of, now), *_load(of, now))
 
@@ -35,7 +35,7 @@ def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:
     missing = [volume for volume in of.volumes if volume.forecast is None]
     if not missing:
         return
-    names = named([volume.claim for volume in missing])
+    names = names_sentence([volume.claim for volume in missing])
     if of.policy.grow_only and not of.prometheus:
         why = (
             "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
@@ -64,7 +64,7 @@ def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
     sources = ["CloudWatch has not all of its AWS/EBS and its instance's AWS/EC2 metrics"]
     if of.prometheus:
         sources.append("Prometheus has not all of its aws_ebs_csi metrics")
-    names = named([volume.claim for volume in missing])
+    names = names_sentence([volume.claim for volume in missing])
     yield Unknown(
         _unknown_sentence(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
         alarming=_settled(missing, now),

@@ -300,12 +300,14 @@ def legacy_key(source: str, zone_id: str) -> str:
     return f"{source}:{zone_id}"
 
 
-def frozen(incidents: Sequence[ZoneIncident], now: float) -> tuple[Freeze, ...]:
+def freezes_in_force(incidents: Sequence[ZoneIncident], now: float) -> tuple[Freeze, ...]:
     """Return the freezes in force."""
     return tuple(incident.freeze() for incident in incidents if incident.holds(now))
 
 
-def named(incidents: Sequence[ZoneIncident], names: Mapping[str, str]) -> tuple[ZoneIncident, ...]:
+def with_zone_names(
+    incidents: Sequence[ZoneIncident], names: Mapping[str, str]
+) -> tuple[ZoneIncident, ...]:
     """Return the incidents with this account's names of their zones."""
     return tuple(
         replace(i, zone=i.zone or names.get(i.zone_id or "")) if i.open else i for i in incidents

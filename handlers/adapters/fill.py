@@ -15,7 +15,7 @@ from kafka.errors import KafkaError
 
 from core.availability.kafka_rights import Call
 from handlers.adapters.kafka import KafkaAdmin
-from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
+from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, raise_where_refused
 from handlers.adapters.kafka_wire import Wire
 
 # Strimzi mounts volume n of every node there.
@@ -65,7 +65,7 @@ def _fills(wire: Wire) -> Mapping[tuple[int, int], FillView]:
     for broker_id, answer in zip(ids, answers, strict=True):
         if isinstance(answer, KafkaError):
             continue  # one that is frozen says nothing of its fill, and is another alert's
-        permitted(answer.error_code, Call.DESCRIBE_LOG_DIRS)
+        raise_where_refused(answer.error_code, Call.DESCRIBE_LOG_DIRS)
         # A directory that failed says nothing of its fill either.
         for each in (d for d in answer.results if not d.error_code):
             named = LOG_DIRECTORY.search(f"{each.log_dir}/")

@@ -35,7 +35,7 @@ from core.availability.wholeness import view_of
 from core.errors import StillwaterError
 from core.rotation.step import Throttle
 from core.views import ClusterView
-from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, permitted
+from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, raise_where_refused
 from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kafka_reading import Reading
 from handlers.adapters.kafka_throttle import lift_throttle, set_by_others, set_throttle
@@ -295,7 +295,7 @@ def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
             ],
         )
         answer = wire.ask(request)
-        permitted(answer.error_code, Call.ALTER_PARTITION_REASSIGNMENTS)
+        raise_where_refused(answer.error_code, Call.ALTER_PARTITION_REASSIGNMENTS)
         for topic in answer.responses:
             for result in topic.partitions:
                 if _refused(result.error_code):
@@ -313,7 +313,7 @@ def _elect(wire: Wire, partitions: list[Partition]) -> None:
             timeout_ms=int(REQUEST_SECONDS * 1000),
         )
         answer = wire.ask(request)
-        permitted(answer.error_code, Call.ELECT_LEADERS)
+        raise_where_refused(answer.error_code, Call.ELECT_LEADERS)
         # One partition without its election must not hide what came of the others.
         for topic in answer.replica_election_results:
             for result in topic.partition_result:

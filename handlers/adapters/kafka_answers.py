@@ -102,7 +102,7 @@ def seconds_in(milliseconds: str | None) -> float | None:
     return int(milliseconds or 0) / 1000 if told else None
 
 
-def permitted(code: int, call: Call) -> None:
+def raise_where_refused(code: int, call: Call) -> None:
     """Raise where Kafka refuses a call as a whole, with the right to grant where one is missing."""
     if not code:
         return

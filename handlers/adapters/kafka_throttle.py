@@ -16,7 +16,7 @@ from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigs
 
 from core.availability.kafka_rights import Call
 from core.rotation.step import Throttle
-from handlers.adapters.kafka_answers import BROKER, TOPIC, permitted
+from handlers.adapters.kafka_answers import BROKER, TOPIC, raise_where_refused
 from handlers.adapters.kafka_wire import Wire
 
 LEADER_RATE = "leader.replication.throttled.rate"
@@ -54,7 +54,7 @@ def _first_set(
         what = f"broker {each.resource_name}"
         if each.resource_type == TOPIC:
             call, what = Call.DESCRIBE_TOPIC_CONFIGS, f"topic {each.resource_name}"
-        permitted(each.error_code, call)
+        raise_where_refused(each.error_code, call)
         for config in each.configs:
             if config.config_source in _SET_BY_SOMEBODY and config.value:
                 return f"{what} has {config.name}={config.value} already, which is not ours."
@@ -92,7 +92,7 @@ def _alter(wire: Wire, kind: int, names: Sequence[str], values: Mapping[str, str
                 for_code(result.error_code), UnknownTopicOrPartitionError
             )
             if not gone:
-                permitted(result.error_code, call)
+                raise_where_refused(result.error_code, call)
 
 
 def _chunks(every: Sequence[T]) -> Iterator[Sequence[T]]:

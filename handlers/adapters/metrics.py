@@ -16,7 +16,7 @@ from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from core.metric_names import CALLING, CLUSTER_DIMENSION, NAMESPACE
-from core.settings.environment import named
+from core.settings.environment import setting_text
 
 # Somebody who only reads the ledger, such as the command line, counts nothing.
 _NOBODY = "none"
@@ -26,7 +26,9 @@ _NOBODY = "none"
 def _metrics() -> Metrics:
     metrics = Metrics(namespace=NAMESPACE)
     # One dimension and no `service`: an alarm names exactly what it reads.
-    metrics.set_default_dimensions(**{CLUSTER_DIMENSION: named(os.environ, "prefix") or _NOBODY})
+    metrics.set_default_dimensions(
+        **{CLUSTER_DIMENSION: setting_text(os.environ, "prefix") or _NOBODY}
+    )
     return metrics
 
 
@@ -38,7 +40,7 @@ def count(name: str, number: int = 1) -> None:
         metrics.flush_metrics()
 
 
-def emitted(handler: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def emits_metrics(handler: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Let an entry point write what it counted when it ends, however it ends."""
 
     @functools.wraps(handler)

@@ -35,10 +35,10 @@ class EksPods:
             f"/api/v1/namespaces/{quote(self._namespace)}/pods",
             labelSelector=f"{naming.CLUSTER_LABEL} in ({both})",
         )
-        return tuple(pod for item in items if (pod := seen(item)) is not None)
+        return tuple(pod for item in items if (pod := pod_seen(item)) is not None)
 
 
-def seen(item: Json) -> PodSeen | None:
+def pod_seen(item: Json) -> PodSeen | None:
     """Read a pod of a Kafka node or a Connect worker; any other, or one that is over, is None."""
     metadata, spec = item["metadata"], item.get("spec") or {}
     status = item.get("status") or {}

@@ -31,7 +31,7 @@ from core.gate.answer import (
     too_hasty,
 )
 from core.gate.asked import Answer, Asked, Wish
-from core.gate.whom import unasked
+from core.gate.whom import reason_not_to_ask
 from core.incidents.decisions import asked_for
 from core.incidents.joining import merge, open_incident
 from core.incidents.learn import learn
@@ -109,7 +109,9 @@ class Gate:
             return free or Answer(allowed=True, reason="")
         node = next((n for n in self.sources.nodes.nodes() if n.name == pod.node_name), None)
         ready = None if node is None else node.ready
-        reason = unasked(asked, operators=self.operators, node_name=pod.node_name, node_ready=ready)
+        reason = reason_not_to_ask(
+            asked, operators=self.operators, node_name=pod.node_name, node_ready=ready
+        )
         if reason is not None:
             return Answer(allowed=True, reason=reason)
         if node is None or node.instance_id is None:

@@ -22,7 +22,7 @@ from core.health.examination import LEDGER, Expected, Seen, Silence, parts
 from core.health.kafka_metrics import NodeMetrics
 from core.health.verdict import Health, HealthVerdict
 from core.metric_names import CLUSTER_HEALTH
-from core.settings.environment import named
+from core.settings.environment import setting_text
 from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask
@@ -134,5 +134,5 @@ def unable(error: Exception, now: float, started: float) -> dict[str, Any]:
     health = cluster_health(
         Part(kind, kind.value, verdict) for kind in (*NEEDED, PartKind.INCIDENTS)
     )
-    cluster = named(os.environ, "cluster") or ""
+    cluster = setting_text(os.environ, "cluster") or ""
     return _response(cluster, health, now, time.monotonic() - started)

@@ -45,7 +45,7 @@ class Shifted:
         return frozenset(led).union(*ended) - frozenset().union(*kept)
 
 
-def shifted(records: Records, cluster: str) -> Shifted:
+def shift_in_force(records: Records, cluster: str) -> Shifted:
     """Return what is moved in a cluster now."""
     return _read(records, _key(cluster))[0]
 

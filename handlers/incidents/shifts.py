@@ -20,12 +20,12 @@ from core.incidents.observation import GroupView, NodeView
 from core.incidents.ownership import Ownership
 from core.slack.zone_thread import worth_telling
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
-from core.zones.incident import ZoneIncident, frozen
+from core.zones.incident import ZoneIncident, freezes_in_force
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.pages import call
-from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership, shifted
+from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership, shift_in_force
 from handlers.store.freezes import Freezes, LostZone
 from handlers.store.ledger import Ledger
 from handlers.store.records import Records
@@ -42,7 +42,7 @@ def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> boo
     return bool(
         any(incident.open or incident.holds(now) for incident in freezes.incidents())
         or records.read(_protected_key(cluster)).document
-        or not shifted(records, cluster).nothing
+        or not shift_in_force(records, cluster).nothing
     )
 
 
@@ -79,7 +79,7 @@ class Shifts:
         for incident in judged:
             if worth_telling(incident, now):
                 self.told(incident)
-        zones = frozenset(f.zone for f in frozen(judged, now) if f.zone is not None)
+        zones = frozenset(f.zone for f in freezes_in_force(judged, now) if f.zone is not None)
         if not self.acts:
             return
         self._protect(zones)

@@ -107,7 +107,7 @@ class Attempts:
 STEPS = (PRODUCE, CONSUME)
 
 
-def placed(racks: Mapping[int, str | None], factor: int) -> dict[int, list[int]]:
+def replica_placement(racks: Mapping[int, str | None], factor: int) -> dict[int, list[int]]:
     """Return each broker's replicas for the partition it leads: itself, then other racks first.
 
     >>> placed({10: "a", 20: "b", 30: "a"}, 2)

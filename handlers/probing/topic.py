@@ -13,7 +13,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from core.errors import StillwaterError
-from handlers.probing.attempts import placed
+from handlers.probing.attempts import replica_placement
 
 # Nobody reads a record twice, and an hour is enough to look at.
 CONFIGS = {"retention.ms": "3600000", "segment.ms": "3600000", "cleanup.policy": "delete"}
@@ -35,7 +35,7 @@ def partitions(admin: KafkaAdminClient, topic: str) -> dict[int, int]:
     }
 
 
-def kept(settings: Mapping[str, Any], topic: str, factor: int) -> dict[int, int]:
+def ensure_topic(settings: Mapping[str, Any], topic: str, factor: int) -> dict[int, int]:
     """Make the topic, or the partitions that brokers which have joined lack; return each's own.
 
     Raises StillwaterError with what Kafka refused.
@@ -52,7 +52,7 @@ def kept(settings: Mapping[str, Any], topic: str, factor: int) -> dict[int, int]
 
 def _kept_leaders(admin: KafkaAdminClient, topic: str, factor: int) -> dict[int, int]:
     brokers = racks(admin)
-    wanted = placed(brokers, min(factor, len(brokers)))
+    wanted = replica_placement(brokers, min(factor, len(brokers)))
     known = partitions(admin, topic)
     missing = [replicas for broker, replicas in wanted.items() if broker not in known]
     if missing and not known:

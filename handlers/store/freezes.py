@@ -20,11 +20,11 @@ from core.zones.incident import (
     PERSON,
     ZoneIncident,
     ZoneWord,
-    frozen,
+    freezes_in_force,
     hear,
     legacy_key,
-    named,
     thaw,
+    with_zone_names,
 )
 from handlers.store.pauses import Pauses
 from handlers.store.records import Records
@@ -103,11 +103,11 @@ class LedgerFreezes:
         known = dict(names or {})
         if isinstance(word, LostZone) and word.zone is not None:
             known[word.zone_id] = word.zone
-        heard = self._change(lambda incidents: named(hear(word, incidents, now), known))
-        return frozen(heard, now)
+        heard = self._change(lambda incidents: with_zone_names(hear(word, incidents, now), known))
+        return freezes_in_force(heard, now)
 
     def current(self, now: float) -> tuple[Freeze, ...]:
-        return frozen(self.incidents(), now)
+        return freezes_in_force(self.incidents(), now)
 
     def paused(self, now: float) -> Pause | None:
         return self._pauses.current(now)
@@ -117,11 +117,11 @@ class LedgerFreezes:
 
     def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
         def judged(incidents: Incidents) -> Incidents:
-            after, pages = judge(named(incidents, sight.names), sight)
+            after, pages = judge(with_zone_names(incidents, sight.names), sight)
             for page in pages:
                 # Before it is written: who dies in between calls twice, and never not at all.
                 call(page)
-            return named(after, sight.names)
+            return with_zone_names(after, sight.names)
 
         return self._change(judged)
 
@@ -131,7 +131,9 @@ class LedgerFreezes:
         """Freeze a zone because a person says so, until then."""
         said = f"{actor}: {because}" if because else actor
         word = LostZone(zone_id, zone, source=PERSON, occurred_at=now, until=until, said=said)
-        return self._change(lambda incidents: named(hear(word, incidents, now), {zone_id: zone}))
+        return self._change(
+            lambda incidents: with_zone_names(hear(word, incidents, now), {zone_id: zone})
+        )
 
     def thaw(self, zone_id: str, now: float, actor: str, because: str) -> Incidents:
         """Thaw a zone because a person says so; no word about the same events freezes it again."""

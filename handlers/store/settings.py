@@ -18,7 +18,7 @@ from botocore.config import Config
 
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.environment import CONTENT, KEPT, REMEDY, SETTINGS, told
+from core.settings.environment import CONTENT, KEPT, REMEDY, SETTINGS, read_settings_text
 from handlers.store.table import Table
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def read_settings(
     Raises InvalidInput with one sentence per problem; botocore's errors where the table does not
     answer within seconds.
     """
-    here = told(environment)
+    here = read_settings_text(environment)
     # One item is for several functions, of which each reads what it knows.
     known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
     found = _kept_settings(environment, here, client)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.volumes.forecast import Sample
-from core.volumes.ledger import History, State, closed, from_json, to_json
+from core.volumes.ledger import History, State, from_json, to_json, with_end
 from core.volumes.views import Hour
 from handlers.store.records import Records
 
@@ -84,7 +84,7 @@ def worth_writing(before: Memory, after: Memory, now: float) -> bool:
 def close(records: Records, volume_id: str, state: State, at: float) -> bool:
     """Note that a volume's modification ended, as AWS announced; say whether that was news."""
     memory = read(records, volume_id)
-    history = closed(memory.history, state, at)
+    history = with_end(memory.history, state, at)
     if memory.version == 0 or history == memory.history:
         return False
     write(records, volume_id, replace(memory, history=history))

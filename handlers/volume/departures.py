@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict
-from core.volumes.departures import Absences, Departures, noted
+from core.volumes.departures import Absences, Departures, remembered_absences
 from handlers.store.ledger import Ledger
 from handlers.store.records import Records
 from handlers.store.runs import Runs
@@ -37,7 +37,7 @@ class Departing:
         closed = [found for id_ in sorted(gone) if (found := self.ledger.get(id_)) is not None]
         # The index may be behind: what is not over yet is looked at again.
         late = [each for each in closed if each.open]
-        now = noted(before, (*incidents, *late), closed)
+        now = remembered_absences(before, (*incidents, *late), closed)
         if now != before:
             try:
                 self.records.write(AWAY, now.to_json(), record.version)

@@ -9,7 +9,7 @@ from core.errors import Conflict
 from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.departures import rotation_of
 from core.volumes.forecast import Sample, forecast
-from core.volumes.ledger import observed
+from core.volumes.ledger import with_observation
 from core.volumes.limits import Gp3, Performance
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
 from handlers.adapters.claims import Claims, ClaimView, PoolView
@@ -113,7 +113,7 @@ def _with_what_is_seen(
     claim: ClaimView, asked: Gp3, before: Memory, readings: Readings, now: float
 ) -> Memory:
     latest, actual = readings.latest.get(claim.volume_id), readings.ebs[claim.volume_id].shape
-    history = observed(before.history, latest, actual, now, asked)
+    history = with_observation(before.history, latest, actual, now, asked)
     fill = readings.fills.get(claim.name)
     used = None if fill is None else float(fill.used_bytes(claim.given_gib * GIB))
     samples = before.samples or _samples_before(claim, readings)

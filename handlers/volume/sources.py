@@ -127,7 +127,7 @@ class Sources:
             logger.warning("CloudWatch did not say what is asked of the volumes.", error=str(error))
             gaps.append(f"CloudWatch did not say what is asked of {len(missing)} volumes: {error}")
             return seen
-        joined = {v: series.joined(seen.get(v, Load()), told.get(v, Load())) for v in missing}
+        joined = {v: series.merged_load(seen.get(v, Load()), told.get(v, Load())) for v in missing}
         return {**seen, **joined}
 
 

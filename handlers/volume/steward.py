@@ -17,9 +17,9 @@ from core import metric_names as counted
 from core.cost.pricing import PriceBook
 from core.errors import Conflict, StillwaterError
 from core.volumes.decisions import Decision, DecisionKind
-from core.volumes.ledger import Modification, State, requested
+from core.volumes.ledger import Modification, State, with_request
 from core.volumes.limits import Gp3
-from core.volumes.plan import Plan, plan, told
+from core.volumes.plan import Plan, decision_lines, plan
 from core.volumes.unknown import UNKNOWN
 from handlers.adapters import metrics
 from handlers.adapters.claims import PoolView
@@ -104,7 +104,7 @@ class Steward:
         records = self.lookout.records
         for volume in of.volumes:
             memory = seen.memories[volume.volume_id]
-            changed = replace(memory, history=requested(memory.history, asked))
+            changed = replace(memory, history=with_request(memory.history, asked))
             try:
                 volume_records.write(records, volume.volume_id, changed)
             except Conflict:
@@ -128,7 +128,9 @@ class Steward:
         for decision in decisions:
             if decision.kind is not DecisionKind.KEEP:
                 logger.info(
-                    told([decision])[0], applied=decision in done, emergency=decision.emergency
+                    decision_lines([decision])[0],
+                    applied=decision in done,
+                    emergency=decision.emergency,
                 )
             if decision.refused_by in COUNTED:
                 metrics.count(COUNTED[decision.refused_by])

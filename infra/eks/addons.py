@@ -56,7 +56,7 @@ class AddonsArgs:
     encryption_key: str | None = None
 
 
-def wanted(*, node_monitoring: bool) -> tuple[str, ...]:
+def addon_names(*, node_monitoring: bool) -> tuple[str, ...]:
     """Return the add-ons of a cluster, by name."""
     return tuple(addon for addon in ADDONS if node_monitoring or addon != NODE_MONITORING)
 

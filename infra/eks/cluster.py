@@ -155,7 +155,7 @@ class Cluster(pulumi.ComponentResource):
             volume_tags=self._args.tags.everywhere,
             encryption_key=self._args.encryption_key,
         )
-        wanted = addons.wanted(node_monitoring=self._args.kubernetes.node_monitoring)
+        wanted = addons.addon_names(node_monitoring=self._args.kubernetes.node_monitoring)
         chosen = [addon for addon in names if addon in wanted]
         return [addons.install(self._name, addon, args, after, self) for addon in chosen]
 

@@ -16,7 +16,7 @@ import pulumi_aws as aws
 
 from core.settings import codec
 from core.settings.environment import CONTENT
-from core.settings.functions import FunctionSettings, kept
+from core.settings.functions import FunctionSettings, kept_fields
 from infra.functions.ledger import KEY
 
 HASH_CHARACTERS = 16
@@ -51,13 +51,13 @@ def keep(
 
 def short(settings: FunctionSettings) -> str:
     """Return what of settings stands in the environment."""
-    long, told = kept(type(settings)), codec.document(settings)
+    long, told = kept_fields(type(settings)), codec.document(settings)
     return codec.write({name: value for name, value in told.items() if name not in long})
 
 
 def _content(role: str, settings: FunctionSettings) -> tuple[str, str]:
     told: dict[str, Any] = codec.document(settings)
-    content = codec.write({name: told[name] for name in kept(type(settings))})
+    content = codec.write({name: told[name] for name in kept_fields(type(settings))})
     digest = hashlib.sha256(content.encode()).hexdigest()[:HASH_CHARACTERS]
     key = f"settings#{role}-{digest}"
     return key, json.dumps({KEY: {"S": key}, CONTENT: {"S": content}}, sort_keys=True)

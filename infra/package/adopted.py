@@ -73,13 +73,16 @@ _CALLED = {
 _PLACES = re.compile("|".join(rf"(?<![\w.]){re.escape(place)}" for place in _CALLED))
 
 
-def described(args: Mapping[str, Any], region: str, **more: Any) -> tuple[Adoption, Operated]:
+def adoption_of(args: Mapping[str, Any], region: str, **more: Any) -> tuple[Adoption, Operated]:
     """Return the description that the arguments are, and what is operated by it."""
     section = {
-        "eks_cluster": facts.known(args["eks_cluster"], "eks_cluster"),
+        "eks_cluster": facts.plain_value(args["eks_cluster"], "eks_cluster"),
         "region": region,
         "kafkas": [
-            {"called": facts.known(args["cluster"], "cluster"), **_known_values(args, "kafka")}
+            {
+                "called": facts.plain_value(args["cluster"], "cluster"),
+                **_known_values(args, "kafka"),
+            }
         ],
         **_known_values(args, "machines"),
         **{key: value for key, value in more.items() if value is not None},
@@ -95,17 +98,17 @@ def gate(
     args: Mapping[str, Any], key: str, operators: Sequence[str] | None = None
 ) -> dict[str, Any] | None:
     """Return the description's section of the eviction gate, where there is an image."""
-    image = facts.known(args.get(key), key)
+    image = facts.plain_value(args.get(key), key)
     if image is None:
         return None
-    return {"image": image, "operators": list(facts.known(operators, "operators") or ())}
+    return {"image": image, "operators": list(facts.plain_value(operators, "operators") or ())}
 
 
 def slack(args: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return its section of Slack, where there is a channel or a secret."""
     given = {
-        "channel": facts.known(args.get("slack_channel"), "slack_channel"),
-        "secret_name": facts.known(args.get("slack_secret_name"), "slack_secret_name"),
+        "channel": facts.plain_value(args.get("slack_channel"), "slack_channel"),
+        "secret_name": facts.plain_value(args.get("slack_secret_name"), "slack_secret_name"),
     }
     section = {key: value for key, value in given.items() if value is not None}
     return section or None
@@ -113,7 +116,7 @@ def slack(args: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def alerts(args: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return its section of alerts, where there is a topic."""
-    topic = facts.known(args.get("alerts_topic_arn"), "alerts_topic_arn")
+    topic = facts.plain_value(args.get("alerts_topic_arn"), "alerts_topic_arn")
     return None if topic is None else {"sns_topic_arn": topic}
 
 
@@ -126,8 +129,8 @@ def ids(given: Sequence[pulumi.Input[str]], late: str) -> list[str]:
 
 def _known_values(args: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {
-        name: facts.known(value, f"{key}.{name}")
-        for name, value in facts.known(args[key], key).items()
+        name: facts.plain_value(value, f"{key}.{name}")
+        for name, value in facts.plain_value(args[key], key).items()
     }
 
 

@@ -60,7 +60,7 @@ class EvictionGate(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         account = facts.account(self)
-        description, cluster = adopted.described(
+        description, cluster = adopted.adoption_of(
             args,
             account.region,
             level=facts.one_of(args, "level", LEVELS, "gate"),

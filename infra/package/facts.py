@@ -32,7 +32,7 @@ def text(
     default: str | None = None,
 ) -> str:
     """Return a value that names what is made, and so must be known before anything is."""
-    value = known(given[key] if default is None else given.get(key, default), key)
+    value = plain_value(given[key] if default is None else given.get(key, default), key)
     if not isinstance(value, str) or form.fullmatch(value) is None:
         raise InvalidInput([f"{_argument(key)} is {value!r}; it must be like {example}."])
     return value
@@ -40,7 +40,7 @@ def text(
 
 def optional(given: Mapping[str, Any], key: str) -> str | None:
     """Return a text that may be left out."""
-    value = known(given.get(key), key)
+    value = plain_value(given.get(key), key)
     if value is not None and (not isinstance(value, str) or not value):
         raise InvalidInput([f"{_argument(key)} is {value!r}; it must be a text."])
     return value
@@ -50,7 +50,7 @@ def one_of(
     given: Mapping[str, Any], key: str, choices: Sequence[str], default: str | None = None
 ) -> str:
     """Return one of a few words."""
-    value = known(given[key] if default is None else given.get(key, default), key)
+    value = plain_value(given[key] if default is None else given.get(key, default), key)
     if value not in choices:
         raise InvalidInput(
             [f"{_argument(key)} is {value!r}; it must be one of {', '.join(choices)}."]
@@ -62,7 +62,7 @@ def whole(
     given: Mapping[str, Any], key: str, least: int, most: int, default: int | None = None
 ) -> int:
     """Return a whole number within its limits."""
-    value = known(given[key] if default is None else given.get(key, default), key)
+    value = plain_value(given[key] if default is None else given.get(key, default), key)
     # The engine writes 900 as 900.0.
     whole_number = int(value) if isinstance(value, float) and value.is_integer() else value
     sized = isinstance(whole_number, int) and not isinstance(whole_number, bool)
@@ -74,7 +74,7 @@ def whole(
 
 def yes(given: Mapping[str, Any], key: str) -> bool:
     """Return a switch, which is off unless it was set."""
-    value = known(given.get(key, False), key)
+    value = plain_value(given.get(key, False), key)
     if not isinstance(value, bool):
         raise InvalidInput([f"{_argument(key)} is {value!r}; it must be true or false."])
     return value
@@ -82,7 +82,7 @@ def yes(given: Mapping[str, Any], key: str) -> bool:
 
 def names(given: Mapping[str, Any], key: str) -> list[pulumi.Input[str]]:
     """Return names or ids, at least one; each may be known later."""
-    value = known(given[key], key)
+    value = plain_value(given[key], key)
     if not isinstance(value, Sequence) or isinstance(value, str) or not value:
         raise InvalidInput([f"{_argument(key)} is {value!r}; it must have at least one entry."])
     problems = [
@@ -97,7 +97,7 @@ def names(given: Mapping[str, Any], key: str) -> list[pulumi.Input[str]]:
 
 def tags(given: Mapping[str, Any], key: str) -> dict[str, str]:
     """Return tags of the program's own, which may be left out."""
-    value = known(given.get(key), key) or {}
+    value = plain_value(given.get(key), key) or {}
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
         raise InvalidInput([f"{_argument(key)} is {value!r}; it must be texts by name."])
     return dict(sorted(value.items()))
@@ -107,7 +107,7 @@ def by_key(
     given: Mapping[str, Any], key: str, form: re.Pattern[str] = KEY, allowed: str = KEYS
 ) -> dict[str, pulumi.Input[str]]:
     """Return names by keys of the program's own; the names may be known later."""
-    value = known(given[key], key)
+    value = plain_value(given[key], key)
     if not isinstance(value, Mapping) or not value:
         raise InvalidInput(
             [f"{_argument(key)} is {value!r}; it must have at least one entry, like {{a: a-name}}."]
@@ -127,7 +127,7 @@ def by_key(
     return dict(sorted(value.items()))
 
 
-def known(value: Any, key: str) -> Any:
+def plain_value(value: Any, key: str) -> Any:
     """Return a value that decides what is made; one that another resource makes comes too late."""
     if isinstance(value, pulumi.Output) or value == pulumi.UNKNOWN:
         problem = (

@@ -78,7 +78,7 @@ class Operations(pulumi.ComponentResource):
         subnets = facts.names(args, "subnet_ids")
         groups = facts.names(args, "security_group_ids")
         level = facts.one_of(args, "level", LEVELS)
-        description, cluster = adopted.described(
+        description, cluster = adopted.adoption_of(
             args,
             account.region,
             level=level,

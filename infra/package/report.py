@@ -127,7 +127,7 @@ def _folder(written: str) -> tuple[str, str]:
 
 
 def _facts_of(args: ReportArgs, cluster: str, account: Account) -> Facts:
-    pools = facts.known(args["pools"], "pools")
+    pools = facts.plain_value(args["pools"], "pools")
     if not isinstance(pools, Mapping) or not pools:
         raise InvalidInput([f"pools is {pools!r}; it must have at least one entry."])
     hours = facts.whole(
@@ -169,6 +169,6 @@ def _pool_of(name: str, given: Mapping[str, Any]) -> Pool:
                     each, "throughput_mib_per_s", GP3_MIB_PER_S, MOST_MIB_PER_S, GP3_MIB_PER_S
                 ),
             )
-            for each in facts.known(given["volumes"], "volumes")
+            for each in facts.plain_value(given["volumes"], "volumes")
         ),
     )

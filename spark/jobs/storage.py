@@ -34,7 +34,7 @@ from core.volumes.sizing import (
     monthly_usd,
     right_size,
 )
-from core.volumes.speed import helps, said
+from core.volumes.speed import helps, speed_text
 from core.volumes.throttled import Limit, limited_by, next_step
 from core.volumes.views import Load
 from spark.findings import SAMPLES, STORAGE
@@ -293,9 +293,8 @@ def _slow(
             f"{row.instance_exceeded_share:.0%} of an hour, so a faster volume brings nothing: "
             f"{helps(instance_type, book)}",
         )
-    why = (
-        f"more was asked than {said(now.performance)} in {row.volume_exceeded_share:.0%} of an hour"
-    )
+    had = speed_text(now.performance)
+    why = f"more was asked than {had} in {row.volume_exceeded_share:.0%} of an hour"
     most = Performance(
         max(goals.floor.iops, goals.ceiling.iops),
         max(goals.floor.throughput_mib_per_s, goals.ceiling.throughput_mib_per_s),
@@ -304,8 +303,10 @@ def _slow(
         now.performance, load, goals.floor, most, now.size_gib, goals.performance_margin
     )
     if step is None:
-        return Advice(Finding.FASTER, f"{why}, and there is no more than {said(most)} here", now)
-    reason = f"{said(step)} instead of {said(now.performance)}: {why}"
+        return Advice(
+            Finding.FASTER, f"{why}, and there is no more than {speed_text(most)} here", now
+        )
+    reason = f"{speed_text(step)} instead of {speed_text(now.performance)}: {why}"
     return Advice(Finding.FASTER, reason, Gp3(now.size_gib, step))
 
 

@@ -264,7 +264,7 @@ def test_of_somebody_elses_operator_the_versions_are_doubted_and_not_refused() -
     [("4.2", "4.2-IV1"), ("4.0", "4.0-IV3"), ("4.3-IV0", "4.3-IV0"), ("4", None), ("", None)],
 )
 def test_a_metadata_version_may_be_that_of_a_release(written: str, level: str | None) -> None:
-    assert kafka_releases.resolved(written) == level
+    assert kafka_releases.metadata_level(written) == level
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_what_was_counted_is_one_line_of_embedded_metrics(
     monkeypatch.setattr(metrics, "Metrics", EphemeralMetrics)
     monkeypatch.setattr(metrics, "_metrics", functools.cache(metrics._metrics.__wrapped__))
 
-    @metrics.emitted
+    @metrics.emits_metrics
     def entry(event: object, context: object) -> str:
         metrics.count(INCIDENTS_OPENED)
         metrics.count(INCIDENTS_OPENED, 2)
@@ -121,7 +121,7 @@ def test_what_was_counted_is_one_line_of_embedded_metrics(
     assert directive["Dimensions"] == [["cluster"]]
     assert document["cluster"] == "local-orders"
     assert sum(document["IncidentsOpened"]) == 3
-    metrics.emitted(lambda *_: None)({}, None)
+    metrics.emits_metrics(lambda *_: None)({}, None)
     assert capsys.readouterr().out == ""
 
 

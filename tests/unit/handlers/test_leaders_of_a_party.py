@@ -12,7 +12,7 @@ from core.incidents.record import State
 from core.rotation.run_record import RunState
 from core.views import ClusterView, Doubt
 from handlers.incidents.act import perform
-from handlers.incidents.leadership import Leadership, shifted
+from handlers.incidents.leadership import Leadership, shift_in_force
 from handlers.store.messages import SHIFT_MESSAGE
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
@@ -58,7 +58,7 @@ def test_nobody_of_a_party_is_opened_to_leave_before_others_lead_what_all_of_it_
     assert leaders(station.cluster).isdisjoint(PARTY)
     # The order itself was changed: an election alone would be undone within minutes.
     assert {p.replicas[0] for p in station.cluster.read().partitions}.isdisjoint(PARTY)
-    moved = shifted(station.records, "orders")
+    moved = shift_in_force(station.records, "orders")
     assert set(moved.avoided.values()) == {frozenset(PARTY)}
 
 
@@ -72,7 +72,7 @@ def test_a_run_at_once_leaves_no_order_changed_and_nobody_avoided(station: Stati
         if station.ledger.open_incidents():
             world.settle(200, paces=(1, 1, 1, 1, 1, 1, 1, 1, 4, 1))
     assert run.state is RunState.DONE, run.reason
-    assert shifted(station.records, "orders").nothing
+    assert shift_in_force(station.records, "orders").nothing
     assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
     assert world.most_out == 2
 
@@ -106,7 +106,7 @@ def test_what_is_given_back_without_an_election_is_preferred_and_does_not_lead_y
         station.leadership.restore(incident, elect=False)
     assert {p.name: p.replicas for p in station.cluster.read().partitions} == before
     assert leaders(station.cluster).isdisjoint(PARTY)
-    assert shifted(station.records, "orders").nothing
+    assert shift_in_force(station.records, "orders").nothing
 
 
 def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
@@ -116,7 +116,7 @@ def test_a_party_that_loses_its_lease_leads_again(station: Station) -> None:
     for id_ in ("i-0a", "i-1a"):
         once(station, id_)
     assert station.incident("i-0a").leaders_moved_at is None
-    assert shifted(station.records, "orders").nothing
+    assert shift_in_force(station.records, "orders").nothing
     assert leaders(station.cluster) >= PARTY
 
 
@@ -128,7 +128,7 @@ def test_a_member_that_starts_keeps_nobody_from_leading_again(station: Station) 
     )
     station.leadership.restore("incident:i-0a")
     station.leadership.restore("incident:i-1a")
-    assert shifted(station.records, "orders").nothing
+    assert shift_in_force(station.records, "orders").nothing
 
 
 def test_silence_of_anybody_else_keeps_the_orders_as_they_are(station: Station) -> None:
@@ -138,7 +138,7 @@ def test_silence_of_anybody_else_keeps_the_orders_as_they_are(station: Station) 
     )
     with pytest.raises(StillwaterError, match="Broker 20 did not answer"):
         station.leadership.restore("incident:i-0a")
-    assert shifted(station.records, "orders").brokers == PARTY
+    assert shift_in_force(station.records, "orders").brokers == PARTY
 
 
 @pytest.mark.parametrize("error", [Conflict("changed"), StillwaterError("not whole")], ids=str)
@@ -188,7 +188,7 @@ def test_an_incident_that_ends_without_its_own_last_turn_is_given_back_by_the_sw
     station.broom.sweep(station.now)
     assert SHIFT_MESSAGE in [body for body, _ in station.ticks.sent]
     station.loop.turn(SHIFT_MESSAGE, station.now)
-    assert shifted(station.records, "orders").nothing
+    assert shift_in_force(station.records, "orders").nothing
     assert leaders(station.cluster) >= PARTY
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.environment import named
+from core.settings.environment import setting_text
 from core.settings.functions import ApiServer, Sweep, late_seconds
 from handlers.store.settings import read_settings
 
@@ -105,4 +105,4 @@ def test_a_tick_is_never_late_before_the_longest_tick_is_over() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"prefix": 3}'])
 def test_a_name_that_cannot_be_read_is_no_name(text: str) -> None:
-    assert named({"STILLWATER_SETTINGS": text}, "prefix") is None
+    assert setting_text({"STILLWATER_SETTINGS": text}, "prefix") is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.settings.functions import kept
+from core.settings.functions import kept_fields
 from infra.functions.catalogue import EVERY, LOOP
 from infra.functions.definition import Definition
 from infra.functions.slack import SLACK
@@ -300,7 +300,11 @@ def by_nature(function: Definition) -> Sequence[Call]:
         *logs(function.name),
         *([] if function.kubernetes is None else in_a_vpc()),
         *([] if reads is None else fed(reads.queue)),
-        *([item("GetItem", f"settings#{function.name}-0a1b")] if kept(function.settings) else []),
+        *(
+            [item("GetItem", f"settings#{function.name}-0a1b")]
+            if kept_fields(function.settings)
+            else []
+        ),
     ]
 
 

@@ -114,8 +114,8 @@ def test_every_addon_has_a_pinned_version(foundation: Recorded) -> None:
 
 
 def test_the_monitoring_agent_is_left_out_where_nobody_wants_it() -> None:
-    assert set(ADDONS) - set(addons.wanted(node_monitoring=False)) == {addons.NODE_MONITORING}
-    assert addons.wanted(node_monitoring=True) == tuple(ADDONS)
+    assert set(ADDONS) - set(addons.addon_names(node_monitoring=False)) == {addons.NODE_MONITORING}
+    assert addons.addon_names(node_monitoring=True) == tuple(ADDONS)
 
 
 def test_another_kubernetes_needs_another_kube_proxy() -> None:

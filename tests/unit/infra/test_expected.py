@@ -11,7 +11,7 @@ import pytest
 from cli.doctor.account import ZONE_TAG
 from core import naming
 from core.cluster import parse
-from core.cluster.expected import expected
+from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
 from core.doctor import snapshot
 from infra.alerts.alarms import names
@@ -48,7 +48,7 @@ RAW = description(
     },
 )
 SPEC = parse(RAW)
-EXPECTED = expected(SPEC, names(of_spec(SPEC))).snapshot
+EXPECTED = expectation_of(SPEC, names(of_spec(SPEC))).snapshot
 
 
 @pytest.fixture(scope="module")
@@ -149,13 +149,13 @@ def queues(made: Mapping[str, Recorded]) -> dict[str, snapshot.Queue]:
 def test_queues_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> None:
     assert queues(made) == EXPECTED.queues
     of_operations = set(queues({"operations": made["operations"]}))
-    assert of_operations == expected(SPEC, []).queues_of_functions
+    assert of_operations == expectation_of(SPEC, []).queues_of_functions
 
 
 @pytest.mark.parametrize("changed", [{"node_provisioner": "karpenter"}, {"slack": None}])
 def test_queues_come_and_go_with_what_reads_them(cache: Any, changed: dict[str, Any]) -> None:
     raw = description(**changed)
-    assert queues(run_layers(raw)) == expected(parse(raw), []).snapshot.queues
+    assert queues(run_layers(raw)) == expectation_of(parse(raw), []).snapshot.queues
 
 
 def test_the_namespace_and_the_drain_are_made_as_they_are_expected(
@@ -182,4 +182,4 @@ def test_alarms_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> N
 
 def test_a_cluster_without_alarms_misses_none() -> None:
     quiet = spec(alerts={"enabled": False})
-    assert expected(quiet, names(of_spec(quiet))).snapshot.alarms is None
+    assert expectation_of(quiet, names(of_spec(quiet))).snapshot.alarms is None

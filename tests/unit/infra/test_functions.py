@@ -11,7 +11,7 @@ import pytest
 
 from core.cluster.function_memory import memory_mib
 from core.cluster.operated import policy_of
-from core.settings.functions import Tick, kept
+from core.settings.functions import Tick, kept_fields
 from infra.functions.catalogue import EVERY, LOOP
 from infra.functions.samples import SAMPLES
 from infra.functions.webhook import WEBHOOK
@@ -71,8 +71,10 @@ def test_a_function_is_told_what_its_settings_name_and_nothing_else(
         variables = function.inputs["environment"]["variables"]
         assert set(variables) <= {"STILLWATER_SETTINGS", "STILLWATER_KEPT"}
         short = set(json.loads(variables["STILLWATER_SETTINGS"]))
-        assert not short & kept(definition.settings)
-        assert short | kept(definition.settings) == {f.name for f in fields(definition.settings)}
+        assert not short & kept_fields(definition.settings)
+        assert short | kept_fields(definition.settings) == {
+            f.name for f in fields(definition.settings)
+        }
         # Lambda measures what it stores, with every quote escaped.
         assert len(json.dumps(variables)) < 3000
 

@@ -12,13 +12,13 @@ from moto import mock_aws
 
 from cli.doctor.account import Account, target_group_name
 from cli.doctor.target import Target
-from core.cluster.expected import expected
+from core.cluster.expected import expectation_of
 from core.doctor.snapshot import Alarm, Hook, Queue, hook_of
 from tests.unit.infra.programs import spec
 
 REGION = "us-east-1"
 SPEC = spec()
-EXPECTED = expected(SPEC, ["test-orders-sweep-silent", "test-orders-mute"])
+EXPECTED = expectation_of(SPEC, ["test-orders-sweep-silent", "test-orders-mute"])
 GROUP = "test-orders-broker-a"
 
 

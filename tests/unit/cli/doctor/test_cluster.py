@@ -13,7 +13,7 @@ import yaml
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
 from core import naming
-from core.cluster.expected import expected
+from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from handlers.adapters.eks import EksApi
 from infra.kafka.cluster import kafka_spec
@@ -21,7 +21,7 @@ from tests.unit.infra.programs import spec
 
 GUIDE = Path(__file__).resolve().parents[4] / "docs" / "how-to" / "doctor.md"
 SPEC = spec()
-EXPECTED = expected(SPEC, [])
+EXPECTED = expectation_of(SPEC, [])
 ARN = "arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/test-orders-10/0123"
 
 

@@ -12,13 +12,13 @@ from cli.doctor import examine as examining
 from cli.doctor.account import Account, Found
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.examine import Diagnosis, Unread, _read
-from core.cluster.expected import expected
+from core.cluster.expected import expectation_of
 from core.doctor.drift import Finding
 from core.doctor.snapshot import Balancer
 from core.errors import StillwaterError
 from tests.unit.infra.programs import spec
 
-WANTED = expected(spec(), []).snapshot
+WANTED = expectation_of(spec(), []).snapshot
 Readers = list[tuple[tuple[str, ...], Callable[..., Iterator[Found]]]]
 
 

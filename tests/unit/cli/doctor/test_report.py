@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cli.doctor import report
 from cli.doctor.examine import Diagnosis, Unread
-from core.cluster.expected import expected
+from core.cluster.expected import expectation_of
 from core.doctor.drift import Finding, findings
 from core.doctor.snapshot import Pod, Volume, hook_of
 from infra.spec import ROOT, read
@@ -53,7 +53,7 @@ def test_what_was_not_read_is_said_and_the_rest_not_called_everything() -> None:
 
 def test_the_guides_sample_is_what_the_doctor_prints() -> None:
     spec = read(ROOT / "stacks" / "config" / "clusters" / "example.yaml")
-    wanted = expected(spec, [])
+    wanted = expectation_of(spec, [])
     asked = wanted.snapshot
     hooks, groups = dict(asked.hooks or {}), dict(asked.groups or {})
     hook, group = hook_of("drain", "example-orders-broker-a"), "example-orders-broker-b"

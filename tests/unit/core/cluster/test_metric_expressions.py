@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.cluster.metric_expressions import refused
+from core.cluster.metric_expressions import expression_problem
 from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
 
 
@@ -27,7 +27,7 @@ from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
     ],
 )
 def test_what_kafka_would_not_read_as_it_is_meant_is_refused(expression: str, words: str) -> None:
-    assert words in str(refused(expression))
+    assert words in str(expression_problem(expression))
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_what_kafka_would_not_read_as_it_is_meant_is_refused(expression: str, wo
     ],
 )
 def test_what_java_reads_is_taken(expression: str) -> None:
-    assert refused(expression) is None
+    assert expression_problem(expression) is None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core import naming
-from core.cluster.expected import expected
+from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from core.doctor.drift import COMPARED, JUDGED, TITLES, Finding, findings
 from core.doctor.notes import blind_rolls, unlooked
@@ -17,7 +17,7 @@ from core.doctor.snapshot import Pod, Service, Snapshot, Volume
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
 
 SPEC = spec(pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}])
-EXPECTED = expected(SPEC, ["test-orders-incidents-retained"])
+EXPECTED = expectation_of(SPEC, ["test-orders-incidents-retained"])
 CLUSTER = EXPECTED.cluster
 BOOTSTRAP_GATE = naming.readiness_gate(naming.target_group_binding(CLUSTER, None))
 
@@ -165,7 +165,7 @@ def test_a_part_that_was_not_read_says_nothing(part: str) -> None:
 
 
 def test_a_part_that_is_not_of_this_cluster_says_nothing() -> None:
-    on_karpenter = expected(spec(node_provisioner="karpenter"), [])
+    on_karpenter = expectation_of(spec(node_provisioner="karpenter"), [])
     assert on_karpenter.snapshot.groups is None
     assert on_karpenter.snapshot.hooks is None
     names = {f.what for f in findings(on_karpenter, Snapshot(groups={}, hooks={}, alarms={}))}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.events.prose import resolved, zone_words
+from core.events.prose import says_resolved, zone_words
 
 A, B, C = "use1-az1", "use1-az2", "use1-az4"
 
@@ -104,7 +104,7 @@ def test_a_zone_that_is_called_both_is_troubled() -> None:
     ],
 )
 def test_the_last_word_is_told_by_its_head(text: str, over: bool) -> None:
-    assert resolved(text) is over
+    assert says_resolved(text) is over
 
 
 @given(st.text(max_size=400))

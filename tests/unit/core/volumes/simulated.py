@@ -15,7 +15,7 @@ from core.cost import pricing
 from core.volumes import limits
 from core.volumes.decisions import Decision, DecisionKind
 from core.volumes.forecast import Sample, forecast
-from core.volumes.ledger import History, Modification, State, observed, requested
+from core.volumes.ledger import History, Modification, State, with_observation, with_request
 from core.volumes.limits import Gp3
 from core.volumes.plan import above_spec, plan
 from core.volumes.policy import Policy
@@ -127,7 +127,7 @@ class Simulation:
         """
         if self.dice.random() < self.strangers and self.ec2.may_modify(now):
             self.ec2.modify(self.ec2.shape, now, 600, fails=False)
-        self.history = observed(self.history, self.ec2.told(now), self.ec2.shape, now)
+        self.history = with_observation(self.history, self.ec2.told(now), self.ec2.shape, now)
         seen = self._set(now)
         self._remember(step, now)
         before = self.ec2.may_modify(now)
@@ -151,7 +151,7 @@ class Simulation:
         asked = Modification(
             started_at=now, state=State.REQUESTED, target=decision.target, kind=decision.kind.value
         )
-        self.history = requested(self.history, asked)
+        self.history = with_request(self.history, asked)
         fails = self.dice.random() < self.failures
         takes = self.dice.choice([600, 3600, 4 * 3600, 8 * 3600])
         self.ec2.modify(decision.target, now + 5, takes, fails=fails)

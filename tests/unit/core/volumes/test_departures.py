@@ -17,7 +17,7 @@ from core.volumes.departures import (
     MOST_REMEMBERED,
     Absences,
     Departures,
-    noted,
+    remembered_absences,
     rotation_of,
 )
 from core.volumes.limits import Gp3
@@ -175,7 +175,7 @@ def closed(took: float | None, state: State = State.RELEASED) -> Incident:
 def test_a_closed_incident_teaches_how_long_its_broker_was_away(
     gone: Sequence[Incident], seconds: tuple[float, ...]
 ) -> None:
-    after = noted(Absences(), (), gone)
+    after = remembered_absences(Absences(), (), gone)
     assert after.seconds == seconds
     assert len(after.seconds) <= MOST_REMEMBERED
     assert Absences.from_json(after.to_json()) == after

@@ -69,7 +69,7 @@ def test_many_that_are_missing_are_counted() -> None:
 def test_another_source_fills_what_is_unknown_and_nothing_else() -> None:
     first = Load(iops_p999=10.0, volume_exceeded_share=0.0)
     then = Load(iops_p999=99.0, bytes_per_s_p999=5.0, volume_exceeded_share=0.9)
-    assert series.joined(first, then) == Load(
+    assert series.merged_load(first, then) == Load(
         iops_p999=10.0, bytes_per_s_p999=5.0, volume_exceeded_share=0.0
     )
 

@@ -9,7 +9,7 @@ from core.volumes.forecast import Forecast
 from core.volumes.ledger import History, Modification, State
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
-from core.volumes.series import joined
+from core.volumes.series import merged_load
 from core.volumes.sizing import GIB
 from core.volumes.troubles import class_of
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
@@ -50,7 +50,7 @@ def view(volume: Gp3 = Gp3(100), **changed: Any) -> VolumeView:  # noqa: B008 - 
         "forecast": Forecast(used_bytes=0.3 * volume.size_gib * GIB),
     }
     # What a test does not say of the load is measured, and nothing.
-    load = joined(changed.pop("load", Load()), IDLE)
+    load = merged_load(changed.pop("load", Load()), IDLE)
     return VolumeView(**{**given, "load": load, **changed})
 
 

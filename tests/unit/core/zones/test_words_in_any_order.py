@@ -20,7 +20,7 @@ from core.zones.incident import (
     PERSON,
     REHEARSAL,
     ZoneIncident,
-    frozen,
+    freezes_in_force,
     hear,
 )
 
@@ -167,7 +167,7 @@ def after(words: Sequence[Word], *, late: float = 600.0) -> tuple[ZoneIncident, 
 
 
 def frozen_in(words: Sequence[Word], now: float = NOW + 1000) -> set[str]:
-    return {freeze.zone_id for freeze in frozen(after(words), now)}
+    return {freeze.zone_id for freeze in freezes_in_force(after(words), now)}
 
 
 @pytest.mark.parametrize(

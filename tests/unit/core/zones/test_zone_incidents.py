@@ -18,7 +18,7 @@ from core.zones.incident import (
     LONGEST_SILENCE_SECONDS,
     ZoneIncident,
     ZoneState,
-    frozen,
+    freezes_in_force,
     hear,
     thaw,
 )
@@ -73,7 +73,7 @@ def told(body: str, now: float, *troubled: str) -> tuple[Incidents, tuple[ZonePa
 
 
 def zones_of(incidents: Incidents, now: float) -> list[str | None]:
-    return [freeze.zone for freeze in frozen(incidents, now)]
+    return [freeze.zone for freeze in freezes_in_force(incidents, now)]
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda h: h.name)
@@ -171,7 +171,7 @@ def test_a_freeze_that_moves_to_another_zone_has_an_end_and_calls_again() -> Non
     frozen_, _ = told(issue(TROUBLE), NOW, "us-east-1a")
     moved = issue("use1-az4 has recovered. Now use1-az6 is impaired.", at=HOUR_LATER)
     later, pages = judge(heard(frozen_, moved, NOW + 3600), sight(NOW + 3600, "us-east-1b"))
-    assert [(f.zone, f.until) for f in frozen(later, NOW + 3600)] == [
+    assert [(f.zone, f.until) for f in freezes_in_force(later, NOW + 3600)] == [
         ("us-east-1b", NOW + 3600 + LONGEST_SILENCE_SECONDS[HEALTH_ISSUE])
     ]
     assert [page.key for page in pages] == ["zone_frozen"]
@@ -251,7 +251,7 @@ def test_a_shifts_end_that_comes_before_its_beginning_counts(end: str, begin: st
     ended = heard((), shift(end, at=HOUR_LATER), NOW + 3600)
     assert zones_of(heard(ended, shift(begin), NOW + 3700), NOW + 3700) == []
     anew = heard(ended, shift(begin, at="2026-11-20T12:00:00+00:00"), NOW + 7200)
-    assert len(frozen(anew, NOW + 7200)) == 1
+    assert len(freezes_in_force(anew, NOW + 7200)) == 1
 
 
 @pytest.mark.parametrize("entity", ["123456789012", "AWS_ACCOUNT", "UNKNOWN"])
@@ -341,9 +341,9 @@ def test_no_sequence_of_words_leaves_a_freeze_without_an_end_or_freezes_two_zone
         at = datetime.fromtimestamp(now - late * 3600, UTC).isoformat()
         body = issue(text, at=at, arn=f"{ARN}-{event}", statusCode=status)
         incidents, _ = judge(heard(incidents, body, now), sight(now, *sorted(troubled)))
-        assert len({f.zone_id for f in frozen(incidents, now)}) <= 1
-        assert all(f.until is not None for f in frozen(incidents, now))
-    assert frozen(incidents, now + LONGEST_SILENCE_SECONDS[HEALTH_ISSUE]) == ()
+        assert len({f.zone_id for f in freezes_in_force(incidents, now)}) <= 1
+        assert all(f.until is not None for f in freezes_in_force(incidents, now))
+    assert freezes_in_force(incidents, now + LONGEST_SILENCE_SECONDS[HEALTH_ISSUE]) == ()
 
 
 def test_the_histories_are_heard_as_they_were_announced() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.health.pods import PodSeen
-from handlers.adapters.pods import EksPods, seen
+from handlers.adapters.pods import EksPods, pod_seen
 
 GATE = "target-health.elbv2.k8s.aws/orders-broker-10"
 
@@ -36,7 +36,7 @@ def pod(name: str = "orders-broker-a-10", **changes: Any) -> dict[str, Any]:
 
 
 def test_a_pod_is_read_with_its_gates_and_its_process() -> None:
-    assert seen(pod()) == PodSeen(
+    assert pod_seen(pod()) == PodSeen(
         name="orders-broker-a-10",
         node_id=10,
         created_at=1_795_132_800.0,
@@ -60,7 +60,7 @@ def test_a_proxy_beside_kafka_is_not_taken_for_it() -> None:
         {"name": "istio-proxy", "restartCount": 0, "state": RUNNING},
         {"name": "kafka", "restartCount": 7, "state": CRASHED},
     ]
-    found = seen(item)
+    found = pod_seen(item)
     assert found is not None
     assert (found.started_at, found.waiting, found.restarts) == (None, "CrashLoopBackOff", 7)
 
@@ -70,7 +70,7 @@ def test_a_container_before_kafka_that_never_ends_is_why_it_does_not_start() -> 
     item["status"]["initContainerStatuses"] = [{"name": "kafka-init", "state": CRASHED}]
     state = {"waiting": {"reason": "PodInitializing"}}
     item["status"]["containerStatuses"] = [{"name": "kafka", "state": state}]
-    found = seen(item)
+    found = pod_seen(item)
     assert found is not None
     assert found.waiting == "CrashLoopBackOff"
 
@@ -84,12 +84,12 @@ def test_a_pod_that_waits_says_for_what() -> None:
             "conditions": [{"type": "PodScheduled", "status": "False", "message": told}],
         },
     )
-    read = seen(pending)
+    read = pod_seen(pending)
     assert read is not None
     assert (read.node_name, read.unscheduled, read.running) == (None, told, False)
     looping = pod()
     looping["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "CrashLoopBackOff"}}
-    read = seen(looping)
+    read = pod_seen(looping)
     assert read is not None
     assert (read.waiting, read.running) == ("CrashLoopBackOff", False)
 
@@ -100,7 +100,7 @@ def test_a_connect_worker_is_no_kafka_node_though_its_name_ends_in_a_number() ->
         "strimzi.io/cluster": "orders-connect",
         "strimzi.io/kind": "KafkaConnect",
     }
-    read = seen(worker)
+    read = pod_seen(worker)
     assert read is not None
     assert read.node_id is None
 
@@ -108,10 +108,10 @@ def test_a_connect_worker_is_no_kafka_node_though_its_name_ends_in_a_number() ->
 def test_what_is_neither_or_is_over_does_not_count() -> None:
     other = pod("orders-entity-operator-5d4")
     other["metadata"]["labels"] = {"strimzi.io/cluster": "orders", "strimzi.io/kind": "Kafka"}
-    assert seen(other) is None
+    assert pod_seen(other) is None
     over = pod()
     over["status"]["phase"] = "Failed"
-    assert seen(over) is None
+    assert pod_seen(over) is None
 
 
 def test_both_clusters_pods_come_in_one_list() -> None:

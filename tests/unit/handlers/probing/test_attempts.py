@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.availability.budget import WINDOWS
-from handlers.probing.attempts import Attempts, placed
+from handlers.probing.attempts import Attempts, replica_placement
 from handlers.probing.clients import brokers_changed, run
 
 
@@ -79,7 +79,7 @@ def test_attempts_are_due_every_second_however_long_one_takes() -> None:
 def test_every_broker_leads_its_own_partition_and_racks_are_spread(
     racks: dict[int, str], factor: int
 ) -> None:
-    found = placed(racks, factor)
+    found = replica_placement(racks, factor)
     assert set(found) == set(racks)
     for broker, replicas in found.items():
         assert replicas[0] == broker
