@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -76,25 +76,42 @@ def run_layer(
     )
 
 
-def run_layers(
-    raw: Mapping[str, Any] | None = None, *, real_sizes: bool = False
-) -> dict[str, Recorded]:
-    """Run all layers in order, each reading what the earlier ones exported."""
-    return dict(pickle.loads(_recorded(json.dumps(raw or description()), real_sizes)))  # noqa: S301
+class Layers(Mapping[str, Recorded]):
+    """A cluster's layers, each recorded when it is first asked for, after those before it."""
+
+    def __init__(self, raw: Mapping[str, Any], *, real_sizes: bool) -> None:
+        self._raw, self._real_sizes = json.dumps(raw), real_sizes
+        self._found: dict[str, Recorded] = {}
+
+    def __getitem__(self, layer: str) -> Recorded:
+        if layer not in self._found:
+            self._found[layer] = pickle.loads(_recorded(self._raw, self._real_sizes, layer))  # noqa: S301
+        return self._found[layer]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(LAYERS)
+
+    def __len__(self) -> int:
+        return len(LAYERS)
+
+
+def run_layers(raw: Mapping[str, Any] | None = None, *, real_sizes: bool = False) -> Layers:
+    """Return all layers in order, each of which reads what the earlier ones exported."""
+    return Layers(raw or description(), real_sizes=real_sizes)
 
 
 @functools.cache
-def _recorded(raw: str, real_sizes: bool) -> bytes:
-    """Return the layers of a description, pickled; recorded once by all the session's workers."""
+def _recorded(raw: str, real_sizes: bool, layer: str) -> bytes:
+    """Return a layer of a description, pickled; recorded once by all the session's workers."""
     if not KEPT:
-        return pickle.dumps(_run_layers(json.loads(raw), real_sizes))
-    key = hashlib.sha256(f"{real_sizes} {raw}".encode()).hexdigest()
+        return pickle.dumps(_run(raw, real_sizes, layer))
+    key = hashlib.sha256(f"{real_sizes} {layer} {raw}".encode()).hexdigest()
     with (KEPT[0] / key).open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         found = file.read()
         if not found:
-            found = pickle.dumps(_run_layers(json.loads(raw), real_sizes))
+            found = pickle.dumps(_run(raw, real_sizes, layer))
             file.write(found)
         return found
 
@@ -103,10 +120,9 @@ def _zip(*, own_prices: Path | None = None) -> packaging.Package:
     return _BUILT(packaging.cache_directory(), own_prices=own_prices)
 
 
-def _run_layers(raw: Mapping[str, Any], real_sizes: bool) -> dict[str, Recorded]:
-    done: dict[str, Recorded] = {}
+def _run(raw: str, real_sizes: bool, layer: str) -> Recorded:
+    read, before = json.loads(raw), LAYERS[: LAYERS.index(layer)]
+    earlier = {name: pickle.loads(_recorded(raw, real_sizes, name)) for name in before}  # noqa: S301
+    references = {f"{read['environment']}-{name}": run.outputs for name, run in earlier.items()}
     with mock.patch.object(packaging, "build", _zip):
-        for layer in LAYERS:
-            references = {f"{raw['environment']}-{name}": run.outputs for name, run in done.items()}
-            done[layer] = run_layer(layer, raw, references, real_sizes=real_sizes)
-    return done
+        return run_layer(layer, read, references, real_sizes=real_sizes)
