@@ -19,10 +19,14 @@ import urllib3.util.connection  # noqa: F401 - binds ::1 once, when it is first 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
 
 
+# Nothing of what is imported while tests are collected ever goes.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Leave what was imported to itself: the collector would look through it at every turn."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 100)
 
 

@@ -25,12 +25,12 @@ from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.station import Station
 from tests.unit.mutation import bodies
 
-COUNT = 20_000 * EFFORT
+COUNT = 5_000 * EFFORT
 SEED = int(os.environ.get("STILLWATER_FUZZ_SEED", str(random.randrange(2**32))))  # noqa: S311
 # Of the parsed messages a share goes through the function: what it does with one takes longer.
 ENTRY_COUNT = COUNT // 10
 # Counting every allocation takes long, so the last ones stand for all.
-WEIGHED = min(COUNT // 5, 6000)
+WEIGHED = 4_000
 # Less than a reference per message: nothing is kept of any of them.
 ALLOWED_GROWTH_BYTES = 8 * WEIGHED
 
