@@ -62,7 +62,7 @@ HOST = "127.0.0.1"
 
 
 @dataclass
-class Asked:
+class GateClient:
     """A gate that is served, and what it stands on."""
 
     ledger: MemoryLedger
@@ -136,7 +136,7 @@ def _rows(brokers: int, address: str) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _waiting(gate: Asked) -> Iterator[float]:
+def _waiting(gate: GateClient) -> Iterator[float]:
     first, *others = gate.pods
     let_through(gate, first)
     for number in range(ASKED):
@@ -145,14 +145,14 @@ def _waiting(gate: Asked) -> Iterator[float]:
         yield seconds
 
 
-def _no_room(gate: Asked) -> Iterator[float]:
+def _no_room(gate: GateClient) -> Iterator[float]:
     for _ in range(ASKED):
         allowed, seconds = gate.ask(gate.pods[0])
         assert not allowed
         yield seconds
 
 
-def _admitted(gate: Asked) -> Iterator[float]:
+def _admitted(gate: GateClient) -> Iterator[float]:
     # The first time the fakes put the answers about a broker together, in Python and for longer
     # than Kafka takes: that time is nobody's.
     for first in (True, False):
@@ -162,7 +162,7 @@ def _admitted(gate: Asked) -> Iterator[float]:
             yield from () if first else took
 
 
-def let_through(gate: Asked, pod: str) -> list[float]:
+def let_through(gate: GateClient, pod: str) -> list[float]:
     """Ask as a drainer does until it is let through; return how long every answer took."""
     took = []
     for _ in range(MOST_ASKS):
@@ -174,7 +174,7 @@ def let_through(gate: Asked, pod: str) -> list[float]:
 
 
 @contextlib.contextmanager
-def served(address: str, *, spares: bool) -> Iterator[Asked]:
+def served(address: str, *, spares: bool) -> Iterator[GateClient]:
     """Serve a gate over TLS before a cluster of that size."""
     ledger, ids = MemoryLedger(), sorted(brokers_at(address))
     gate = gate_before(address, ids, ledger, spares=spares)
@@ -193,7 +193,7 @@ def served(address: str, *, spares: bool) -> Iterator[Asked]:
         time.sleep(0.01)
     trusting = ssl.create_default_context(cadata=issued.authorities.decode())
     with urllib3.PoolManager(ssl_context=trusting, timeout=30) as http:
-        yield Asked(ledger, [pod_of(id_) for id_ in ids], f"https://{HOST}:{port}{PATH}", http)
+        yield GateClient(ledger, [pod_of(id_) for id_ in ids], f"https://{HOST}:{port}{PATH}", http)
     server.should_exit = True
     thread.join(10)
 

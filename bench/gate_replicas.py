@@ -36,7 +36,7 @@ from typing import Any
 import urllib3
 
 from bench import record
-from bench.gate import BROKERS, HOST, Asked, brokers_at, fleet, gate_before, pod_of
+from bench.gate import BROKERS, HOST, GateClient, brokers_at, fleet, gate_before, pod_of
 from core.errors import StillwaterError
 from core.gate.answer import UNDRAINED, let_through
 from core.gate.asked import PATH, TIMEOUT_SECONDS
@@ -90,7 +90,7 @@ class _Stage:
     http: urllib3.PoolManager
     pods: Sequence[str]
     replicas: list[subprocess.Popen[str]] = field(default_factory=list)
-    doors: list[Asked] = field(default_factory=list)
+    doors: list[GateClient] = field(default_factory=list)
 
     def stand(self) -> None:
         """Start both replicas, and wait until they serve."""
@@ -103,7 +103,7 @@ class _Stage:
         for each in self.replicas:
             assert each.stdout is not None
             url = f"https://{HOST}:{each.stdout.readline().strip()}{PATH}"
-            self.doors.append(Asked(self.ledger, self.pods, url, self.http))
+            self.doors.append(GateClient(self.ledger, self.pods, url, self.http))
 
     def kill(self) -> None:
         for each in self.replicas:
@@ -192,7 +192,7 @@ def _until_all_went(stage: _Stage, pods: Sequence[str]) -> Iterator[float]:
     raise StillwaterError(f"{left} were not let through in {MOST_ASKS} asks.")
 
 
-def _once(door: Asked, pod: str) -> tuple[bool | None, float]:
+def _once(door: GateClient, pod: str) -> tuple[bool | None, float]:
     """Return the answer and the seconds it took; None: the connection was cut."""
     began = time.monotonic()
     try:

@@ -18,7 +18,7 @@ SUFFIXES = {".yaml", ".yml", ".json"}
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedKafka:
     """One Kafka of a description, as far as its ledger's readers ask."""
 
     environment: str
@@ -34,13 +34,13 @@ def is_meant(named: str) -> bool:
     return Path(named.partition("#")[0]).suffix in SUFFIXES
 
 
-def of(named: str) -> Described:
+def of(named: str) -> DescribedKafka:
     """Return the Kafka that is meant; raise InvalidInput where a file has several."""
     file, _, prefix = named.partition("#")
     found = spec_file.load(Path(file))
     adopted = adoption.parse(found.content, found.locate)
     known = {
-        called: Described(named, called, each.name, adopted.region, adopted.timings)
+        called: DescribedKafka(named, called, each.name, adopted.region, adopted.timings)
         for each in adopted.kafkas
         if (called := adopted.called(each))
     }

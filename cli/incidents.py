@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli import aws, described, watching
-from cli.described import Described
+from cli.described import DescribedKafka
 from cli.doctor import target
 from cli.reach import IN_REACH
 from cli.watching import Pace, Page
@@ -53,7 +53,7 @@ _UNITS = {"min": 60, "h": 3_600, "d": 86_400}
 class Desk:
     """One environment's ledger, as the caller."""
 
-    spec: ClusterSpec | Described
+    spec: ClusterSpec | DescribedKafka
     session: Any
     endpoint_url: str | None = None
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ReportOptions:
     """What the command line asked for."""
 
     bill: str | None
@@ -59,14 +59,14 @@ class Asked:
     finished: bool = False
 
 
-def on_this_machine(asked: Asked, console: Console) -> Document:
+def on_this_machine(asked: ReportOptions, console: Console) -> Document:
     """Make the report with a local Spark session; what is in S3 is copied here first."""
     _made_folders(asked)
     with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
         return _document_of(_at_hand(asked, Path(scratch), console), console)
 
 
-def _document_of(asked: Asked, console: Console) -> Document:
+def _document_of(asked: ReportOptions, console: Console) -> Document:
     from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
@@ -98,7 +98,7 @@ def _document_of(asked: Asked, console: Console) -> Document:
     return made.document
 
 
-def _store(session: SparkSession, asked: Asked) -> Store:
+def _store(session: SparkSession, asked: ReportOptions) -> Store:
     from spark.ingest.delivery import readable  # noqa: PLC0415 - starts Spark's imports
     from spark.tables import IcebergStore, ParquetStore  # noqa: PLC0415
 
@@ -112,7 +112,7 @@ def _store(session: SparkSession, asked: Asked) -> Store:
     return IcebergStore(session, asked.warehouse.namespace)
 
 
-def on_emr(asked: Asked, console: Console) -> Document:
+def on_emr(asked: ReportOptions, console: Console) -> Document:
     """Make the tables on EMR Serverless, as the schedule does, and the report of them here.
 
     Facts, samples and history are those that the schedule's job reads; others that are in S3 are
@@ -168,7 +168,7 @@ def on_emr(asked: Asked, console: Console) -> Document:
     return _document_of(asked, console)
 
 
-RUNNERS: Mapping[str, Callable[[Asked, Console], Document]] = {
+RUNNERS: Mapping[str, Callable[[ReportOptions, Console], Document]] = {
     "local": on_this_machine,
     "emr": on_emr,
 }
@@ -189,7 +189,7 @@ def _goes_on(application_id: str, run_id: str, console: Console) -> Iterator[Non
         raise
 
 
-def make(asked: Asked, on: str, console: Console) -> None:
+def make(asked: ReportOptions, on: str, console: Console) -> None:
     """Make the report where it was asked for, and say where it is."""
     from spark.report import formats  # noqa: PLC0415 - imports matplotlib
 
@@ -200,20 +200,20 @@ def make(asked: Asked, on: str, console: Console) -> None:
     console.print(f"The report: {path}", highlight=False, soft_wrap=True)
 
 
-def as_json(asked: Asked, on: str, console: Console) -> str:
+def as_json(asked: ReportOptions, on: str, console: Console) -> str:
     """Make the report and return it as JSON; what is said meanwhile goes to `console`."""
     from spark.report import formats  # noqa: PLC0415 - the same
 
     return formats.as_json(_run(asked, on, console))
 
 
-def _run(asked: Asked, on: str, console: Console) -> Document:
+def _run(asked: ReportOptions, on: str, console: Console) -> Document:
     if on not in RUNNERS:
         raise InvalidInput([f"--on {on} is no place a report is made: {', '.join(RUNNERS)}."])
     return RUNNERS[on](asked, console)
 
 
-def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
+def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOptions:
     """Return what was asked with copies in the place of addresses in S3."""
     from cli import bill_in_s3  # noqa: PLC0415 - the same
 
@@ -235,7 +235,7 @@ def _at_hand(asked: Asked, scratch: Path, console: Console) -> Asked:
     return replace(asked, **copies)
 
 
-def _facts(asked: Asked) -> Facts | None:
+def _facts(asked: ReportOptions) -> Facts | None:
     if asked.spec is None and asked.environment is not None:
         return of_spec(Desk.of(asked.environment).of_ours)
     return facts_of(asked.spec)
@@ -259,7 +259,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _made_folders(asked: Asked) -> None:
+def _made_folders(asked: ReportOptions) -> None:
     tables = asked.warehouse.folder if asked.warehouse else asked.tables
     for folder in (asked.output, tables):
         try:

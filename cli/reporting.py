@@ -93,7 +93,7 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
     if as_json and format not in {"html", "json"}:
         problem = f"--json writes JSON to stdout and --format {format} a file; leave one out."
         raise InvalidInput([problem])
-    asked = command.Asked(
+    asked = command.ReportOptions(
         bill=bill,
         month=month,
         format=format,

@@ -35,7 +35,7 @@ class HasTimings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TimingRule:
     """One inequality: `left` must be below (or at most) `right`."""
 
     name: str
@@ -85,7 +85,7 @@ _EVICTION_LIFE = "pod_grace_seconds + lambda_timeout_seconds"
 _NLB_HEALTHY = "nlb_health_interval_seconds * nlb_healthy_threshold"
 
 _STOPPING = (
-    Rule(
+    TimingRule(
         "controlled-shutdown-fits-grace",
         "controlled_shutdown_seconds",
         "<",
@@ -94,7 +94,7 @@ _STOPPING = (
         "logs on the next start",
         "raise pod_grace_seconds",
     ),
-    Rule(
+    TimingRule(
         "grace-fits-drain",
         "pod_grace_seconds",
         "<",
@@ -102,7 +102,7 @@ _STOPPING = (
         "NTH calls the drain failed while the broker is still stopping in good order",
         "raise nth_drain_timeout_seconds or lower pod_grace_seconds",
     ),
-    Rule(
+    TimingRule(
         "grace-fits-node-shutdown",
         "pod_grace_seconds + critical_pods_shutdown_seconds",
         "<",
@@ -110,7 +110,7 @@ _STOPPING = (
         "a node that shuts down kills its broker before the broker has stopped in good order",
         "raise node_shutdown_seconds",
     ),
-    Rule(
+    TimingRule(
         "drain-fits-hook",
         _LONGEST_HOLD,
         "<",
@@ -119,7 +119,7 @@ _STOPPING = (
         "a broker that was about to leave safely",
         "raise hook_heartbeats or hook_heartbeat_timeout_seconds, or lower hold_limit_seconds",
     ),
-    Rule(
+    TimingRule(
         "hold-fits-margin",
         _LONGEST_HOLD,
         "<",
@@ -127,7 +127,7 @@ _STOPPING = (
         "AWS takes a retired instance while its broker is still held back or draining",
         "raise planned_margin_seconds or lower hold_limit_seconds",
     ),
-    Rule(
+    TimingRule(
         "hook-total-within-aws",
         _HOOK_TOTAL,
         "<=",
@@ -135,7 +135,7 @@ _STOPPING = (
         "AWS ends a lifecycle hook after 48 h whatever heartbeats it gets",
         "lower hook_heartbeats or hook_heartbeat_timeout_seconds",
     ),
-    Rule(
+    TimingRule(
         "hook-beats-within-aws",
         _HOOK_TOTAL,
         "<=",
@@ -145,7 +145,7 @@ _STOPPING = (
     ),
     # A hook is beaten from half of its timeout on, at looks a quarter apart at most: the quarter
     # that is left has to do for a lost tick to be missed and found.
-    Rule(
+    TimingRule(
         "tick-fits-heartbeat",
         "12 * tick_interval_seconds + 4 * sweep_interval_seconds",
         "<",
@@ -153,7 +153,7 @@ _STOPPING = (
         "one lost tick lets the lifecycle hook run out before the sweep has found it",
         "lower tick_interval_seconds or raise hook_heartbeat_timeout_seconds",
     ),
-    Rule(
+    TimingRule(
         "sweep-fits-heartbeat",
         "4 * longest_tick_seconds + 4 * sweep_interval_seconds",
         "<",
@@ -163,7 +163,7 @@ _STOPPING = (
     ),
 )
 _QUEUES = (
-    Rule(
+    TimingRule(
         "events-outlive-hold",
         _LONGEST_HOLD,
         "<=",
@@ -171,7 +171,7 @@ _QUEUES = (
         "the queue drops an announcement while its node is still waiting to leave",
         "raise events_queue_retention_seconds",
     ),
-    Rule(
+    TimingRule(
         "nth-messages-outlive-drain",
         "nth_drain_timeout_seconds + nth_visibility_timeout_seconds",
         "<",
@@ -179,7 +179,7 @@ _QUEUES = (
         "the queue drops the message of a drain that failed before NTH can try it again",
         "raise nth_queue_retention_seconds",
     ),
-    Rule(
+    TimingRule(
         "nth-messages-end-before-hold",
         _DRAIN_LIFE,
         "<",
@@ -187,7 +187,7 @@ _QUEUES = (
         "a node is kept while NTH may still be given its drain, and everybody else waits for that",
         "lower nth_queue_retention_seconds, or raise hold_limit_seconds",
     ),
-    Rule(
+    TimingRule(
         "drain-fits-receives",
         "nth_drain_timeout_seconds",
         "<",
@@ -196,7 +196,7 @@ _QUEUES = (
         "drain's own message reaches the dead-letter queue before it ends",
         "raise nth_max_receive_count or nth_visibility_timeout_seconds",
     ),
-    Rule(
+    TimingRule(
         "lambda-fits-visibility",
         "6 * lambda_timeout_seconds",
         "<=",
@@ -206,7 +206,7 @@ _QUEUES = (
     ),
 )
 _LOAD_BALANCER = (
-    Rule(
+    TimingRule(
         "health-timeout-fits-interval",
         "nlb_health_timeout_seconds",
         "<=",
@@ -214,7 +214,7 @@ _LOAD_BALANCER = (
         "AWS refuses the target group",
         "lower nlb_health_timeout_seconds (its default for TCP is 10 s)",
     ),
-    Rule(
+    TimingRule(
         "registration-fits-operation",
         f"{_NLB_HEALTHY} + nlb_registration_seconds",
         "<",
@@ -223,7 +223,7 @@ _LOAD_BALANCER = (
         "and stops the roll",
         "raise strimzi_operation_timeout_seconds",
     ),
-    Rule(
+    TimingRule(
         "backoff-fits-operation",
         f"{_NLB_HEALTHY} + nlb_registration_seconds + lbc_max_backoff_seconds",
         "<",
@@ -232,7 +232,7 @@ _LOAD_BALANCER = (
         "(LBC#3622: 16 min with the default cap)",
         "lower lbc_max_backoff_seconds or raise strimzi_operation_timeout_seconds",
     ),
-    Rule(
+    TimingRule(
         "requeue-within-backoff",
         "lbc_requeue_seconds",
         "<=",
@@ -240,7 +240,7 @@ _LOAD_BALANCER = (
         "the load balancer controller asks for target health less often than its own cap allows",
         "lower lbc_requeue_seconds",
     ),
-    Rule(
+    TimingRule(
         "requeue-within-health",
         "lbc_requeue_seconds",
         "<=",
@@ -248,7 +248,7 @@ _LOAD_BALANCER = (
         "readiness gates lag behind what the load balancer already knows",
         "lower lbc_requeue_seconds",
     ),
-    Rule(
+    TimingRule(
         "broker-idle-within-nlb",
         "broker_connections_max_idle_seconds",
         "<",
@@ -256,7 +256,7 @@ _LOAD_BALANCER = (
         "the load balancer drops idle connections silently, and brokers keep dead ones",
         "lower broker_connections_max_idle_seconds or raise nlb_idle_timeout_seconds",
     ),
-    Rule(
+    TimingRule(
         "client-idle-within-nlb",
         "client_connections_max_idle_seconds",
         "<",
@@ -266,7 +266,7 @@ _LOAD_BALANCER = (
     ),
 )
 _KAFKA = (
-    Rule(
+    TimingRule(
         "heartbeat-fits-session",
         "2 * broker_heartbeat_interval_seconds",
         "<",
@@ -274,7 +274,7 @@ _KAFKA = (
         "one late heartbeat fences a healthy broker",
         "raise broker_session_timeout_seconds or lower broker_heartbeat_interval_seconds",
     ),
-    Rule(
+    TimingRule(
         "hold-outlasts-session",
         "broker_session_timeout_seconds",
         "<",
@@ -283,7 +283,7 @@ _KAFKA = (
         "(strimzi#11736), and the next one is let go",
         "raise post_condition_hold_seconds",
     ),
-    Rule(
+    TimingRule(
         "hold-fits-wait",
         "post_condition_hold_seconds",
         "<",
@@ -291,7 +291,7 @@ _KAFKA = (
         "no broker can ever prove that it is back",
         "raise post_condition_wait_seconds",
     ),
-    Rule(
+    TimingRule(
         "connect-health-fits-probe",
         "connect_health_wait_seconds",
         "<",
@@ -318,7 +318,7 @@ def eviction_life_seconds(timings: object) -> int:
     return _value(_EVICTION_LIFE, timings)
 
 
-def _violation(rule: Rule, timings: object) -> Violation | None:
+def _violation(rule: TimingRule, timings: object) -> Violation | None:
     left, right = _value(rule.left, timings), _value(rule.right, timings)
     if left < right or (left == right and rule.relation == "<="):
         return None

@@ -22,7 +22,7 @@ from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 from handlers.store.settings import read_settings
-from handlers.store.table import Table
+from handlers.store.table import VersionedTable
 from handlers.store.threads import DynamoThreads
 from handlers.stories.teller import RenewedChannel, Teller
 
@@ -39,7 +39,7 @@ def _teller() -> Teller:
         freezes=LedgerFreezes(records, settings.cluster),
         ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
         runs=LedgerRuns(records, settings.cluster),
-        threads=DynamoThreads(Table(settings.ledger_table, settings.region)),
+        threads=DynamoThreads(VersionedTable(settings.ledger_table, settings.region)),
         channel=RenewedChannel(Secret(settings.secret_name, settings.region), connect),
         stories=SqsQueue(settings.stories_queue_url, settings.region),
         cluster=settings.prefix,

@@ -15,7 +15,13 @@ from dataclasses import dataclass, field
 from core.cost import pricing
 from core.volumes.decisions import DecisionKind
 from core.volumes.forecast import Sample, forecast
-from core.volumes.ledger import History, Modification, State, with_observation, with_request
+from core.volumes.ledger import (
+    History,
+    Modification,
+    ModificationState,
+    with_observation,
+    with_request,
+)
 from core.volumes.limits import Gp3
 from core.volumes.plan import plan
 from core.volumes.policy import Policy
@@ -78,7 +84,7 @@ class Ec2:
         self.over_at = now + self._dice.choice(OPTIMIZING_SECONDS)
         self.latest = Modification(
             started_at=now,
-            state=State.OPTIMIZING,
+            state=ModificationState.OPTIMIZING,
             target=Gp3(size_gib),
             original=Gp3(self.size_gib),
         )
@@ -90,7 +96,7 @@ class Ec2:
             return self.latest
         return Modification(
             started_at=self.latest.started_at,
-            state=State.COMPLETED,
+            state=ModificationState.COMPLETED,
             target=self.latest.target,
             original=self.latest.original,
             ended_at=self.over_at,
@@ -132,7 +138,10 @@ class ByForecast:
             if decision.kind is DecisionKind.GROW and decision.target is not None:
                 self.asked_gib = decision.target.size_gib
                 asked = Modification(
-                    started_at=now, state=State.REQUESTED, target=decision.target, kind="grow"
+                    started_at=now,
+                    state=ModificationState.REQUESTED,
+                    target=decision.target,
+                    kind="grow",
                 )
                 self.history = with_request(self.history, asked)
         return self.asked_gib

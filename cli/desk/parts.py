@@ -12,7 +12,7 @@ from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState
 from core.slack.rotation_thread import PHASES
 from core.slack.text import outlook, subject, symbol
-from core.volumes.forecast import Forecast, forecast
+from core.volumes.forecast import FillForecast, forecast
 from core.volumes.ledger import free_slots
 from core.volumes.sizing import GIB
 from core.words import span
@@ -182,7 +182,7 @@ def _claim(claim: str, memory: Memory, size_gib: int | None) -> dict[str, Any]:
     }
 
 
-def _forecast_said(ahead: Forecast | None, size_gib: int | None) -> str:
+def _forecast_said(ahead: FillForecast | None, size_gib: int | None) -> str:
     if ahead is None or not size_gib:
         return "Nobody knows when it is full: its fill or its size was not read."
     seconds = ahead.seconds_until(size_gib * GIB)

@@ -69,7 +69,7 @@ class VolumesSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LastAnswer:
     """What a source said last, when, and why it says nothing now."""
 
     value: Any = None
@@ -94,12 +94,12 @@ class Reading:
     """All answers there are; a source that was never asked has none."""
 
     cluster: Cluster
-    answers: Mapping[Source, Answer] = field(default_factory=dict)
+    answers: Mapping[Source, LastAnswer] = field(default_factory=dict)
 
-    def of(self, source: Source) -> Answer:
-        return self.answers.get(source, Answer())
+    def of(self, source: Source) -> LastAnswer:
+        return self.answers.get(source, LastAnswer())
 
-    def after(self, source: Source, answer: Answer) -> Reading:
+    def after(self, source: Source, answer: LastAnswer) -> Reading:
         """Return the reading with a new answer; one that failed keeps the value before it."""
         before = self.of(source)
         kept = replace(before, failed=answer.failed) if answer.failed else answer
@@ -116,7 +116,7 @@ class Stores:
         self._freezes = LedgerFreezes(self._records, desk.spec.name)
         self._runs = LedgerRuns(self._records, desk.spec.name)
 
-    def ask(self, source: Source) -> Answer:
+    def ask(self, source: Source) -> LastAnswer:
         """Ask one source; what it refuses is a sentence."""
         asked: Mapping[Source, Callable[[], Any]] = {
             Source.LEDGER: self._ledger_seen,
@@ -124,9 +124,9 @@ class Stores:
             Source.HEALTH: lambda: health.ask(self._desk).document,
         }
         try:
-            return Answer(asked[source](), time.time())
+            return LastAnswer(asked[source](), time.time())
         except (StillwaterError, BotoCoreError, ClientError) as error:
-            return Answer(failed=str(error))
+            return LastAnswer(failed=str(error))
 
     def _ledger_seen(self) -> LedgerSeen:
         leases = self._ledger.leases()

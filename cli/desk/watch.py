@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.desk.reading import EVERY_SECONDS, Answer, Reading, Source
+from cli.desk.reading import EVERY_SECONDS, LastAnswer, Reading, Source
 from cli.desk.state import page_state
 
 # A page that gets no word for longer says that it is stale.
@@ -23,7 +23,7 @@ class Watch:
     """One environment as its viewers see it; `ask` blocks, so it is asked in a thread."""
 
     reading: Reading
-    ask: Callable[[Source], Answer]
+    ask: Callable[[Source], LastAnswer]
     clock: Callable[[], float] = time.time
     viewers: int = 0
     _asked_at: dict[Source, float] = field(default_factory=dict)

@@ -15,7 +15,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws
-from cli.doctor.examine import Diagnosis, Unread
+from cli.doctor.examine import Diagnosis, UnreadPart
 from cli.preflight.refusals import sentence
 from cli.survey import account, kafka, machines, tools
 from cli.survey.answers import known, on
@@ -65,7 +65,7 @@ def examine(path: Path) -> Diagnosis:
         region=adopted.region,
         seconds=time.monotonic() - started,
         findings=findings(adopted, standing, functions, queues),
-        unread=[Unread(part, why) for part, why in unread(standing)],
+        unread=[UnreadPart(part, why) for part, why in unread(standing)],
     )
 
 

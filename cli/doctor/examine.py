@@ -17,7 +17,7 @@ from core import naming
 from core.cluster import rights
 from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
-from core.doctor.drift import TITLES, Finding, findings
+from core.doctor.drift import TITLES, Drift, findings
 from core.doctor.notes import blind_rolls, unlooked
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
@@ -35,7 +35,7 @@ CLEAN, DRIFT, NOT_READ = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadPart:
     """A part nothing is known of, and why."""
 
     part: str
@@ -51,8 +51,8 @@ class Diagnosis:
     account: str
     region: str
     seconds: float
-    findings: Sequence[Finding]
-    unread: Sequence[Unread]
+    findings: Sequence[Drift]
+    unread: Sequence[UnreadPart]
     # Doors without a lock, a pause: no difference from the spec, and to be named all the same.
     open_doors: Sequence[str] = ()
 
@@ -111,10 +111,10 @@ def _pause_sentences(target: Target) -> Iterator[str]:
 
 def _read(
     wanted: Snapshot, account: Account, cluster: KubernetesCluster
-) -> tuple[Snapshot, list[Unread]]:
+) -> tuple[Snapshot, list[UnreadPart]]:
     """Run every reader of a part this cluster has; what one cannot read costs no other."""
     found: dict[str, Mapping[str, Any]] = {}
-    unread: list[Unread] = []
+    unread: list[UnreadPart] = []
     with ThreadPoolExecutor(THREADS) as pool:
         # Before those who wait for it.
         api = pool.submit(cluster.api)
@@ -130,7 +130,7 @@ def _read(
         for parts, future in asked:
             answer, reason = future.result()
             found |= answer
-            unread += [Unread(TITLES[part], reason) for part in parts if part not in answer]
+            unread += [UnreadPart(TITLES[part], reason) for part in parts if part not in answer]
     return Snapshot(**found), unread
 
 

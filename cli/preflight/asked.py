@@ -34,7 +34,7 @@ def known(ask: Callable[..., T], *given: object) -> T | Unasked:
         return Unasked(f"the answer is not as AWS documents it ({said})")
 
 
-class Asked:
+class AccountClients:
     """One account, one caller, and the clients to ask it with (`clients(service, region=...)`)."""
 
     def __init__(self, needs: Needs, caller: str, number: str, clients: Callable[..., Any]) -> None:
@@ -50,13 +50,13 @@ class Asked:
             yield from page[key]
 
 
-def region_status(asked: Asked) -> str:
+def region_status(asked: AccountClients) -> str:
     regions = asked.client("ec2").describe_regions(AllRegions=True)["Regions"]
     found = {each["RegionName"]: each.get("OptInStatus", "opt-in-not-required") for each in regions}
     return str(found.get(asked.needs.region, "not-opted-in"))
 
 
-def stands(asked: Asked) -> bool:
+def stands(asked: AccountClients) -> bool:
     client = asked.client("eks")
     try:
         client.describe_cluster(name=asked.needs.prefix)
@@ -67,14 +67,14 @@ def stands(asked: Asked) -> bool:
     return True
 
 
-def zones(asked: Asked) -> dict[str, Zone]:
+def zones(asked: AccountClients) -> dict[str, Zone]:
     found = asked.client("ec2").describe_availability_zones(
         Filters=[{"Name": "zone-type", "Values": ["availability-zone"]}]
     )["AvailabilityZones"]
     return {z["ZoneName"]: Zone(z["ZoneId"], z.get("State") == "available") for z in found}
 
 
-def offerings(asked: Asked) -> dict[str, frozenset[str]]:
+def offerings(asked: AccountClients) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
     for each in asked.pages(
         "ec2",
@@ -87,7 +87,7 @@ def offerings(asked: Asked) -> dict[str, frozenset[str]]:
     return {name: frozenset(where) for name, where in found.items()}
 
 
-def free_addresses(asked: Asked) -> dict[str, int]:
+def free_addresses(asked: AccountClients) -> dict[str, int]:
     named = sorted(asked.needs.subnets)
     if not named:
         return {}
@@ -97,13 +97,13 @@ def free_addresses(asked: Asked) -> dict[str, int]:
     return {each["SubnetId"]: int(each["AvailableIpAddressCount"]) for each in found}
 
 
-def quotas(asked: Asked) -> dict[str, float | Unasked]:
+def quotas(asked: AccountClients) -> dict[str, float | Unasked]:
     services = {quota.service for quota in QUOTAS.values()}
     found = {service: known(_of_service, asked, service) for service in services}
     return {key: _quota(found[quota.service], quota.name) for key, quota in QUOTAS.items()}
 
 
-def _of_service(asked: Asked, service: str) -> dict[str, float]:
+def _of_service(asked: AccountClients, service: str) -> dict[str, float]:
     # What was never raised stands among the defaults alone.
     return {
         str(each["QuotaName"]): float(each["Value"])
@@ -118,13 +118,13 @@ def _quota(found: Mapping[str, float] | Unasked, name: str) -> float | Unasked:
     return found.get(name, Unasked(f"Service Quotas lists no {name!r}"))
 
 
-def used(asked: Asked) -> dict[str, float | Unasked]:
+def used(asked: AccountClients) -> dict[str, float | Unasked]:
     """Count what is there; what cannot be counted is unknown, and nothing else for it."""
     counted = {key: known(count, asked) for key, count in _COUNTS.items()}
     return {"listeners_per_nlb": 0.0, **counted}
 
 
-def _vcpus(asked: Asked) -> float:
+def _vcpus(asked: AccountClients) -> float:
     reservations = asked.pages(
         "ec2",
         "describe_instances",
@@ -142,22 +142,22 @@ def _vcpus(asked: Asked) -> float:
     )
 
 
-def _gp3_tib(asked: Asked) -> float:
+def _gp3_tib(asked: AccountClients) -> float:
     gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
     volumes = asked.pages("ec2", "describe_volumes", "Volumes", Filters=gp3)
     return sum(float(volume["Size"]) for volume in volumes) / GIB_PER_TIB
 
 
-def _nlbs(asked: Asked) -> float:
+def _nlbs(asked: AccountClients) -> float:
     balancers = asked.pages("elbv2", "describe_load_balancers", "LoadBalancers")
     return float(sum(balancer.get("Type") == "network" for balancer in balancers))
 
 
-def _counting(service: str, operation: str, key: str) -> Callable[[Asked], float]:
+def _counting(service: str, operation: str, key: str) -> Callable[[AccountClients], float]:
     return lambda asked: sum(1 for _ in asked.pages(service, operation, key))
 
 
-_COUNTS: Mapping[str, Callable[[Asked], float]] = {
+_COUNTS: Mapping[str, Callable[[AccountClients], float]] = {
     STANDARD: _vcpus,
     "gp3_tib": _gp3_tib,
     "elastic_ips": _counting("ec2", "describe_addresses", "Addresses"),
@@ -173,23 +173,23 @@ _COUNTS: Mapping[str, Callable[[Asked], float]] = {
 }
 
 
-def concurrency(asked: Asked) -> Concurrency:
+def concurrency(asked: AccountClients) -> Concurrency:
     limit = asked.client("lambda").get_account_settings()["AccountLimit"]
     return Concurrency(limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"])
 
 
-def kubernetes(asked: Asked) -> dict[str, str]:
+def kubernetes(asked: AccountClients) -> dict[str, str]:
     return {
         str(each["clusterVersion"]): str(each.get("versionStatus") or each["status"]).upper()
         for each in asked.pages("eks", "describe_cluster_versions", "clusterVersions")
     }
 
 
-def addons(asked: Asked) -> dict[str, frozenset[str] | Unasked]:
+def addons(asked: AccountClients) -> dict[str, frozenset[str] | Unasked]:
     return {addon: known(_versions, asked, addon) for addon in asked.needs.addons}
 
 
-def _versions(asked: Asked, addon: str) -> frozenset[str]:
+def _versions(asked: AccountClients, addon: str) -> frozenset[str]:
     given = {"addonName": addon, "kubernetesVersion": asked.needs.kubernetes}
     return frozenset(
         str(version["addonVersion"])
@@ -198,18 +198,18 @@ def _versions(asked: Asked, addon: str) -> frozenset[str]:
     )
 
 
-def addon_schemas(asked: Asked) -> dict[str, Mapping[str, object] | Unasked]:
+def addon_schemas(asked: AccountClients) -> dict[str, Mapping[str, object] | Unasked]:
     return {addon: known(_schema, asked, addon) for addon in asked.needs.addon_configuration}
 
 
-def _schema(asked: Asked, addon: str) -> dict[str, object]:
+def _schema(asked: AccountClients, addon: str) -> dict[str, object]:
     answer = asked.client("eks").describe_addon_configuration(
         addonName=addon, addonVersion=asked.needs.addons[addon]
     )
     return dict(json.loads(answer["configurationSchema"]))
 
 
-def volumes_key(asked: Asked) -> VolumesKey:
+def volumes_key(asked: AccountClients) -> VolumesKey:
     name = asked.needs.encryption_key or str(
         asked.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
     )
@@ -220,7 +220,7 @@ def volumes_key(asked: Asked) -> VolumesKey:
     return VolumesKey(name, ours, bool(key.get("Enabled")), users)
 
 
-def _users(asked: Asked, key: str) -> frozenset[str]:
+def _users(asked: AccountClients, key: str) -> frozenset[str]:
     """Return who is granted a key, and who its policy names: a role, or the whole account."""
     grants = asked.pages("kms", "list_grants", "Grants", KeyId=key)
     granted = {str(grant.get("GranteePrincipal", "")) for grant in grants}
@@ -233,17 +233,19 @@ def _users(asked: Asked, key: str) -> frozenset[str]:
     return frozenset(granted)
 
 
-def taken(asked: Asked) -> dict[str, tuple[str, ...] | Unasked]:
+def taken(asked: AccountClients) -> dict[str, tuple[str, ...] | Unasked]:
     """Return names like this environment's that are not tagged as its own."""
     readers = {"roles": _roles, "buckets": _buckets, "bill exports": _exports}
     return {kind: known(_names, read, asked) for kind, read in readers.items()}
 
 
-def _names(read: Callable[[Asked], Iterator[str]], asked: Asked) -> tuple[str, ...]:
+def _names(
+    read: Callable[[AccountClients], Iterator[str]], asked: AccountClients
+) -> tuple[str, ...]:
     return tuple(read(asked))
 
 
-def _roles(asked: Asked) -> Iterator[str]:
+def _roles(asked: AccountClients) -> Iterator[str]:
     iam = asked.client("iam")
     for role in asked.pages("iam", "list_roles", "Roles"):
         name = str(role["RoleName"])
@@ -253,7 +255,7 @@ def _roles(asked: Asked) -> Iterator[str]:
                 yield name
 
 
-def _buckets(asked: Asked) -> Iterator[str]:
+def _buckets(asked: AccountClients) -> Iterator[str]:
     client = asked.client("s3")
     for name in asked.needs.buckets:
         try:
@@ -271,14 +273,14 @@ def _buckets(asked: Asked) -> Iterator[str]:
                 raise
 
 
-def _exports(asked: Asked) -> Iterator[str]:
+def _exports(asked: AccountClients) -> Iterator[str]:
     listed = asked.client("bcm-data-exports", region=GLOBAL_REGION).list_exports()["Exports"]
     for export in listed:
         if export.get("ExportName") == asked.needs.export:
             yield str(export["ExportName"])
 
 
-def pending_secrets(asked: Asked) -> tuple[str, ...]:
+def pending_secrets(asked: AccountClients) -> tuple[str, ...]:
     names = {
         naming.webhook_secret(asked.needs.prefix),
         *([asked.needs.slack_secret] if asked.needs.slack_secret else []),
@@ -292,7 +294,7 @@ def pending_secrets(asked: Asked) -> tuple[str, ...]:
     )
 
 
-def denied(asked: Asked) -> dict[str, str]:
+def denied(asked: AccountClients) -> dict[str, str]:
     """Ask IAM what the caller's policies and the organisation's say, and EC2 by dry runs."""
     found: dict[str, str] = {}
     for result in asked.pages(
@@ -315,7 +317,7 @@ def denied(asked: Asked) -> dict[str, str]:
     return {**found, **_dry_runs(asked)}
 
 
-def _dry_runs(asked: Asked) -> dict[str, str]:
+def _dry_runs(asked: AccountClients) -> dict[str, str]:
     """Simulation leaves out policies with conditions on the request; a dry run does not."""
     ec2 = asked.client("ec2")
     found = {}
@@ -340,7 +342,7 @@ def principal_of(caller: str) -> str:
     return f"arn:{partition}:iam::{account}:role/{rest.split('/')[0]}"
 
 
-def bill(asked: Asked) -> str:
+def bill(asked: AccountClients) -> str:
     try:
         asked.client("bcm-data-exports", region=GLOBAL_REGION).list_exports(MaxResults=1)
     except ClientError as error:
@@ -350,7 +352,7 @@ def bill(asked: Asked) -> str:
     return ""
 
 
-def slack(asked: Asked) -> str | None:
+def slack(asked: AccountClients) -> str | None:
     """Ask Slack whether it takes the token; the token itself is said to nobody."""
     name = asked.needs.slack_secret
     if name is None:
@@ -370,7 +372,7 @@ def slack(asked: Asked) -> str | None:
     return ""
 
 
-PARTS: Mapping[str, Callable[[Asked], Any]] = {
+PARTS: Mapping[str, Callable[[AccountClients], Any]] = {
     "region_status": region_status,
     "stands": stands,
     "zones": zones,

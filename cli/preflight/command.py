@@ -13,7 +13,7 @@ from cli.doctor.target import Target
 from cli.preflight.needs import needs_of
 from cli.preflight.read import CLIENT, Reader
 from core.errors import InvalidInput, StillwaterError
-from core.preflight.judge import Consequence, Finding, exit_code, findings
+from core.preflight.judge import AccountFinding, Consequence, exit_code, findings
 
 STYLES = {Consequence.REFUSED: "red", Consequence.UNKNOWN: "yellow", Consequence.NOTICE: "yellow"}
 
@@ -26,14 +26,14 @@ class Preflight:
     account: str
     caller: str
     region: str
-    findings: list[Finding]
+    findings: list[AccountFinding]
 
     @property
     def exit_code(self) -> int:
         return exit_code(self.findings)
 
     @property
-    def refused(self) -> list[Finding]:
+    def refused(self) -> list[AccountFinding]:
         return [each for each in self.findings if each.kind is Consequence.REFUSED]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.preflight.asked import PARTS, Asked, known
+from cli.preflight.asked import PARTS, AccountClients, known
 from cli.preflight.refusals import sentence
 from core.cluster.needs import Needs
 from core.errors import StillwaterError
@@ -47,7 +47,7 @@ class Reader:
             ) from None
         caller, number = str(identity["Arn"]), str(identity["Account"])
         needs = self._needs_of(number)
-        asked = Asked(needs, caller, number, self._clients)
+        asked = AccountClients(needs, caller, number, self._clients)
         found: dict[str, Any] = {}
         with ThreadPoolExecutor(THREADS) as pool:
             futures = {part: pool.submit(known, ask, asked) for part, ask in PARTS.items()}

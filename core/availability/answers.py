@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from core.availability.kafka_rights import EVERY, Call
+from core.availability.kafka_rights import EVERY, KafkaRequest
 
 Partition = tuple[str, int]  # topic, number
 
@@ -19,7 +19,7 @@ Partition = tuple[str, int]  # topic, number
 class Refusal:
     """A call that Kafka did not answer as asked; `error` is Kafka's own name of the reason."""
 
-    call: Call
+    call: KafkaRequest
     error: str
     topic: str = EVERY
     broker: int | None = None

@@ -16,7 +16,7 @@ PERIOD_SECONDS = 30 * 24 * HOUR
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BudgetWindow:
     """A pair of windows, and the share of the budget whose loss in the long one is too much."""
 
     long_seconds: int
@@ -59,8 +59,8 @@ class Spent:
 
 
 WINDOWS = (
-    Window(HOUR, HOUR // 12, 0.02, "critical"),
-    Window(6 * HOUR, HOUR // 2, 0.05, "critical"),
-    Window(24 * HOUR, 2 * HOUR, 0.10, "warning"),
-    Window(72 * HOUR, 6 * HOUR, 0.10, "warning"),
+    BudgetWindow(HOUR, HOUR // 12, 0.02, "critical"),
+    BudgetWindow(6 * HOUR, HOUR // 2, 0.05, "critical"),
+    BudgetWindow(24 * HOUR, 2 * HOUR, 0.10, "warning"),
+    BudgetWindow(72 * HOUR, 6 * HOUR, 0.10, "warning"),
 )

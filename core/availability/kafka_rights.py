@@ -50,7 +50,7 @@ class Right:
         return f"{self.operation} on {where}"
 
 
-class Call(StrEnum):
+class KafkaRequest(StrEnum):
     """A request of Kafka's protocol that the functions send, by its name there."""
 
     METADATA = "Metadata"
@@ -74,49 +74,49 @@ _CLUSTER_CONFIGS = Right(Resource.CLUSTER, Operation.DESCRIBE_CONFIGS)
 _ALTER_CLUSTER = Right(Resource.CLUSTER, Operation.ALTER)
 
 # DescribeCluster answers anybody who may connect; it is here so that the table is every call.
-RIGHT_OF = MappingProxyType[Call, Right | None](
+RIGHT_OF = MappingProxyType[KafkaRequest, Right | None](
     {
-        Call.METADATA: _DESCRIBE_TOPICS,
-        Call.DESCRIBE_TOPIC_PARTITIONS: _DESCRIBE_TOPICS,
-        Call.DESCRIBE_CLUSTER: None,
-        Call.DESCRIBE_QUORUM: _DESCRIBE_CLUSTER,
-        Call.DESCRIBE_LOG_DIRS: _DESCRIBE_CLUSTER,
-        Call.DESCRIBE_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.DESCRIBE_CONFIGS),
-        Call.DESCRIBE_BROKER_CONFIGS: _CLUSTER_CONFIGS,
+        KafkaRequest.METADATA: _DESCRIBE_TOPICS,
+        KafkaRequest.DESCRIBE_TOPIC_PARTITIONS: _DESCRIBE_TOPICS,
+        KafkaRequest.DESCRIBE_CLUSTER: None,
+        KafkaRequest.DESCRIBE_QUORUM: _DESCRIBE_CLUSTER,
+        KafkaRequest.DESCRIBE_LOG_DIRS: _DESCRIBE_CLUSTER,
+        KafkaRequest.DESCRIBE_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.DESCRIBE_CONFIGS),
+        KafkaRequest.DESCRIBE_BROKER_CONFIGS: _CLUSTER_CONFIGS,
         # Lists the names of all topics to whoever has this one right, whatever the topics' ACLs
         # say: the second source of what an answer may have left out (brokers from 4.1 on).
-        Call.LIST_CONFIG_RESOURCES: _CLUSTER_CONFIGS,
-        Call.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE_CLUSTER,
-        Call.ALTER_PARTITION_REASSIGNMENTS: _ALTER_CLUSTER,
-        Call.ELECT_LEADERS: _ALTER_CLUSTER,
-        Call.ALTER_BROKER_CONFIGS: Right(Resource.CLUSTER, Operation.ALTER_CONFIGS),
-        Call.ALTER_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.ALTER_CONFIGS),
+        KafkaRequest.LIST_CONFIG_RESOURCES: _CLUSTER_CONFIGS,
+        KafkaRequest.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE_CLUSTER,
+        KafkaRequest.ALTER_PARTITION_REASSIGNMENTS: _ALTER_CLUSTER,
+        KafkaRequest.ELECT_LEADERS: _ALTER_CLUSTER,
+        KafkaRequest.ALTER_BROKER_CONFIGS: Right(Resource.CLUSTER, Operation.ALTER_CONFIGS),
+        KafkaRequest.ALTER_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.ALTER_CONFIGS),
     }
 )
 
 # What a function that only reads sends: λ health and λ volumes.
 READING = frozenset(
     {
-        Call.METADATA,
-        Call.DESCRIBE_TOPIC_PARTITIONS,
-        Call.DESCRIBE_CLUSTER,
-        Call.DESCRIBE_QUORUM,
-        Call.DESCRIBE_LOG_DIRS,
-        Call.DESCRIBE_TOPIC_CONFIGS,
-        Call.DESCRIBE_BROKER_CONFIGS,
-        Call.LIST_CONFIG_RESOURCES,
-        Call.LIST_PARTITION_REASSIGNMENTS,
+        KafkaRequest.METADATA,
+        KafkaRequest.DESCRIBE_TOPIC_PARTITIONS,
+        KafkaRequest.DESCRIBE_CLUSTER,
+        KafkaRequest.DESCRIBE_QUORUM,
+        KafkaRequest.DESCRIBE_LOG_DIRS,
+        KafkaRequest.DESCRIBE_TOPIC_CONFIGS,
+        KafkaRequest.DESCRIBE_BROKER_CONFIGS,
+        KafkaRequest.LIST_CONFIG_RESOURCES,
+        KafkaRequest.LIST_PARTITION_REASSIGNMENTS,
     }
 )
 # What moving leaders away and giving them back sends besides: λ tick and λ sweep's messages to it.
-MOVING_LEADERS = frozenset({Call.ALTER_PARTITION_REASSIGNMENTS, Call.ELECT_LEADERS})
+MOVING_LEADERS = frozenset({KafkaRequest.ALTER_PARTITION_REASSIGNMENTS, KafkaRequest.ELECT_LEADERS})
 
 # What throttling the refill of a broker that lost its disk sends besides: λ tick. Kafka knows no
 # right on a single setting. Without these a run goes on, and nothing is throttled.
-THROTTLING = frozenset({Call.ALTER_BROKER_CONFIGS, Call.ALTER_TOPIC_CONFIGS})
+THROTTLING = frozenset({KafkaRequest.ALTER_BROKER_CONFIGS, KafkaRequest.ALTER_TOPIC_CONFIGS})
 
 
-def rights_for(calls: Iterable[Call]) -> tuple[Right, ...]:
+def rights_for(calls: Iterable[KafkaRequest]) -> tuple[Right, ...]:
     """Return the rights that some calls need, each once.
 
     >>> [right.sentence for right in rights_for([Call.DESCRIBE_QUORUM, Call.ELECT_LEADERS])]
@@ -126,7 +126,7 @@ def rights_for(calls: Iterable[Call]) -> tuple[Right, ...]:
     return tuple(sorted(needed))
 
 
-def grant(call: Call, *, name: str = EVERY) -> str:
+def grant(call: KafkaRequest, *, name: str = EVERY) -> str:
     """Say what to grant where Kafka refused a call, as a clause that ends a sentence.
 
     >>> grant(Call.DESCRIBE_TOPIC_CONFIGS, name="orders")

@@ -18,7 +18,7 @@ Partition = tuple[str, int]  # topic, number
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LeaderPlan:
     """Replica orders to write, partitions whose first replica is then to lead, and what to keep."""
 
     orders: Mapping[Partition, Order]
@@ -34,7 +34,7 @@ def plan(
     partitions: Iterable[PartitionView],
     original: Mapping[Partition, Order],
     avoid: frozenset[int],
-) -> Plan:
+) -> LeaderPlan:
     """Return what makes others than `avoid` lead, and gives back what nobody avoids any more.
 
     A partition is left alone where no replica outside `avoid` is in sync; one whose replicas were
@@ -56,7 +56,7 @@ def plan(
         touched = key in original or key in kept or partition.leader in avoid
         if touched and partition.leader != wanted[0] and wanted[0] in partition.isr:
             elect.add(key)
-    return Plan(orders, frozenset(elect), kept)
+    return LeaderPlan(orders, frozenset(elect), kept)
 
 
 def _away_from(avoid: frozenset[int], order: Order, isr: Sequence[int]) -> Order:

@@ -23,7 +23,7 @@ from core.availability.answers import (
     Refusal,
     is_unauthorized,
 )
-from core.availability.kafka_rights import RIGHT_OF, Call, Resource, grant
+from core.availability.kafka_rights import RIGHT_OF, KafkaRequest, Resource, grant
 from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
 
 # A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
@@ -35,7 +35,7 @@ UNKNOWN_MINIMUM = 0
 T = TypeVar("T", bound=Hashable)
 
 
-def view_of(answers: Answers, needed: Iterable[Call] = ()) -> ClusterView:
+def view_of(answers: Answers, needed: Iterable[KafkaRequest] = ()) -> ClusterView:
     """Return the view of one reading, with its doubts.
 
     `needed` are calls beyond reading that whoever decides must be allowed to make afterwards.
@@ -79,7 +79,7 @@ def _lag(node_id: int, leader: int, caught_up_ms: dict[int, int]) -> float | Non
     return None if own < 0 or end < 0 else max(end - own, 0) / 1000
 
 
-def _doubts(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
+def _doubts(answers: Answers, needed: frozenset[KafkaRequest]) -> Iterator[Doubt]:
     yield from (_doubt_of_refusal(refusal) for refusal in answers.refusals)
     yield from _of_rights(answers, needed)
     yield from _of_errors(answers)
@@ -92,7 +92,7 @@ def _doubts(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
 
 
 def _of_quorum(refusal: Refusal) -> bool:
-    return refusal.call is Call.DESCRIBE_QUORUM
+    return refusal.call is KafkaRequest.DESCRIBE_QUORUM
 
 
 def _doubt_of_refusal(refusal: Refusal) -> Doubt:
@@ -106,7 +106,7 @@ def _doubt_of_refusal(refusal: Refusal) -> Doubt:
     return Doubt(f"{whom} did not answer {refusal.call} ({refusal.error}).", about=refusal.broker)
 
 
-def _of_rights(answers: Answers, needed: frozenset[Call]) -> Iterator[Doubt]:
+def _of_rights(answers: Answers, needed: frozenset[KafkaRequest]) -> Iterator[Doubt]:
     """Yield the rights on the cluster that whoever decides will need, and Kafka says are missing.
 
     Better before a node has gone than when its leaders are to return.
@@ -128,7 +128,7 @@ def _of_errors(answers: Answers) -> Iterator[Doubt]:
         rest = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
         yield Doubt(
             f"Kafka hides topic {refused[0]}{rest} ({answers.topic_errors[refused[0]]}); "
-            f"{grant(Call.METADATA)}.",
+            f"{grant(KafkaRequest.METADATA)}.",
             refused=True,
         )
     for topic, error in sorted(answers.topic_errors.items()):
@@ -144,7 +144,7 @@ def _of_topics(answers: Answers) -> Iterator[str]:
             yield (
                 f"Kafka has {len(answers.topic_names)} topics and described {len(described)}: "
                 f"topic {hidden[0]} is missing, as it is for a user who may not describe it; "
-                f"{grant(Call.METADATA)}, unless it was deleted just now."
+                f"{grant(KafkaRequest.METADATA)}, unless it was deleted just now."
             )
         unlisted = sorted(described - answers.topic_names)
         if unlisted:
@@ -155,7 +155,7 @@ def _of_topics(answers: Answers) -> Iterator[str]:
     for topic in sorted({each.topic for each in answers.partitions} - answers.minimums.keys()):
         yield (
             f"Kafka did not say min.insync.replicas of topic {topic}; "
-            f"{grant(Call.DESCRIBE_TOPIC_CONFIGS)}."
+            f"{grant(KafkaRequest.DESCRIBE_TOPIC_CONFIGS)}."
         )
         return
 
@@ -255,7 +255,7 @@ def _of_directories(answers: Answers) -> Iterator[Doubt]:
         if broker_id not in held:
             yield Doubt(
                 f"Broker {broker_id} did not say what its log directories hold, so nothing counts "
-                f"its partitions; {grant(Call.DESCRIBE_LOG_DIRS)}.",
+                f"its partitions; {grant(KafkaRequest.DESCRIBE_LOG_DIRS)}.",
                 about=broker_id,
             )
             continue
@@ -320,7 +320,7 @@ def _of_extra(
         yield (
             f"Broker {broker_id} holds {len(held)} partitions and Kafka described {len(assigned)} "
             f"of them: {topic}-{number} is missing, as it is for a user who may not describe it; "
-            f"{grant(Call.METADATA, name=topic)}, unless it was deleted or moved just now."
+            f"{grant(KafkaRequest.METADATA, name=topic)}, unless it was deleted or moved just now."
         )
 
 

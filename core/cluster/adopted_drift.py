@@ -14,7 +14,7 @@ from core.cluster.adopted import operated
 from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption, Drainer, Level
 from core.constants import ABANDON, HOOKS
-from core.doctor.drift import MISSING, PRESENT, Finding
+from core.doctor.drift import MISSING, PRESENT, Drift
 from core.survey.announcements import announced
 from core.survey.facts import Unread
 from core.survey.node_facts import ScalingGroup
@@ -94,7 +94,7 @@ def secrets_named(adopted: Adoption) -> list[str]:
 
 def findings(
     adopted: Adoption, standing: Standing, functions: Mapping[str, str], queues: Mapping[str, str]
-) -> list[Finding]:
+) -> list[Drift]:
     """Return what differs; `functions` and `queues` are the names of ours that are to be there."""
     return [
         *_named(adopted, standing),
@@ -119,15 +119,15 @@ def _there(
     wanted: Mapping[str, str] | list[str] | tuple[str, ...],
     found: Mapping[str, ScalingGroup] | frozenset[str] | Unread,
     remedy: str,
-) -> Iterator[Finding]:
+) -> Iterator[Drift]:
     if isinstance(found, Unread):
         return
     for name in wanted:
         if name not in found:
-            yield Finding(f"{member} {name}", PRESENT, MISSING, remedy)
+            yield Drift(f"{member} {name}", PRESENT, MISSING, remedy)
 
 
-def _named(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+def _named(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     yield from _there("Auto Scaling group", adopted.scaling_groups, standing.groups, RENAMED)
     yield from _there(
         "managed node group", adopted.managed_node_groups, standing.node_groups, RENAMED
@@ -139,7 +139,7 @@ def _named(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     )
 
 
-def _going(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+def _going(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find what is named, is there, and is about to be gone."""
     if isinstance(standing.going, Unread):
         return
@@ -151,10 +151,10 @@ def _going(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     for title in named:
         if title in standing.going:
             remedy = "find out who deletes it; its machines and pods end with it"
-            yield Finding(title, PRESENT, "somebody deletes it", remedy)
+            yield Drift(title, PRESENT, "somebody deletes it", remedy)
 
 
-def _groups(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+def _groups(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     if isinstance(standing.groups, Unread):
         return
     ours = {adopted.called(kafka) for kafka in adopted.kafkas}
@@ -166,29 +166,29 @@ def _groups(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
         what = f"tag {naming.CLUSTER_TAG} of Auto Scaling group {name}"
         if owner is not None and owner not in ours:
             remedy = "leave it to that Stillwater, or take it out of scaling_groups"
-            yield Finding(what, "none of another's", owner, remedy)
+            yield Drift(what, "none of another's", owner, remedy)
         elif adopted.level is Level.ACT:
             if group.managed_node_group:
-                yield Finding(
+                yield Drift(
                     f"owner of Auto Scaling group {name}",
                     "none but yours",
                     f"EKS's node group {group.managed_node_group}",
                     "EKS takes no hooks of others: name it in managed_node_groups instead",
                 )
             if owner is None:
-                yield Finding(what, min(ours), MISSING, UP)
+                yield Drift(what, min(ours), MISSING, UP)
             yield from _hooked(adopted, group)
         elif owner is not None:
-            yield Finding(what, "none below act", owner, UP)
+            yield Drift(what, "none below act", owner, UP)
         else:
             yield from _namesakes(group)
 
 
-def _namesakes(group: ScalingGroup) -> Iterator[Finding]:
+def _namesakes(group: ScalingGroup) -> Iterator[Drift]:
     """Find hooks of theirs that ours would take the place of: Auto Scaling knows them by name."""
     for hook in group.hooks:
         if hook.name in HOOKS and not group.managed_node_group:
-            yield Finding(
+            yield Drift(
                 f"hook {hook.name} of Auto Scaling group {group.name}",
                 "none of this name below act",
                 PRESENT,
@@ -197,21 +197,21 @@ def _namesakes(group: ScalingGroup) -> Iterator[Finding]:
             )
 
 
-def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:
+def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Drift]:
     standing = {hook.name: hook for hook in group.hooks}
     for name in HOOKS:
         what, hook = f"hook {name} of Auto Scaling group {group.name}", standing.get(name)
         if hook is None:
-            yield Finding(what, PRESENT, MISSING, UP)
+            yield Drift(what, PRESENT, MISSING, UP)
             continue
         if hook.default_result != ABANDON:
-            yield Finding(f"default result of {what}", ABANDON, hook.default_result, UP)
+            yield Drift(f"default result of {what}", ABANDON, hook.default_result, UP)
         beat = adopted.timings.hook_heartbeat_timeout_seconds
         if hook.heartbeat_seconds != beat:
             found = f"{hook.heartbeat_seconds} s"
-            yield Finding(f"heartbeat timeout of {what}", f"{beat} s", found, UP)
+            yield Drift(f"heartbeat timeout of {what}", f"{beat} s", found, UP)
     if not group.retains_on_abandon:
-        yield Finding(
+        yield Drift(
             f"lifecycle policy of Auto Scaling group {group.name}",
             "retain on TerminateHookAbandon",
             "terminate",
@@ -219,7 +219,7 @@ def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Finding]:
         )
 
 
-def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     url = adopted.queue_url
     if adopted.installs_handler:
         yield from _installed(adopted, standing)
@@ -235,14 +235,14 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
     reading = [each for each in standing.handlers if each.queue_mode and each.queue_url == url]
     if not reading:
         remedy = "run it in queue mode on that queue, or name its own as queue_url"
-        yield Finding("termination handler", f"one that reads {url}", "none", remedy)
+        yield Drift("termination handler", f"one that reads {url}", "none", remedy)
     for each in reading:
         if not each.drains:
             remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
-            yield Finding(each.title, "drains", "only cordons, or only says so", remedy)
+            yield Drift(each.title, "drains", "only cordons, or only says so", remedy)
 
 
-def _installed(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+def _installed(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find a termination handler of ours that is away, and another that takes its messages."""
     if isinstance(standing.handlers, Unread):
         return
@@ -254,14 +254,14 @@ def _installed(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
         own = [each for each in reading if each.title.endswith(f"/{name}")]
         if not own or own[0].down:
             found = "none of its pods is available" if own else MISSING
-            yield Finding(f"termination handler {name}", "runs", found, UP)
+            yield Drift(f"termination handler {name}", "runs", found, UP)
         for each in reading:
             if each not in own:
                 remedy = "give it a queue of its own: it takes drains that are meant for ours"
-                yield Finding(f"queue {name}", "read by ours alone", each.title, remedy)
+                yield Drift(f"queue {name}", "read by ours alone", each.title, remedy)
 
 
-def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find rules that tell a termination handler of our hooks beside us: it drains what is held."""
     if isinstance(standing.fed, Unread) or isinstance(standing.handlers, Unread):
         return
@@ -277,7 +277,7 @@ def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
             }
         )
         if told and url in draining:
-            yield Finding(
+            yield Drift(
                 f"rules that feed {url}",
                 f"none for the hooks {' and '.join(HOOKS)}",
                 f"those of {', '.join(told)}",
@@ -286,17 +286,17 @@ def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
             )
 
 
-def _second_drainer(standing: Standing) -> Iterator[Finding]:
+def _second_drainer(standing: Standing) -> Iterator[Drift]:
     """Find a termination handler that hears of the same machines where we drain them ourselves."""
     if isinstance(standing.handlers, Unread):
         return
     for each in standing.handlers:
         if each.queue_mode and each.drains:
             remedy = "name its queue as queue_url with drainer: theirs, or take it away"
-            yield Finding("termination handler", "none: drainer is none", each.title, remedy)
+            yield Drift("termination handler", "none: drainer is none", each.title, remedy)
 
 
-def _gates(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
+def _gates(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     if isinstance(standing.gates, Unread):
         return
     for kafka in adopted.kafkas:
@@ -304,34 +304,34 @@ def _gates(adopted: Adoption, standing: Standing) -> Iterator[Finding]:
         gate = standing.gates.get(name)
         if not adopted.gated:
             if gate is not None:
-                yield Finding(f"eviction gate {name}", "none at this level", PRESENT, UP)
+                yield Drift(f"eviction gate {name}", "none at this level", PRESENT, UP)
             continue
         if gate is None:
-            yield Finding(f"eviction gate {name}", PRESENT, MISSING, UP)
+            yield Drift(f"eviction gate {name}", PRESENT, MISSING, UP)
             continue
         yield from _gate(adopted, name, gate)
         yield from _operators(adopted, kafka, standing)
 
 
-def _gate(adopted: Adoption, name: str, gate: Gate) -> Iterator[Finding]:
+def _gate(adopted: Adoption, name: str, gate: Gate) -> Iterator[Drift]:
     wanted = "" if adopted.eviction_gate is None else adopted.eviction_gate.image
     if gate.available < REPLICAS:
         remedy = "see its pods in kube-system; while none answers, nobody is evicted"
         replicas = f"replicas of eviction gate {name} that answer"
-        yield Finding(replicas, str(REPLICAS), str(gate.available), remedy)
+        yield Drift(replicas, str(REPLICAS), str(gate.available), remedy)
     if not gate.trusted:
-        yield Finding(f"webhook {name}", "asks the gate, and trusts it", "does not", UP)
+        yield Drift(f"webhook {name}", "asks the gate, and trusts it", "does not", UP)
     if gate.image != wanted:
-        yield Finding(f"image of eviction gate {name}", wanted, gate.image, UP)
+        yield Drift(f"image of eviction gate {name}", wanted, gate.image, UP)
 
 
-def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> Iterator[Finding]:
+def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> Iterator[Drift]:
     if isinstance(standing.operators, Unread) or adopted.eviction_gate is None:
         return
     beside = f"system:serviceaccount:{kafka.namespace}:strimzi-cluster-operator"
     known = {beside, *adopted.eviction_gate.operators}
     for account in sorted(standing.operators - known):
-        yield Finding(
+        yield Drift(
             f"account of Strimzi's operator for Kafka {kafka.title}",
             "not asked by the gate before it rolls a pod",
             account,

@@ -13,7 +13,7 @@ from core import naming
 from core.availability.kafka_rights import (
     EVERY,
     READING,
-    Call,
+    KafkaRequest,
     Resource,
     rights_for,
 )
@@ -31,7 +31,7 @@ GATE = "gate"
 _CERTIFICATES = ("tls", "tls-external")
 
 
-def calls(spec: ClusterSpec) -> Mapping[str, frozenset[Call]]:
+def calls(spec: ClusterSpec) -> Mapping[str, frozenset[KafkaRequest]]:
     """Return what each of ours that speaks to Kafka in a cluster sends there."""
     return FUNCTION_CALLS if spec.eviction_gate is None else {**FUNCTION_CALLS, GATE: READING}
 

@@ -17,7 +17,7 @@ GATES = naming.readiness_gate("")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Drift:
     """One thing that is not as its spec says, and the remedy."""
 
     what: str
@@ -184,7 +184,7 @@ JUDGED: Mapping[str, str] = {
 TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.items()}, **JUDGED}
 
 
-def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
+def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
     """Return everything that differs, part by part; a part that was not read says nothing."""
     return [
         *(f for name, part in COMPARED.items() for f in _differences(name, part, expected, found)),
@@ -199,7 +199,7 @@ def findings(expected: Expectation, found: Snapshot) -> list[Finding]:
 
 def _differences(
     name: str, part: Part, expectation: Expectation, snapshot: Snapshot
-) -> Iterator[Finding]:
+) -> Iterator[Drift]:
     wanted: Mapping[str, object] | None = getattr(expectation.snapshot, name)
     seen: Mapping[str, object] | None = getattr(snapshot, name)
     if wanted is None or seen is None:
@@ -207,13 +207,13 @@ def _differences(
     for member, expected in wanted.items():
         what, remedy = f"{part.member} {member}", _remedy(part, member, expectation)
         if member not in seen:
-            yield Finding(what, PRESENT, MISSING, remedy)
+            yield Drift(what, PRESENT, MISSING, remedy)
             continue
         for field, label in part.labels.items():
             wants, has = getattr(expected, field), getattr(seen[member], field)
             if wants != has:
                 unit = " s" if field.endswith("_seconds") else ""
-                yield Finding(
+                yield Drift(
                     f"{label} of {what}", _value_text(wants, unit), _value_text(has, unit), remedy
                 )
 
@@ -241,7 +241,7 @@ def _services(
     expected: Expectation,
     bindings: Mapping[str, Binding],
     services: Mapping[str, Service] | None,
-) -> Iterator[Finding]:
+) -> Iterator[Drift]:
     """Find bindings that lead nowhere: the controller then takes every target out of the group."""
     if services is None:
         return
@@ -249,7 +249,7 @@ def _services(
         what = f"Service {binding.service} of TargetGroupBinding {name}"
         if binding.service not in services:
             if binding.service not in expected.spare_services:
-                yield Finding(
+                yield Drift(
                     what,
                     PRESENT,
                     MISSING,
@@ -257,7 +257,7 @@ def _services(
                     f"{expected.cluster}`; delete the binding only if its broker is gone for good",
                 )
         elif binding.port not in services[binding.service].ports:
-            yield Finding(
+            yield Drift(
                 f"ports of {what}",
                 binding.port,
                 ", ".join(sorted(services[binding.service].ports)) or "none",
@@ -265,7 +265,7 @@ def _services(
             )
 
 
-def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Finding]:
+def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Drift]:
     """Find pods the load balancer does not hold back, and those it holds back for ever."""
     for name, pod in pods.items():
         bindings = [
@@ -279,14 +279,14 @@ def _pods(expected: Expectation, pods: Mapping[str, Pod]) -> Iterator[Finding]:
             f"strimzi.io/manual-rolling-update=true`: gates come only with a new pod"
         )
         if wanted - gates:
-            yield Finding(
+            yield Drift(
                 f"readiness gates of pod {name}",
                 _bindings_text(wanted),
                 _bindings_text(gates),
                 restart,
             )
         elif gates - wanted:
-            yield Finding(
+            yield Drift(
                 f"readiness gates of pod {name}",
                 _bindings_text(wanted),
                 _bindings_text(gates),
@@ -299,11 +299,11 @@ def _bindings_text(gates: frozenset[str]) -> str:
     return _value_text(frozenset(gate.removeprefix(GATES) for gate in gates), "")
 
 
-def _drain_cleaners(found: Snapshot) -> Iterator[Finding]:
+def _drain_cleaners(found: Snapshot) -> Iterator[Drift]:
     """Find who denies the evictions of our own drains, which nobody tries again."""
     for name, cleaner in (found.drain_cleaners or {}).items():
         if cleaner.drains_kafka:
-            yield Finding(
+            yield Drift(
                 f"STRIMZI_DRAIN_KAFKA of Drain Cleaner {name}",
                 "false",
                 "true",
@@ -312,13 +312,13 @@ def _drain_cleaners(found: Snapshot) -> Iterator[Finding]:
             )
 
 
-def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
+def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     """Find the budget that Strimzi made before there were ours: the operator leaves it behind."""
     strimzis = naming.kafka_component(expected.cluster)
     wanted = expected.snapshot.budgets or {}
     for name, budget in (found.budgets or {}).items():
         if budget.of_kafka and name not in {*wanted, strimzis}:
-            yield Finding(
+            yield Drift(
                 f"PodDisruptionBudget {name} over pods of Kafka's",
                 MISSING,
                 PRESENT,
@@ -326,7 +326,7 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
                 f"of a pod with two budgets the API server evicts none",
             )
     if wanted and strimzis not in wanted and strimzis in (found.budgets or {}):
-        yield Finding(
+        yield Drift(
             f"PodDisruptionBudget {strimzis}",
             MISSING,
             PRESENT,
@@ -335,7 +335,7 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
         )
 
 
-def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
+def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     """Find what is there, and is on its way out or left alone by its operator."""
     kafka = (found.kafkas or {}).get(expected.cluster)
     namespace = (found.namespaces or {}).get(expected.namespace)
@@ -344,14 +344,14 @@ def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
         *([f"namespace {expected.namespace}"] if namespace and namespace.leaving else []),
     ]
     for what in going:
-        yield Finding(
+        yield Drift(
             what,
             PRESENT,
             "somebody has deleted it",
             "find out who meant it, and save the volumes first: a deletion cannot be taken back",
         )
     if kafka is not None and kafka.paused:
-        yield Finding(
+        yield Drift(
             f"annotation strimzi.io/pause-reconciliation of Kafka {expected.cluster}",
             "none",
             "true",
@@ -359,7 +359,7 @@ def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
             f"strimzi.io/pause-reconciliation-`: a pod that is lost does not come back meanwhile",
         )
     if len(found.operators or {}) > 1:
-        yield Finding(
+        yield Drift(
             f"Strimzi's operators that watch {expected.namespace}",
             "one",
             ", ".join(sorted(found.operators or {})),
@@ -367,11 +367,11 @@ def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Finding]:
         )
 
 
-def _volumes(found: Snapshot) -> Iterator[Finding]:
+def _volumes(found: Snapshot) -> Iterator[Drift]:
     for name, volume in (found.volumes or {}).items():
         if volume.reclaim_policy != constants.RETAIN_VOLUME:
             patch = f'{{"spec":{{"persistentVolumeReclaimPolicy":"{constants.RETAIN_VOLUME}"}}}}'
-            yield Finding(
+            yield Drift(
                 f"reclaim policy of volume {name} ({volume.claim})",
                 constants.RETAIN_VOLUME,
                 volume.reclaim_policy,

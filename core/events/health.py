@@ -35,7 +35,7 @@ from core.events.health_detail import (
     updated_at,
 )
 from core.events.prose import LONGEST_PROSE, ZoneWords, says_resolved, zone_words
-from core.events.scheduled import Answer, answer_to
+from core.events.scheduled import ChangeResponse, answer_to
 from core.fields import (
     LONGEST_FIELD,
     display_text,
@@ -99,7 +99,7 @@ def _scheduled_changes(envelope: Envelope) -> Iterator[_Found]:
             envelope, f"has status {display_text(status)}, which Health does not have", entities
         )
         return
-    if answer is Answer.TELL:
+    if answer is ChangeResponse.TELL:
         if is_closed(envelope):
             yield envelope.says(f"({code_of(envelope)}) is over; nothing was done about it.")
         else:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 
-class Answer(StrEnum):
+class ChangeResponse(StrEnum):
     """What becomes of an instance that a scheduled change names."""
 
     RETIRE = "retire"  # replaced in a maintenance window before AWS's date
@@ -46,17 +46,17 @@ _TOLD = (
     "AWS_EBS_PLANNED_LIFECYCLE_EVENT",
     "AWS_EKS_PLANNED_LIFECYCLE_EVENT",
 )
-CODES: Mapping[str, Answer] = {
-    **{f"AWS_EC2_{code}": Answer.RETIRE for code in _RETIRED},
-    **{f"AWS_EC2_{code}": Answer.RIDE_THROUGH for code in _RIDDEN_THROUGH},
-    **dict.fromkeys(_TOLD, Answer.TELL),
+CODES: Mapping[str, ChangeResponse] = {
+    **{f"AWS_EC2_{code}": ChangeResponse.RETIRE for code in _RETIRED},
+    **{f"AWS_EC2_{code}": ChangeResponse.RIDE_THROUGH for code in _RIDDEN_THROUGH},
+    **dict.fromkeys(_TOLD, ChangeResponse.TELL),
 }
 
 
-def answer_to(code: str | None) -> Answer:
+def answer_to(code: str | None) -> ChangeResponse:
     """Return what a scheduled change of this code asks for; of one that is not known: tell.
 
     >>> [answer_to(c).value for c in ("aws_ec2_instance_stop_scheduled", "AWS_EC2_NEW", None)]
     ['retire', 'tell', 'tell']
     """
-    return CODES.get((code or "").strip().upper(), Answer.TELL)
+    return CODES.get((code or "").strip().upper(), ChangeResponse.TELL)

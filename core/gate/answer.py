@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from core.availability.lease import Lease
-from core.gate.asked import Answer, Asked, Wish
+from core.gate.asked import GateAnswer, RemovalRequest, Wish
 from core.incidents.consenting import consent
 from core.incidents.decisions import asked_for
 from core.incidents.disrupted import forced_soon
@@ -37,24 +37,24 @@ ASKED_LAST = "Kafka is asked once the lease is taken."
 class Ruling:
     """What to answer; `turn` is the incident as it stands once its node may go."""
 
-    answer: Answer
+    answer: GateAnswer
     turn: Incident | None = None  # only after the lease was taken and everything was read again
     waits: bool = False  # the refusal waits for something that the incident's own loop brings
     unasked: bool = False  # nothing but Kafka is left to ask: nobody is let through on this ruling
 
 
-def gone(pod: PodView | None, name: str) -> Answer | None:
+def gone(pod: PodView | None, name: str) -> GateAnswer | None:
     """Allow what takes nothing away: no such Kafka pod runs, or it has been told to stop."""
     if pod is None:
-        return Answer(allowed=True, reason=f"{name} is no running pod of Kafka's.")
+        return GateAnswer(allowed=True, reason=f"{name} is no running pod of Kafka's.")
     if pod.stopping:
-        return Answer(allowed=True, reason=f"{name} has been told to stop already.")
+        return GateAnswer(allowed=True, reason=f"{name} has been told to stop already.")
     if pod.node_name is None:
-        return Answer(allowed=True, reason=f"{name} runs nowhere yet.")
+        return GateAnswer(allowed=True, reason=f"{name} runs nowhere yet.")
     return None
 
 
-def too_hasty(asked: Asked, pod: PodView, incident: Incident, now: float) -> str | None:
+def too_hasty(asked: RemovalRequest, pod: PodView, incident: Incident, now: float) -> str | None:
     """Return why a broker may not be cut off in the middle of its shutdown; None: it is not.
 
     A machine that ends anyway leaves it the time that there is. A deadline days ahead ends nothing
@@ -72,7 +72,7 @@ def too_hasty(asked: Asked, pod: PodView, incident: Incident, now: float) -> str
 
 
 def rule(
-    asked: Asked, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
+    asked: RemovalRequest, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
 ) -> Ruling:
     """Decide about a pod that runs, by the incident of its node and a reading of everything."""
     if seen.blind:
@@ -91,10 +91,12 @@ def rule(
     if refusal is not None:
         return replace(refuse(refusal, policy), waits=not _restarts(asked, incident, seen))
     reason = f"Kafka node {incident.node_id} may leave {incident.node_name}: {_by_whom(asked)}."
-    return Ruling(Answer(allowed=True, reason=reason), turn=_at_its_turn(ready, seen))
+    return Ruling(GateAnswer(allowed=True, reason=reason), turn=_at_its_turn(ready, seen))
 
 
-def asks_last(asked: Asked, incident: Incident, refused_at: float | None, now: float) -> bool:
+def asks_last(
+    asked: RemovalRequest, incident: Incident, refused_at: float | None, now: float
+) -> bool:
     """Say whether Kafka is asked with the lease in hand alone, so that a yes takes one reading.
 
     A rehearsal takes no lease. Whom Kafka refused lately is asked about first: one that is told no
@@ -107,7 +109,7 @@ def asks_last(asked: Asked, incident: Incident, refused_at: float | None, now: f
 def refuse(reason: str, policy: Policy) -> Ruling:
     """Refuse for now, and say when to ask again."""
     again = f"Ask again in {policy.tick_interval_seconds:.0f} s."
-    return Ruling(Answer(allowed=False, reason=f"{reason.rstrip()} {again}"))
+    return Ruling(GateAnswer(allowed=False, reason=f"{reason.rstrip()} {again}"))
 
 
 def let_through(turn: Incident, reason: str, now: float) -> Incident:
@@ -117,16 +119,18 @@ def let_through(turn: Incident, reason: str, now: float) -> Incident:
 
 
 def _by_us(
-    asked: Asked, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
+    asked: RemovalRequest, incident: Incident, seen: Observation, policy: Policy, own: Lease | None
 ) -> Ruling | None:
     """Answer for a node whose own incident drains it; None: it does not, or asks nobody first."""
     if incident.lost_at is not None:
-        return Ruling(Answer(allowed=True, reason=f"Instance {incident.instance_id} has ended."))
+        return Ruling(
+            GateAnswer(allowed=True, reason=f"Instance {incident.instance_id} has ended.")
+        )
     if incident.state is not State.DRAINING:
         return None
     if incident.urgent:
         reason = f"EC2 takes instance {incident.instance_id} within two minutes."
-        return Ruling(Answer(allowed=True, reason=reason))
+        return Ruling(GateAnswer(allowed=True, reason=reason))
     sent = own is not None and own.forwarded_at is not None and own.node_id == incident.node_id
     if not sent:
         return None
@@ -136,7 +140,7 @@ def _by_us(
         allowed, reason = _has_place(incident, seen, allowed=allowed, reason=reason)
     if not allowed:
         return refuse(reason, policy)
-    return Ruling(Answer(allowed=True, reason=f"Incident {incident.id} drains it. {reason}"))
+    return Ruling(GateAnswer(allowed=True, reason=f"Incident {incident.id} drains it. {reason}"))
 
 
 def _has_place(
@@ -152,12 +156,12 @@ def _has_place(
     return False, lacking
 
 
-def _restarts(asked: Asked, incident: Incident, seen: Observation) -> bool:
+def _restarts(asked: RemovalRequest, incident: Incident, seen: Observation) -> bool:
     """Say whether a pod is only deleted, on a node that takes it again."""
     return asked.wish is Wish.DELETE_POD and starts_again_in_place(incident, seen)
 
 
-def _with_replacement(asked: Asked, incident: Incident, seen: Observation) -> Incident:
+def _with_replacement(asked: RemovalRequest, incident: Incident, seen: Observation) -> Incident:
     """Return the incident with the place the pod goes to: a ready node, or its own."""
     if incident.node_name is not None and _restarts(asked, incident, seen):
         own = Replacement(node=incident.node_name, ready_at=seen.now)
@@ -180,6 +184,6 @@ def _at_its_turn(incident: Incident, seen: Observation) -> Incident:
     return incident
 
 
-def _by_whom(asked: Asked) -> str:
+def _by_whom(asked: RemovalRequest) -> str:
     done = "evicts" if asked.wish is Wish.EVICT else "deletes"
     return f"{asked.username} {done} {asked.name}"

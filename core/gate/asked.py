@@ -38,7 +38,7 @@ _WISHES: Mapping[tuple[str, str, str], Wish] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RemovalRequest:
     """One request that waits for an answer."""
 
     uid: str
@@ -55,7 +55,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GateAnswer:
     """Yes or not yet, and the sentence that whoever asked reads."""
 
     allowed: bool
@@ -65,11 +65,11 @@ class Answer:
 class Decider(Protocol):
     """Whoever decides: the gate itself."""
 
-    def ask(self, asked: Asked, deadline: float) -> Answer:
+    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         """Answer before the deadline, in epoch seconds."""
 
 
-def asked_in(review: object) -> Asked:
+def asked_in(review: object) -> RemovalRequest:
     """Read an AdmissionReview; raises InvalidInput, with what is wrong with it."""
     problems: list[str] = []
     request = _mapping(_mapping(review, "review", problems).get("request"), "request", problems)
@@ -86,7 +86,7 @@ def asked_in(review: object) -> Asked:
         str(request.get("subResource") or ""),
     )
     groups = user.get("groups")
-    return Asked(
+    return RemovalRequest(
         uid=uid,
         wish=_WISHES.get(key, Wish.OTHER),
         name=str(request.get("name") or _metadata(shown).get("name") or ""),
@@ -99,7 +99,7 @@ def asked_in(review: object) -> Asked:
     )
 
 
-def review_of(asked_uid: str, answer: Answer) -> dict[str, Any]:
+def review_of(asked_uid: str, answer: GateAnswer) -> dict[str, Any]:
     """Write an answer as the API server takes it.
 
     429, as a disruption budget's own refusal: whoever drains asks again later, where any other

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.gate.asked import Answer, Asked, Wish
+from core.gate.asked import GateAnswer, RemovalRequest, Wish
 
 API = "lifecycle.k8s.io/v1alpha1"
 RESPONDER = "stillwater.dev/gate"
@@ -35,7 +35,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class EvictionTurn:
     """An Eviction in which it is the gate's turn."""
 
     name: str
@@ -48,9 +48,9 @@ class Call:
     heartbeat_at: float | None
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> RemovalRequest:
         """Return the same question that an eviction by the webhook is."""
-        return Asked(
+        return RemovalRequest(
             uid=self.uid,
             wish=Wish.EVICT,
             name=self.pod,
@@ -61,7 +61,7 @@ class Call:
         )
 
 
-def calls(evictions: Iterable[Json]) -> tuple[Call, ...]:
+def calls(evictions: Iterable[Json]) -> tuple[EvictionTurn, ...]:
     """Return the Evictions of pods in which it is the gate's turn, and somebody still wants it.
 
     What cannot be read is nobody's turn: Kubernetes goes on without us, and asks the webhook.
@@ -70,7 +70,9 @@ def calls(evictions: Iterable[Json]) -> tuple[Call, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def report(call: Call, pod_uid: str | None, answer: Answer | None, now: float) -> Json | None:
+def report(
+    call: EvictionTurn, pod_uid: str | None, answer: GateAnswer | None, now: float
+) -> Json | None:
     """Return the gate's own ResponderStatus to write; None: what stands there will do.
 
     `pod_uid` is the pod that has the name now, None where none has; `answer` is the gate's where it
@@ -93,7 +95,7 @@ def _status(present: str, message: str, *, done: bool) -> Json:
     return {**said, "completionTime": present} if done else said
 
 
-def _call(eviction: Json) -> Call | None:
+def _call(eviction: Json) -> EvictionTurn | None:
     metadata, status = _map(eviction.get("metadata")), _map(eviction.get("status"))
     pod = _map(_map(_map(eviction.get("spec")).get("target")).get("pod"))
     turn = _own_entry(status.get("targetResponders"))
@@ -107,7 +109,7 @@ def _call(eviction: Json) -> Call | None:
     idle = turn.get("state") != ACTIVE or own.get("completionTime") is not None
     if idle or started_at is None or not requesters or not pod.get("uid"):
         return None
-    return Call(
+    return EvictionTurn(
         name=str(metadata.get("name")),
         namespace=str(metadata.get("namespace")),
         uid=str(metadata.get("uid")),

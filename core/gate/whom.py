@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.gate.asked import Asked, Wish
+from core.gate.asked import RemovalRequest, Wish
 
 _SYSTEM = "system:serviceaccount:kube-system:"
 NODE_CONTROLLERS = frozenset(
@@ -25,7 +25,11 @@ CLEANERS: Mapping[str, str] = {
 
 
 def reason_not_to_ask(
-    asked: Asked, *, operators: frozenset[str], node_name: str | None, node_ready: bool | None
+    asked: RemovalRequest,
+    *,
+    operators: frozenset[str],
+    node_name: str | None,
+    node_ready: bool | None,
 ) -> str | None:
     """Return why a deletion needs no answer of Kafka's; None: it does.
 

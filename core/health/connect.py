@@ -37,7 +37,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RestResponse:
     """What one GET of a worker's REST port saw, and how long that took."""
 
     path: str
@@ -74,14 +74,14 @@ class Worker:
     kafka_answers: bool | None = None
 
 
-def next_path(answers: Sequence[Answer]) -> str | None:
+def next_path(answers: Sequence[RestResponse]) -> str | None:
     """Return what to ask a worker next, or None where its answers suffice for a verdict."""
     if not answers:
         return HEALTH_PATH
     return CONNECTOR_PATH if len(answers) == 1 and _knows_no_health(answers[0]) else None
 
 
-def worker_verdict(worker: Worker, answers: Sequence[Answer]) -> HealthVerdict:
+def worker_verdict(worker: Worker, answers: Sequence[RestResponse]) -> HealthVerdict:
     """Return a worker's verdict from its answers, in the order of `next_path`."""
     if worker.running is False:
         return _verdict(Health.UNHEALTHY, worker, "has stopped: its process does not run")
@@ -98,11 +98,11 @@ def worker_verdict(worker: Worker, answers: Sequence[Answer]) -> HealthVerdict:
     return _of_connector(worker, last)
 
 
-def _knows_no_health(answer: Answer) -> bool:
+def _knows_no_health(answer: RestResponse) -> bool:
     return answer.path == HEALTH_PATH and answer.status == 404 and answer.document is not None
 
 
-def _of_health(worker: Worker, answer: Answer) -> HealthVerdict:
+def _of_health(worker: Worker, answer: RestResponse) -> HealthVerdict:
     said = answer.document or {}
     match answer.status, said.get("status"):
         case 200, "healthy":
@@ -114,7 +114,7 @@ def _of_health(worker: Worker, answer: Answer) -> HealthVerdict:
     return _own_error(worker, answer) or _strange(worker, answer)
 
 
-def _of_connector(worker: Worker, answer: Answer) -> HealthVerdict:
+def _of_connector(worker: Worker, answer: RestResponse) -> HealthVerdict:
     """Judge by the rule before KIP-1017: 200 or 404 went through the herder, all else did not."""
     rebalances = answer.status == 409 and _is_own(answer)  # The herder says so itself.
     if answer.status in {200, 404} or rebalances:
@@ -129,12 +129,12 @@ def _of_connector(worker: Worker, answer: Answer) -> HealthVerdict:
     return _own_error(worker, answer) or _strange(worker, answer)
 
 
-def _is_own(answer: Answer) -> bool:
+def _is_own(answer: RestResponse) -> bool:
     """Say whether an answer is an error in Connect's own form: `error_code` beside a message."""
     return isinstance((answer.document or {}).get("error_code"), int)
 
 
-def _own_error(worker: Worker, answer: Answer) -> HealthVerdict | None:
+def _own_error(worker: Worker, answer: RestResponse) -> HealthVerdict | None:
     """Judge an error of Connect's own: it failed, or it refused and says nothing of its health."""
     if answer.status is None or not _is_own(answer):
         return None
@@ -158,7 +158,7 @@ def _fine(worker: Worker, said: str) -> HealthVerdict:
     return _verdict(Health.HEALTHY, worker, f"{said}, and Kafka answers")
 
 
-def _verdict_of_silence(worker: Worker, answer: Answer) -> HealthVerdict:
+def _verdict_of_silence(worker: Worker, answer: RestResponse) -> HealthVerdict:
     match answer.failure:
         case Failure.REFUSED:
             return _still_starting(worker, "refuses connections to its REST port")
@@ -194,7 +194,7 @@ def _still_starting(worker: Worker, said: str) -> HealthVerdict:
     return _verdict(Health.UNHEALTHY, worker, f"{said}; {allowed}")
 
 
-def _strange(worker: Worker, answer: Answer) -> HealthVerdict:
+def _strange(worker: Worker, answer: RestResponse) -> HealthVerdict:
     said = f"answered {answer.status} ({answer.content_type or 'no type'}) to {answer.path}"
     quote = _quotation(answer.body) or "nothing"
     return _unknown(worker, f"{said}, which is no answer of Kafka Connect's: {quote}", REST)

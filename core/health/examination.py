@@ -14,7 +14,7 @@ from typing import Protocol
 from core.availability.zones import Freeze
 from core.health import metadata_errors
 from core.health.cluster import Part, PartKind
-from core.health.connect import Answer, Worker, worker_verdict
+from core.health.connect import RestResponse, Worker, worker_verdict
 from core.health.kafka import (
     broker_verdict,
     controller_verdict,
@@ -76,7 +76,7 @@ class Seen:
     freezes: tuple[Freeze, ...] | Silence
     # Node id -> role, where nothing but Strimzi says which nodes there are to be.
     nodes: Mapping[int, str] | Silence | None = None
-    workers: Mapping[str, tuple[Answer, ...] | Silence] = field(default_factory=dict)
+    workers: Mapping[str, tuple[RestResponse, ...] | Silence] = field(default_factory=dict)
     # By node id; empty where the spec has no exporters.
     metrics: Mapping[int, NodeMetrics | Silence] = field(default_factory=dict)
 
@@ -206,7 +206,7 @@ def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
 
 
 def _worker(
-    known: Worker, pod: PodSeen | None, answers: tuple[Answer, ...] | Silence, now: float
+    known: Worker, pod: PodSeen | None, answers: tuple[RestResponse, ...] | Silence, now: float
 ) -> HealthVerdict:
     if pod is not None and not pod.running:
         # Not scheduled, starting, or crashed: the kubelet knows which.

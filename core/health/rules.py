@@ -31,7 +31,7 @@ class RuleSet(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ProbeRule:
     """What one rule set asks of one role, in words, for the page of rules."""
 
     rules: RuleSet
@@ -49,26 +49,26 @@ _BROKER = (
 )
 _CONTROLLER = "port 9090, leader or follower of a known leader, caught up, applies metadata"
 RULES = (
-    Rule(RuleSet.PROPOSAL, Role.CONTROLLER, _JAVA, _LISTENS.format(CONTROL_PLANE_PORT)),
-    Rule(RuleSet.PROPOSAL, Role.BROKER, _LISTENS.format(REPLICATION_PORT), _STATE),
-    Rule(RuleSet.PROPOSAL, Role.COMBINED, _JAVA, _STATE),
-    Rule(RuleSet.SHIPPED, Role.CONTROLLER, _ALWAYS, _LISTENS.format(CONTROL_PLANE_PORT)),
-    Rule(RuleSet.SHIPPED, Role.BROKER, _ALWAYS, _STATE),
-    Rule(RuleSet.SHIPPED, Role.COMBINED, _ALWAYS, _STATE),
-    Rule(
+    ProbeRule(RuleSet.PROPOSAL, Role.CONTROLLER, _JAVA, _LISTENS.format(CONTROL_PLANE_PORT)),
+    ProbeRule(RuleSet.PROPOSAL, Role.BROKER, _LISTENS.format(REPLICATION_PORT), _STATE),
+    ProbeRule(RuleSet.PROPOSAL, Role.COMBINED, _JAVA, _STATE),
+    ProbeRule(RuleSet.SHIPPED, Role.CONTROLLER, _ALWAYS, _LISTENS.format(CONTROL_PLANE_PORT)),
+    ProbeRule(RuleSet.SHIPPED, Role.BROKER, _ALWAYS, _STATE),
+    ProbeRule(RuleSet.SHIPPED, Role.COMBINED, _ALWAYS, _STATE),
+    ProbeRule(
         RuleSet.STRICT,
         Role.CONTROLLER,
         f"{_JAVA}; {_LISTENS.format(CONTROL_PLANE_PORT)} once it had its time to start",
         _CONTROLLER,
     ),
-    Rule(
+    ProbeRule(
         RuleSet.STRICT,
         Role.BROKER,
         f"{_JAVA}; {_LISTENS.format(REPLICATION_PORT)} once it is in state 3; it is not hung "
         f"(exporter silent and last heartbeat older than the session)",
         _BROKER,
     ),
-    Rule(RuleSet.STRICT, Role.COMBINED, "both of the above", f"{_BROKER}; {_CONTROLLER}"),
+    ProbeRule(RuleSet.STRICT, Role.COMBINED, "both of the above", f"{_BROKER}; {_CONTROLLER}"),
 )
 
 

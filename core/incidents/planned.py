@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from core.events import Kind
-from core.events.scheduled import Answer, answer_to
+from core.events.scheduled import ChangeResponse, answer_to
 from core.incidents import in_place
 from core.incidents.actions import (
     Action,
@@ -61,8 +61,8 @@ _CALLED_OFF: Mapping[Kind, str] = {
 def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about a change AWS has scheduled, before anything is done about it."""
     decided = _governing(incident, seen, policy)
-    unknown = [e for e in incident.scheduled if e.answer is Answer.TELL and not e.closed]
-    if not unknown or answer_to(incident.event_type) is Answer.TELL:
+    unknown = [e for e in incident.scheduled if e.answer is ChangeResponse.TELL and not e.closed]
+    if not unknown or answer_to(incident.event_type) is ChangeResponse.TELL:
         return decided
     told = Page("unknown_change", _unanswered(unknown[0].code, incident))
     return replace(decided, actions=(told, *decided.actions))
@@ -81,10 +81,10 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
     if incident.called_off:
         return _called_off(incident, seen, policy)
     answer = answer_to(incident.event_type)
-    if answer is Answer.TELL:
+    if answer is ChangeResponse.TELL:
         reason = _unanswered(incident.event_type, incident)
         return go(State.RIDDEN_THROUGH, reason, Page("unknown_change", reason))
-    if answer is Answer.RIDE_THROUGH:
+    if answer is ChangeResponse.RIDE_THROUGH:
         return ride_through(incident, seen, policy)
     if policy.drain_route == "direct":
         heard = "The termination handler heard the announcement itself."

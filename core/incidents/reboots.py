@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from core.availability.presence import returned
 from core.events import Kind
-from core.events.scheduled import Answer, answer_to
+from core.events.scheduled import ChangeResponse, answer_to
 from core.incidents.actions import MoveLeaders, Page, RestoreLeaders
 from core.incidents.decisions import go, hooked, stay
 from core.incidents.joining import scheduled
@@ -44,7 +44,7 @@ def with_reboots(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> Decision:
     """Add to a decision about an instance that AWS ends what reboots before that ask for."""
-    ends = answer_to(incident.event_type) is not Answer.RIDE_THROUGH
+    ends = answer_to(incident.event_type) is not ChangeResponse.RIDE_THROUGH
     planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not hooked(incident)
     if not planned or incident.node_id is None or decision.state is not incident.state:
         return decision
@@ -62,7 +62,9 @@ def _dates(incident: Incident) -> list[tuple[float, str]]:
     return sorted(
         (each.due_at, each.code or "a reboot")
         for each in scheduled(incident)
-        if each.answer is Answer.RIDE_THROUGH and not each.closed and each.due_at is not None
+        if each.answer is ChangeResponse.RIDE_THROUGH
+        and not each.closed
+        and each.due_at is not None
     )
 
 

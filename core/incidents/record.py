@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.events import Kind
-from core.events.scheduled import Answer, answer_to
+from core.events.scheduled import ChangeResponse, answer_to
 from core.incidents.actions import Action
 from core.incidents.schedules import ScheduledChange
 from core.incidents.sections import (
@@ -160,7 +160,8 @@ class Incident:
     def taken_at(self) -> float | None:
         """Return when AWS ends the machine; a date at which it gives it back is none."""
         stays = (
-            self.scheduled_said_at is not None and answer_to(self.event_type) is not Answer.RETIRE
+            self.scheduled_said_at is not None
+            and answer_to(self.event_type) is not ChangeResponse.RETIRE
         )
         return None if stays else self.due_at
 

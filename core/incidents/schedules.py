@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from core.events import Interruption
-from core.events.scheduled import Answer, answer_to
+from core.events.scheduled import ChangeResponse, answer_to
 
 # Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
 EXPEDITED = "EXPEDITED"
-_GRAVEST_FIRST = (Answer.RETIRE, Answer.RIDE_THROUGH, Answer.TELL)
+_GRAVEST_FIRST = (ChangeResponse.RETIRE, ChangeResponse.RIDE_THROUGH, ChangeResponse.TELL)
 # So long EC2's list may show what Health has closed.
 LIST_LAGS_SECONDS = 900.0
 # Health never says so many things about one machine; the item must stay small.
@@ -34,7 +34,7 @@ class ScheduledChange:
     closed: bool = False
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> ChangeResponse:
         return answer_to(self.code)
 
 
@@ -97,7 +97,7 @@ def governing(
     """
     ahead = [each for each in known if not each.closed]
     if retiring:
-        ahead = [each for each in ahead if each.answer is Answer.RETIRE]
+        ahead = [each for each in ahead if each.answer is ChangeResponse.RETIRE]
     return min(ahead, key=_rank, default=None)
 
 

@@ -57,7 +57,7 @@ class Consequence(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AccountFinding:
     """One thing about an account that somebody should know before the first resource is made."""
 
     part: str
@@ -65,17 +65,17 @@ class Finding:
     sentence: str
 
 
-_Judge = Callable[[HasNeeds, Account], Iterator[Finding]]
+_Judge = Callable[[HasNeeds, Account], Iterator[AccountFinding]]
 CLEAR, REFUSED, NOT_ASKED = 0, 1, 2
 
 
-def findings(needs: HasNeeds, account: Account) -> list[Finding]:
+def findings(needs: HasNeeds, account: Account) -> list[AccountFinding]:
     """Return everything that stands in the way, what would be refused first."""
     found = [each for judge in _JUDGES for each in judge(needs, account)]
     return sorted(found, key=lambda each: list(Consequence).index(each.kind))
 
 
-def exit_code(found: list[Finding]) -> int:
+def exit_code(found: list[AccountFinding]) -> int:
     """0: nothing stands in the way; 1: something does; 2: a part could not be asked."""
     kinds = {each.kind for each in found}
     if Consequence.UNKNOWN in kinds:
@@ -83,15 +83,15 @@ def exit_code(found: list[Finding]) -> int:
     return REFUSED if Consequence.REFUSED in kinds else CLEAR
 
 
-def _no(part: str, sentence: str) -> Finding:
-    return Finding(part, Consequence.REFUSED, sentence)
+def _no(part: str, sentence: str) -> AccountFinding:
+    return AccountFinding(part, Consequence.REFUSED, sentence)
 
 
-def _unknown(part: str, unasked: Unasked) -> Finding:
-    return Finding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unasked.why}.")
+def _unknown(part: str, unasked: Unasked) -> AccountFinding:
+    return AccountFinding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unasked.why}.")
 
 
-def _region(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _region(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "region"
     other = refused(needs.region)
     if other is not None:
@@ -112,7 +112,7 @@ def _region(needs: HasNeeds, account: Account) -> Iterator[Finding]:
         )
 
 
-def _zones(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _zones(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "zones"
     if isinstance(account.zones, Unasked):
         yield _unknown(part, account.zones)
@@ -137,7 +137,7 @@ def _has_eks(zone: Zone) -> bool:
     return zone.available and zone.zone_id not in WITHOUT_EKS
 
 
-def _offerings(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _offerings(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "instance types"
     if isinstance(account.offerings, Unasked):
         yield _unknown(part, account.offerings)
@@ -154,7 +154,7 @@ def _offerings(needs: HasNeeds, account: Account) -> Iterator[Finding]:
             )
 
 
-def _subnets(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _subnets(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "subnets"
     if account.stands is True:
         return
@@ -178,7 +178,7 @@ def _subnets(needs: HasNeeds, account: Account) -> Iterator[Finding]:
             )
 
 
-def _quotas(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _quotas(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     if account.stands is True:
         return
     for key, wanted in needs.quotas.items():
@@ -186,7 +186,7 @@ def _quotas(needs: HasNeeds, account: Account) -> Iterator[Finding]:
             yield from _quota(key, wanted, account)
 
 
-def _quota(key: str, wanted: float, account: Account) -> Iterator[Finding]:
+def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding]:
     quota = QUOTAS[key]
     part = f"quota of {quota.what}"
     nobody = Unasked("nobody read it")
@@ -204,7 +204,7 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[Finding]:
         )
 
 
-def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "Lambda's concurrency"
     found = account.concurrency
     if isinstance(found, Unasked):
@@ -217,7 +217,7 @@ def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
             f"more of 'Concurrent executions' (lambda) in Service Quotas.",
         )
     elif found.unreserved == LEAST_UNRESERVED:
-        yield Finding(
+        yield AccountFinding(
             part,
             Consequence.NOTICE,
             f"Only {found.unreserved} concurrent executions are unreserved: our functions share "
@@ -226,7 +226,7 @@ def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
         )
 
 
-def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "Kubernetes version"
     found = account.kubernetes
     if isinstance(found, Unasked):
@@ -241,7 +241,7 @@ def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[Finding]:
             f"of {', '.join(standard)}.",
         )
     elif status == "EXTENDED_SUPPORT":
-        yield Finding(
+        yield AccountFinding(
             part,
             Consequence.NOTICE,
             f"Kubernetes {needs.kubernetes} is in extended support, at 0.60 USD an hour in place "
@@ -249,7 +249,7 @@ def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[Finding]:
         )
 
 
-def _addons(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _addons(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     for addon, version in needs.addons.items():
         part = f"add-on {addon}"
         offered = account.addons.get(addon, Unasked("nobody read it"))
@@ -276,7 +276,7 @@ def _addons(needs: HasNeeds, account: Account) -> Iterator[Finding]:
             )
 
 
-def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "the key of volumes"
     found = account.volumes_key
     if isinstance(found, Unasked):
@@ -301,7 +301,7 @@ def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
         )
 
 
-def _names(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _names(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     if account.stands is True:
         return
     if isinstance(account.stands, Unasked):
@@ -327,7 +327,7 @@ def _names(needs: HasNeeds, account: Account) -> Iterator[Finding]:
         )
 
 
-def _permissions(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _permissions(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "permissions"
     if isinstance(account.denied, Unasked):
         yield _unknown(part, account.denied)
@@ -343,7 +343,7 @@ def _permissions(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
         )
 
 
-def _bill(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _bill(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     if isinstance(account.bill, Unasked):
         yield _unknown("the bill", account.bill)
     elif account.bill:
@@ -355,7 +355,7 @@ def _bill(_needs: HasNeeds, account: Account) -> Iterator[Finding]:
         )
 
 
-def _slack(needs: HasNeeds, account: Account) -> Iterator[Finding]:
+def _slack(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     if isinstance(account.slack, Unasked):
         yield _unknown("Slack", account.slack)
     elif account.slack:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from core.availability.kafka_rights import MOVING_LEADERS, READING, THROTTLING, Call
+from core.availability.kafka_rights import MOVING_LEADERS, READING, THROTTLING, KafkaRequest
 from core.incidents.levels import OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership, ours
@@ -23,11 +23,11 @@ KEPT: Mapping[str, Any] = {"kept": True}
 # on; where it was only slow, versions in the ledger and idempotent effects keep that harmless.
 LONGEST_TICK_SECONDS = 45.0
 # What each function that speaks to Kafka sends there.
-FUNCTION_CALLS: Mapping[str, frozenset[Call]] = {
+FUNCTION_CALLS: Mapping[str, frozenset[KafkaRequest]] = {
     "tick": READING | MOVING_LEADERS | THROTTLING,
     "rotate": READING,
     "health": READING,
-    "volumes": frozenset({Call.DESCRIBE_CLUSTER, Call.DESCRIBE_LOG_DIRS}),
+    "volumes": frozenset({KafkaRequest.DESCRIBE_CLUSTER, KafkaRequest.DESCRIBE_LOG_DIRS}),
 }
 
 

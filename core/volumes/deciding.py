@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from core.cost.pricing import PriceBook
 from core.volumes import speed
-from core.volumes.decisions import Decision, DecisionKind
+from core.volumes.decisions import DecisionKind, VolumeDecision
 from core.volumes.for_rotation import SLOTS_NEEDED, bargain, describe
 from core.volumes.growth import Growth, growth
 from core.volumes.ledger import free_slots, next_slot_at
@@ -24,7 +24,7 @@ from core.volumes.unknown import UNKNOWN, Unknown, unknowns
 from core.volumes.views import Trouble, VolumeSet
 
 
-def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[Decision, ...]:
+def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision, ...]:
     """Return what to do with a set, and beside it what a person should know; at least one."""
     grown = growth(of)
     quicker = speed.faster(of, book, now)
@@ -45,7 +45,7 @@ def slots(of: VolumeSet, now: float) -> int:
 
 def _change(
     of: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook, now: float
-) -> Decision | None:
+) -> VolumeDecision | None:
     """Return the change that is wanted, whether or not it may be made now."""
     size = of.asked.size_gib
     performance = of.asked.performance
@@ -74,7 +74,7 @@ def _change(
     if kind is None:
         return None
     target = Gp3(size, performance)
-    return Decision(
+    return VolumeDecision(
         pool=of.pool,
         number=of.number,
         kind=kind,
@@ -99,7 +99,9 @@ def _slower(of: VolumeSet, now: float) -> Speed | None:
     return speed.slower(of, now)
 
 
-def _possible(of: VolumeSet, change: Decision, wrong: tuple[Trouble, ...], now: float) -> Decision:
+def _possible(
+    of: VolumeSet, change: VolumeDecision, wrong: tuple[Trouble, ...], now: float
+) -> VolumeDecision:
     """Return a change if it may be made now, else what it waits for."""
     obstacle = next(_obstacles(of, change.target or of.asked, wrong), None)
     if obstacle is not None:
@@ -141,15 +143,15 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
         )
 
 
-def _trouble(of: VolumeSet, trouble: Trouble) -> Decision:
+def _trouble(of: VolumeSet, trouble: Trouble) -> VolumeDecision:
     return _refusal(of, DecisionKind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
 
 
-def _decision_without_figures(of: VolumeSet, each: Unknown) -> Decision:
+def _decision_without_figures(of: VolumeSet, each: Unknown) -> VolumeDecision:
     return _refusal(of, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
 
 
-def _reserved_slots(of: VolumeSet, change: Decision) -> int:
+def _reserved_slots(of: VolumeSet, change: VolumeDecision) -> int:
     """Return how many slots a change must leave."""
     if change.emergency:
         return 0
@@ -158,7 +160,7 @@ def _reserved_slots(of: VolumeSet, change: Decision) -> int:
     return of.policy.reserved_slots
 
 
-def _out_of_slots(of: VolumeSet, change: Decision, free: int, now: float) -> Decision:
+def _out_of_slots(of: VolumeSet, change: VolumeDecision, free: int, now: float) -> VolumeDecision:
     until = max((next_slot_at(v.history, now) for v in of.volumes), default=now)
     hours = max(0.0, until - now) / 3600
     kept = "" if change.emergency else f" {of.policy.reserved_slots} of them for an emergency,"
@@ -174,7 +176,7 @@ def _out_of_slots(of: VolumeSet, change: Decision, free: int, now: float) -> Dec
 
 def _advice(
     of: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook
-) -> tuple[Decision, ...]:
+) -> tuple[VolumeDecision, ...]:
     """Return what no modification mends."""
     found = []
     if grown is not None and grown.capped:
@@ -199,8 +201,8 @@ def _change_usd(of: VolumeSet, target: Gp3, book: PriceBook) -> Decimal | None:
     return None if each is None else cents(each * len(of.volumes))
 
 
-def _plain(of: VolumeSet, kind: DecisionKind, reason: str) -> Decision:
-    return Decision(pool=of.pool, number=of.number, kind=kind, reason=reason)
+def _plain(of: VolumeSet, kind: DecisionKind, reason: str) -> VolumeDecision:
+    return VolumeDecision(pool=of.pool, number=of.number, kind=kind, reason=reason)
 
 
 def _refusal(
@@ -208,10 +210,10 @@ def _refusal(
     kind: DecisionKind,
     reason: str,
     by: str,
-    change: Decision | None = None,
+    change: VolumeDecision | None = None,
     until: float | None = None,
-) -> Decision:
-    return Decision(
+) -> VolumeDecision:
+    return VolumeDecision(
         pool=of.pool,
         number=of.number,
         kind=kind,

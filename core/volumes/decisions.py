@@ -33,7 +33,7 @@ class DecisionKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class VolumeDecision:
     """What becomes of one set of volumes, why, and what that costs more or less a month."""
 
     pool: str

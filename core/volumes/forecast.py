@@ -33,7 +33,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
+class FillForecast:
     """A volume's fill from now on; rates are bytes a second."""
 
     used_bytes: float
@@ -63,7 +63,7 @@ class Forecast:
         return min(found, default=None)
 
 
-def forecast(samples: Sequence[Sample], used_bytes: float, now: float) -> Forecast:
+def forecast(samples: Sequence[Sample], used_bytes: float, now: float) -> FillForecast:
     """Return the forecast of a volume that holds `used_bytes` now, from what it held before.
 
     Samples come the oldest first.
@@ -73,9 +73,9 @@ def forecast(samples: Sequence[Sample], used_bytes: float, now: float) -> Foreca
     short = max(_Line(recent).slope, _steepest_end(recent))
     span = now - points[0].at
     if span < LONG_LEAST_SECONDS:
-        return Forecast(used_bytes=used_bytes, short_rate=short, span_seconds=span)
+        return FillForecast(used_bytes=used_bytes, short_rate=short, span_seconds=span)
     long = _Line(points)
-    return Forecast(
+    return FillForecast(
         used_bytes=used_bytes,
         long_rate=long.slope,
         short_rate=short,

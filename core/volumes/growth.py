@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from core.volumes.forecast import Forecast
+from core.volumes.forecast import FillForecast
 from core.volumes.policy import Policy, goals_of
 from core.volumes.sizing import GIB, Use, wanted_size
 from core.volumes.views import VolumeSet, VolumeView
@@ -49,7 +49,7 @@ def _of_volume(of: VolumeSet, volume: VolumeView) -> Growth | None:
     return room(volume.claim, volume.forecast, of.asked.size_gib, of.policy)
 
 
-def room(name: str, forecast: Forecast, size_gib: int, policy: Policy) -> Growth | None:
+def room(name: str, forecast: FillForecast, size_gib: int, policy: Policy) -> Growth | None:
     """Return how far one volume must grow; None where what is ahead fits.
 
     The advisor asks for one it may change, the storage report for one on a bill.
@@ -71,7 +71,7 @@ def room(name: str, forecast: Forecast, size_gib: int, policy: Policy) -> Growth
     )
 
 
-def _target(forecast: Forecast, size_gib: int, policy: Policy) -> int:
+def _target(forecast: FillForecast, size_gib: int, policy: Policy) -> int:
     # What the trend with its spread holds then, given as a growth, so that one rule sizes it.
     ahead = forecast.used_in(policy.headroom_days * DAY_SECONDS) - forecast.used_bytes
     use = Use(
@@ -85,7 +85,7 @@ def _target(forecast: Forecast, size_gib: int, policy: Policy) -> int:
 
 def _why(
     name: str,
-    forecast: Forecast,
+    forecast: FillForecast,
     until_level: float,
     until_full: float | None,
     free_share: float,

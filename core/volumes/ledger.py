@@ -27,7 +27,7 @@ GAP_SECONDS = 1800.0
 KEPT_SECONDS = 30 * WINDOW_SECONDS
 
 
-class State(StrEnum):
+class ModificationState(StrEnum):
     """How far a modification is; `requested` is before EC2 has heard of it."""
 
     REQUESTED = "requested"
@@ -38,7 +38,7 @@ class State(StrEnum):
 
     @property
     def over(self) -> bool:
-        return self in {State.COMPLETED, State.FAILED}
+        return self in {ModificationState.COMPLETED, ModificationState.FAILED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Modification:
     """One modification of one volume; `reason` says why, where it was ours."""
 
     started_at: float
-    state: State
+    state: ModificationState
     target: Gp3
     original: Gp3 | None = None
     ended_at: float | None = None
@@ -131,10 +131,10 @@ def with_observation(
     return History(known_since=known, looked_at=now, modifications=tuple(kept))
 
 
-def with_end(history: History, state: State, at: float) -> History:
+def with_end(history: History, state: ModificationState, at: float) -> History:
     """Return a history whose modification under way has ended, as AWS announced."""
     running = history.under_way
-    if running is None or running.state is State.REQUESTED or at < running.started_at:
+    if running is None or running.state is ModificationState.REQUESTED or at < running.started_at:
         # An announcement of what we have not seen start: the next look at EC2 tells the rest.
         return history
     done = replace(running, state=state, ended_at=at)
@@ -149,7 +149,7 @@ def _may_have_missed(history: History, latest: Modification | None, now: float) 
         return False
     return latest.started_at > last and not any(
         abs(m.started_at - latest.started_at) <= SAME_START_SECONDS
-        or (m.state is State.REQUESTED and _answers(latest, m))
+        or (m.state is ModificationState.REQUESTED and _answers(latest, m))
         for m in history.modifications
     )
 
@@ -163,13 +163,13 @@ def _with_latest(known: list[Modification], latest: Modification) -> list[Modifi
             known[number] = replace(latest, reason=each.reason, kind=each.kind)
             return known
     for number, each in enumerate(known):
-        if each.state is State.REQUESTED and _answers(latest, each):
+        if each.state is ModificationState.REQUESTED and _answers(latest, each):
             known[number] = replace(latest, reason=each.reason, kind=each.kind)
             return sorted(known, key=lambda m: m.started_at)
     # A later one can only have started once those before were over, whatever we missed.
     over = [
-        replace(m, state=State.COMPLETED, ended_at=latest.started_at)
-        if not m.state.over and m.state is not State.REQUESTED
+        replace(m, state=ModificationState.COMPLETED, ended_at=latest.started_at)
+        if not m.state.over and m.state is not ModificationState.REQUESTED
         else m
         for m in known
     ]
@@ -185,7 +185,7 @@ def _answers(latest: Modification, asked: Modification) -> bool:
 
 def _came_to_nothing(each: Modification, actual: Gp3, asked: Gp3 | None, now: float) -> bool:
     """Say whether EC2 was never asked: there was nothing to do, or its pool was not changed."""
-    if each.state is not State.REQUESTED or now - each.started_at <= UNSEEN_SECONDS:
+    if each.state is not ModificationState.REQUESTED or now - each.started_at <= UNSEEN_SECONDS:
         return False
     return each.target == actual or (asked is not None and each.target != asked)
 
@@ -220,7 +220,7 @@ def from_json(document: Mapping[str, Any] | None) -> History:
             Modification(
                 started_at=each["started_at"],
                 ended_at=each["ended_at"],
-                state=State(each["state"]),
+                state=ModificationState(each["state"]),
                 target=_gp3(each["target"]),
                 original=None if each["original"] is None else _gp3(each["original"]),
                 reason=each["reason"],

@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from core.cost.pricing import PriceBook, fetch_command
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, DecisionKind
+from core.volumes.decisions import DecisionKind, VolumeDecision
 from core.volumes.limits import Gp3
 from core.volumes.sizing import GP3_ITEMS, cents, change_usd
 from core.volumes.views import VolumeSet
@@ -23,10 +23,10 @@ ORDER = (DecisionKind.LOWER, DecisionKind.GROW, DecisionKind.RAISE, DecisionKind
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class VolumePlan:
     """What is to be done, in order, and what the volumes cost beyond the spec before and after."""
 
-    decisions: tuple[Decision, ...]
+    decisions: tuple[VolumeDecision, ...]
     # None where a price is unknown.
     above_spec_usd: Decimal | None
     planned_usd: Decimal | None
@@ -34,17 +34,17 @@ class Plan:
     unpriced: str = ""
 
     @property
-    def changes(self) -> tuple[Decision, ...]:
+    def changes(self) -> tuple[VolumeDecision, ...]:
         return tuple(d for d in self.decisions if d.kind.changes)
 
 
 def plan(
     sets: Sequence[VolumeSet], book: PriceBook, now: float, budget_usd: Decimal | None = None
-) -> Plan:
+) -> VolumePlan:
     """Return what to do with every set, within a budget; None is no limit."""
     before = spent = _together(above_spec(each, book) for each in sets)
     decided = [decision for each in sets for decision in decide(each, book, now)]
-    paid: dict[int, Decision] = {}
+    paid: dict[int, VolumeDecision] = {}
     for number in sorted(range(len(decided)), key=lambda n: _urgency(decided[n])):
         decision = decided[number]
         if not decision.kind.changes:
@@ -56,7 +56,7 @@ def plan(
         else:
             spent = None if spent is None or cost is None else spent + cost
     missing = [item for item in GP3_ITEMS if book.find(item) is None]
-    return Plan(
+    return VolumePlan(
         tuple(paid.get(number, decision) for number, decision in enumerate(decided)),
         None if before is None else cents(before),
         None if spent is None else cents(spent),
@@ -77,8 +77,8 @@ def _together(amounts: Iterable[Decimal | None]) -> Decimal | None:
 
 
 def _refusal(
-    decision: Decision, spent: Decimal | None, budget_usd: Decimal, book: PriceBook
-) -> Decision | None:
+    decision: VolumeDecision, spent: Decimal | None, budget_usd: Decimal, book: PriceBook
+) -> VolumeDecision | None:
     """Return the refusal of a change that a budget does not bear, None for one that it does."""
     cost = decision.monthly_usd_change
     if cost is not None and spent is not None:
@@ -99,7 +99,7 @@ def _refusal(
     )
 
 
-def _urgency(decision: Decision) -> tuple[bool, int, Decimal]:
+def _urgency(decision: VolumeDecision) -> tuple[bool, int, Decimal]:
     place = ORDER.index(decision.kind) if decision.kind in ORDER else len(ORDER)
     # What lowers the bill comes before all: it pays for the rest.
     cost = decision.monthly_usd_change or Decimal(0)
@@ -108,7 +108,9 @@ def _urgency(decision: Decision) -> tuple[bool, int, Decimal]:
     return not decision.emergency, place, cost
 
 
-def _too_dear(decision: Decision, cost: Decimal, spent: Decimal, budget_usd: Decimal) -> Decision:
+def _too_dear(
+    decision: VolumeDecision, cost: Decimal, spent: Decimal, budget_usd: Decimal
+) -> VolumeDecision:
     return replace(
         decision,
         kind=DecisionKind.REFUSE,
@@ -121,7 +123,7 @@ def _too_dear(decision: Decision, cost: Decimal, spent: Decimal, budget_usd: Dec
     )
 
 
-def decision_lines(decisions: Iterable[Decision]) -> list[str]:
+def decision_lines(decisions: Iterable[VolumeDecision]) -> list[str]:
     """Return a line per decision: what, of which volumes, the cost, why."""
     return [
         f"{d.kind.value}: {d.name}"

@@ -16,7 +16,7 @@ from core import instances
 from core.cost import economics
 from core.cost.economics import HOURS_PER_MONTH
 from core.cost.pricing import INSTANCE_HOUR, PriceBook, fetch_command
-from core.volumes.forecast import Forecast
+from core.volumes.forecast import FillForecast
 from core.volumes.limits import IOPS_PER_GIB, Gp3
 from core.volumes.policy import Policy, goals_of
 from core.volumes.sizing import GP3_ITEMS, MIB, Use, cents, monthly_usd, wanted_size
@@ -90,7 +90,7 @@ def smaller(of: VolumeSet, book: PriceBook) -> str | None:
 
 
 def _saving_sentence(
-    of: VolumeSet, held: Sequence[Forecast], size: int, book: PriceBook
+    of: VolumeSet, held: Sequence[FillForecast], size: int, book: PriceBook
 ) -> str | None:
     types = {v.instance_type for v in of.volumes}
     each = [

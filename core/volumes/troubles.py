@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.volumes.ledger import State
+from core.volumes.ledger import ModificationState
 from core.volumes.limits import Performance
 from core.volumes.views import Trouble, VolumeSet, VolumeView
 
@@ -28,7 +28,7 @@ def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Troubl
     yield from volume.troubles
     latest = volume.history.latest
     if latest is not None and (
-        latest.state in {State.MODIFYING, State.OPTIMIZING}
+        latest.state in {ModificationState.MODIFYING, ModificationState.OPTIMIZING}
         or now - latest.started_at < SETTLING_SECONDS
     ):
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core.volumes.forecast import Forecast
+from core.volumes.forecast import FillForecast
 from core.volumes.ledger import History
 from core.volumes.limits import INCLUDED, Gp3, Performance
 from core.volumes.policy import Policy
@@ -65,7 +65,7 @@ class VolumeView:
     given_class: str
     instance_type: str | None
     history: History
-    forecast: Forecast | None = None
+    forecast: FillForecast | None = None
     load: Load = field(default_factory=Load)
     # What Kubernetes or EC2 says is wrong with it: (what, remedy).
     troubles: tuple[Trouble, ...] = ()

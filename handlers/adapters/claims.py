@@ -63,7 +63,7 @@ class ClaimView:
     troubles: tuple[Trouble, ...]
 
 
-class Claims(Protocol):
+class VolumeClaims(Protocol):
     """What λ volumes asks of Kubernetes."""
 
     def pools(self) -> tuple[PoolView, ...]:

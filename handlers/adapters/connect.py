@@ -17,20 +17,20 @@ import urllib3
 
 from core.constants import CONNECT_REST_PORT
 from core.errors import StillwaterError
-from core.health.connect import Answer, Failure, next_path
+from core.health.connect import Failure, RestResponse, next_path
 from handlers.adapters.eks import EksApi
 
 CONNECT_SECONDS = 3.0
 # A worker's answers are one line; whatever else listens there is not read to its end.
 LARGEST_ANSWER_BYTES = 64 * 1024
 
-Fetch = Callable[[str, float], Answer]
+Fetch = Callable[[str, float], RestResponse]
 
 
-def ask(fetch: Fetch, seconds: float) -> tuple[Answer, ...]:
+def ask(fetch: Fetch, seconds: float) -> tuple[RestResponse, ...]:
     """Return a worker's answers, as many as a verdict needs, within `seconds` in all."""
     until = time.monotonic() + seconds
-    answers: list[Answer] = []
+    answers: list[RestResponse] = []
     while (path := next_path(answers)) is not None:
         # A second question follows only an answer that came at once.
         answers.append(fetch(path, max(until - time.monotonic(), 1.0)))
@@ -40,7 +40,7 @@ def ask(fetch: Fetch, seconds: float) -> tuple[Answer, ...]:
 def directly(host: str, port: int = CONNECT_REST_PORT) -> Fetch:
     """Return a way to ask a worker on this network."""
 
-    def fetch(path: str, seconds: float) -> Answer:
+    def fetch(path: str, seconds: float) -> RestResponse:
         timeout = urllib3.Timeout(connect=min(CONNECT_SECONDS, seconds), read=seconds)
         with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
             return _timed_answer(
@@ -55,18 +55,18 @@ def through(api: EksApi, namespace: str, pod: str, port: int = CONNECT_REST_PORT
     """Return a way to ask a worker's pod through the API server."""
     proxy = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}:{port}/proxy"
 
-    def fetch(path: str, seconds: float) -> Answer:
+    def fetch(path: str, seconds: float) -> RestResponse:
         return _relayed_answer(_timed_answer(path, lambda: api.relay(f"{proxy}{path}", seconds)))
 
     return fetch
 
 
-def _timed_answer(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) -> Answer:
+def _timed_answer(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) -> RestResponse:
     started = time.monotonic()
 
-    def failed(failure: Failure, error: Exception) -> Answer:
+    def failed(failure: Failure, error: Exception) -> RestResponse:
         seconds = time.monotonic() - started
-        return Answer(path=path, seconds=seconds, failure=failure, detail=str(error))
+        return RestResponse(path=path, seconds=seconds, failure=failure, detail=str(error))
 
     try:
         response = request()
@@ -78,7 +78,7 @@ def _timed_answer(path: str, request: Callable[[], urllib3.BaseHTTPResponse]) ->
         return failed(_why_unconnected(error), error)
     except (urllib3.exceptions.HTTPError, StillwaterError) as error:
         return failed(Failure.UNREACHABLE, error)
-    return Answer(
+    return RestResponse(
         path=path,
         seconds=time.monotonic() - started,
         status=response.status,
@@ -93,14 +93,14 @@ def _why_unconnected(error: Exception) -> Failure:
     return Failure.REFUSED if isinstance(cause, ConnectionError) else Failure.UNREACHABLE
 
 
-def _relayed_answer(answer: Answer) -> Answer:
+def _relayed_answer(answer: RestResponse) -> RestResponse:
     """Tell the API server's own word, a Status object, from what the pod answered."""
     said = answer.document if answer.status is not None else None
     if said is None or said.get("kind") != "Status":
         return answer
     detail = str(said.get("message") or json.dumps(said))
     refused = "connection refused" in detail.lower()
-    return Answer(
+    return RestResponse(
         path=answer.path,
         seconds=answer.seconds,
         failure=Failure.REFUSED if refused else Failure.UNREACHABLE,

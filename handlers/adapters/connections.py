@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.settings.functions import InCluster, OfClaims
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
-from handlers.adapters.nodeclaims import NO_CLAIMS, Claims, EksNodeClaims
+from handlers.adapters.nodeclaims import NO_CLAIMS, EksNodeClaims, NodeClaims
 
 
 def open_api(settings: InCluster, connections: int = 1) -> EksApi:
@@ -24,6 +24,6 @@ def open_nodes(settings: InCluster, api: EksApi) -> EksNodes:
     return EksNodes(api, settings.namespace, settings.cluster, settings.pool_labels)
 
 
-def open_claims(settings: OfClaims, api: EksApi) -> Claims:
+def open_claims(settings: OfClaims, api: EksApi) -> NodeClaims:
     """Return Karpenter's NodeClaims, where it launches the nodes."""
     return EksNodeClaims(api, settings.pool_labels) if settings.node_claims else NO_CLAIMS

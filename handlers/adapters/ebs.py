@@ -10,7 +10,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from core.volumes.ledger import Modification, State
+from core.volumes.ledger import Modification, ModificationState
 from core.volumes.limits import Gp3, Performance
 
 MOST_PER_CALL = 200
@@ -92,7 +92,7 @@ def _modification(item: Mapping[str, Any]) -> Modification:
     return Modification(
         started_at=item["StartTime"].timestamp(),
         ended_at=ended.timestamp() if ended else None,
-        state=State(item["ModificationState"]),
+        state=ModificationState(item["ModificationState"]),
         target=_shape(item, "Target"),
         original=_shape(item, "Original"),
     )

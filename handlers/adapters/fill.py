@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from kafka.errors import KafkaError
 
-from core.availability.kafka_rights import Call
+from core.availability.kafka_rights import KafkaRequest
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, raise_where_refused
 from handlers.adapters.kafka_wire import Wire
@@ -65,7 +65,7 @@ def _fills(wire: Wire) -> Mapping[tuple[int, int], FillView]:
     for broker_id, answer in zip(ids, answers, strict=True):
         if isinstance(answer, KafkaError):
             continue  # one that is frozen says nothing of its fill, and is another alert's
-        raise_where_refused(answer.error_code, Call.DESCRIBE_LOG_DIRS)
+        raise_where_refused(answer.error_code, KafkaRequest.DESCRIBE_LOG_DIRS)
         # A directory that failed says nothing of its fill either.
         for each in (d for d in answer.results if not d.error_code):
             named = LOG_DIRECTORY.search(f"{each.log_dir}/")

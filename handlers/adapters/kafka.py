@@ -29,7 +29,7 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, ElectLeadersRequest
 
-from core.availability.kafka_rights import Call
+from core.availability.kafka_rights import KafkaRequest
 from core.availability.leaders import Order, Partition
 from core.availability.wholeness import view_of
 from core.errors import StillwaterError
@@ -129,7 +129,7 @@ class KafkaAdmin:
         self,
         bootstrap: Iterable[str],
         access: Access | None = None,
-        needed: Iterable[Call] = (),
+        needed: Iterable[KafkaRequest] = (),
         pages: Pages | None = None,
     ) -> None:
         self._bootstrap, self._needed = tuple(bootstrap), frozenset(needed)
@@ -295,7 +295,7 @@ def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
             ],
         )
         answer = wire.ask(request)
-        raise_where_refused(answer.error_code, Call.ALTER_PARTITION_REASSIGNMENTS)
+        raise_where_refused(answer.error_code, KafkaRequest.ALTER_PARTITION_REASSIGNMENTS)
         for topic in answer.responses:
             for result in topic.partitions:
                 if _refused(result.error_code):
@@ -313,7 +313,7 @@ def _elect(wire: Wire, partitions: list[Partition]) -> None:
             timeout_ms=int(REQUEST_SECONDS * 1000),
         )
         answer = wire.ask(request)
-        raise_where_refused(answer.error_code, Call.ELECT_LEADERS)
+        raise_where_refused(answer.error_code, KafkaRequest.ELECT_LEADERS)
         # One partition without its election must not hide what came of the others.
         for topic in answer.replica_election_results:
             for result in topic.partition_result:

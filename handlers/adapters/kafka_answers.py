@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
 )
 
 from core.availability.answers import BrokerAnswer, DirectoryAnswer, ReplicaAnswer
-from core.availability.kafka_rights import Call, Operation, grant
+from core.availability.kafka_rights import KafkaRequest, Operation, grant
 from core.errors import StillwaterError
 from handlers.adapters.kafka_wire import Wire, error_name
 
@@ -102,7 +102,7 @@ def seconds_in(milliseconds: str | None) -> float | None:
     return int(milliseconds or 0) / 1000 if told else None
 
 
-def raise_where_refused(code: int, call: Call) -> None:
+def raise_where_refused(code: int, call: KafkaRequest) -> None:
     """Raise where Kafka refuses a call as a whole, with the right to grant where one is missing."""
     if not code:
         return

@@ -30,7 +30,7 @@ from core.availability.answers import (
     QuorumAnswer,
     Refusal,
 )
-from core.availability.kafka_rights import EVERY, Call
+from core.availability.kafka_rights import EVERY, KafkaRequest
 from core.availability.wholeness import is_current
 from handlers.adapters.kafka_answers import (
     BROKER,
@@ -93,7 +93,7 @@ class Reading:
         quorum = self._quorum(asked)
         if quorum is not None and again is not None and not is_current(asked, quorum):
             asked, described, other, again = other, again, asked, described
-        names = self._attempt(Call.LIST_CONFIG_RESOURCES, lambda: self._names(other))
+        names = self._attempt(KafkaRequest.LIST_CONFIG_RESOURCES, lambda: self._names(other))
         brokers = brokers_in(described)
         counted = self._whole_brokers(brokers, names, quorum)
         if counted != self._about_brokers(brokers, quorum):
@@ -145,7 +145,9 @@ class Reading:
         first, second = answers[0], answers[-1]
         return *first, second[0], None if second is first else second[1]
 
-    def _attempt(self, call: Call, question: Callable[[], T], topic: str = EVERY) -> T | None:
+    def _attempt(
+        self, call: KafkaRequest, question: Callable[[], T], topic: str = EVERY
+    ) -> T | None:
         """Return an answer, or None and the note that a right to it is missing."""
         try:
             return question()
@@ -161,7 +163,9 @@ class Reading:
             (partition,) = (p for topic in answer.topics for p in topic.partitions)
             raise_for(partition.error_code)
         except (AuthorizationError, IncompatibleBrokerVersion) as error:
-            self._refusals.append(Refusal(call=Call.DESCRIBE_QUORUM, error=name_of(type(error))))
+            self._refusals.append(
+                Refusal(call=KafkaRequest.DESCRIBE_QUORUM, error=name_of(type(error)))
+            )
             return None
         except (KafkaError, ValueError):
             return None
@@ -305,7 +309,7 @@ class Reading:
             if isinstance(answer, KafkaError) or code:
                 error = error_name(code) or name_of(type(answer))
                 self._refusals.append(
-                    Refusal(call=Call.DESCRIBE_LOG_DIRS, error=error, broker=broker_id)
+                    Refusal(call=KafkaRequest.DESCRIBE_LOG_DIRS, error=error, broker=broker_id)
                 )
                 continue
             found[broker_id] = tuple(directory_in(each) for each in answer.results)
@@ -318,7 +322,9 @@ class Reading:
         for start in range(0, len(names), TOPICS_PER_REQUEST):
             chunk = names[start : start + TOPICS_PER_REQUEST]
             for name, settings in self._configs(
-                Call.DESCRIBE_TOPIC_CONFIGS, asked, [(TOPIC, name, [MIN_ISR]) for name in chunk]
+                KafkaRequest.DESCRIBE_TOPIC_CONFIGS,
+                asked,
+                [(TOPIC, name, [MIN_ISR]) for name in chunk],
             ):
                 if (value := settings.get(MIN_ISR)) is not None and value.isdecimal():
                     found[name] = int(value)
@@ -326,12 +332,12 @@ class Reading:
 
     def _broker_settings(self, asked: int) -> Mapping[str, str]:
         resource = (BROKER, str(asked), [FETCH_TIMEOUT, QUORUM_VOTERS])
-        return dict(self._configs(Call.DESCRIBE_BROKER_CONFIGS, asked, [resource])).get(
+        return dict(self._configs(KafkaRequest.DESCRIBE_BROKER_CONFIGS, asked, [resource])).get(
             str(asked), {}
         )
 
     def _configs(
-        self, call: Call, asked: int, resources: Sequence[tuple[int, str, list[str]]]
+        self, call: KafkaRequest, asked: int, resources: Sequence[tuple[int, str, list[str]]]
     ) -> Iterator[tuple[str, Mapping[str, str]]]:
         answer = self._wire.ask(DescribeConfigsRequest(resources=list(resources)), asked)
         noted = False
@@ -343,7 +349,7 @@ class Reading:
                 )
             elif not noted:
                 noted = True
-                topic = each.resource_name if call is Call.DESCRIBE_TOPIC_CONFIGS else EVERY
+                topic = each.resource_name if call is KafkaRequest.DESCRIBE_TOPIC_CONFIGS else EVERY
                 self._refusals.append(
                     Refusal(call=call, error=error_name(each.error_code), topic=topic)
                 )
@@ -362,4 +368,4 @@ class Reading:
                 )
             )
 
-        return self._attempt(Call.LIST_PARTITION_REASSIGNMENTS, moving) or ()
+        return self._attempt(KafkaRequest.LIST_PARTITION_REASSIGNMENTS, moving) or ()

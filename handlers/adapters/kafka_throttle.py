@@ -14,7 +14,7 @@ from typing import TypeVar
 from kafka.errors import UnknownTopicOrPartitionError, for_code
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
-from core.availability.kafka_rights import Call
+from core.availability.kafka_rights import KafkaRequest
 from core.rotation.step import Throttle
 from handlers.adapters.kafka_answers import BROKER, TOPIC, raise_where_refused
 from handlers.adapters.kafka_wire import Wire
@@ -50,10 +50,10 @@ def _first_set(
 ) -> str | None:
     answer = wire.ask(DescribeConfigsRequest(resources=list(resources)), broker)
     for each in answer.results:
-        call = Call.DESCRIBE_BROKER_CONFIGS
+        call = KafkaRequest.DESCRIBE_BROKER_CONFIGS
         what = f"broker {each.resource_name}"
         if each.resource_type == TOPIC:
-            call, what = Call.DESCRIBE_TOPIC_CONFIGS, f"topic {each.resource_name}"
+            call, what = KafkaRequest.DESCRIBE_TOPIC_CONFIGS, f"topic {each.resource_name}"
         raise_where_refused(each.error_code, call)
         for config in each.configs:
             if config.config_source in _SET_BY_SOMEBODY and config.value:
@@ -79,7 +79,7 @@ def lift_throttle(wire: Wire, topics: Collection[str]) -> None:
 
 def _alter(wire: Wire, kind: int, names: Sequence[str], values: Mapping[str, str | None]) -> None:
     changes = [(key, _DELETE if value is None else _SET, value) for key, value in values.items()]
-    call = Call.ALTER_BROKER_CONFIGS if kind == BROKER else Call.ALTER_TOPIC_CONFIGS
+    call = KafkaRequest.ALTER_BROKER_CONFIGS if kind == BROKER else KafkaRequest.ALTER_TOPIC_CONFIGS
     for some in _chunks(names):
         answer = wire.ask(
             IncrementalAlterConfigsRequest(

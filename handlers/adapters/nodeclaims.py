@@ -17,7 +17,7 @@ from handlers.adapters.eks import EksApi
 CLAIMS_PATH = "/apis/karpenter.sh/v1/nodeclaims"
 
 
-class Claims(Protocol):
+class NodeClaims(Protocol):
     """Where NodeClaims are read."""
 
     def claims(self) -> tuple[NodeClaim, ...]:
@@ -31,7 +31,7 @@ class NoClaims:
         return ()
 
 
-NO_CLAIMS: Claims = NoClaims()
+NO_CLAIMS: NodeClaims = NoClaims()
 
 
 @dataclass(frozen=True)

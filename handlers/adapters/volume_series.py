@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Generic[T]):
+class SeriesResult(Generic[T]):
     """What was found, and what was not, as sentences."""
 
     found: Mapping[str, T] = field(default_factory=dict)
@@ -37,13 +37,13 @@ class Told(Generic[T]):
 class VolumeSeries(Protocol):
     """What λ volumes asks of a Prometheus; each raises StillwaterError where it fails."""
 
-    def fills(self, claims: Sequence[str], now: float) -> Told[FillView]:
+    def fills(self, claims: Sequence[str], now: float) -> SeriesResult[FillView]:
         """Return how full claims are, by their names."""
 
     def past(self, claims: Sequence[str], now: float) -> Mapping[str, Mapping[float, float]]:
         """Return what was used of claims' file systems before, by the hour."""
 
-    def loads(self, volumes: Sequence[str], now: float) -> Told[Load]:
+    def loads(self, volumes: Sequence[str], now: float) -> SeriesResult[Load]:
         """Return the load of volumes, by their ids; a figure nobody has is None."""
 
 
@@ -60,7 +60,7 @@ class PrometheusVolumes:
         self._prometheus, self._labels = prometheus, dict(labels or {})
         self._namespace, self._cluster = namespace, kafka_cluster
 
-    def fills(self, claims: Sequence[str], now: float) -> Told[FillView]:
+    def fills(self, claims: Sequence[str], now: float) -> SeriesResult[FillView]:
         said = {
             metric: {
                 each.labels.get(CLAIM_LABEL, ""): each.points
@@ -75,7 +75,9 @@ class PrometheusVolumes:
             if capacity is not None and available is not None:
                 used = max(0, int(capacity - available))
                 found[claim] = FillView(used, int(capacity), int(available))
-        return Told(found, tuple(series.gaps(said, claims, series.OF_ROOM, SCRAPE_KUBELETS)))
+        return SeriesResult(
+            found, tuple(series.gaps(said, claims, series.OF_ROOM, SCRAPE_KUBELETS))
+        )
 
     def past(self, claims: Sequence[str], now: float) -> Mapping[str, Mapping[float, float]]:
         begin = now - PAST_SECONDS
@@ -98,9 +100,9 @@ class PrometheusVolumes:
             if claim in claims
         }
 
-    def loads(self, volumes: Sequence[str], now: float) -> Told[Load]:
+    def loads(self, volumes: Sequence[str], now: float) -> SeriesResult[Load]:
         found = {metric: dict(self._rates(metric, volumes, now)) for metric in series.OF_LOAD}
-        return Told(
+        return SeriesResult(
             {volume: series.load(volume, found) for volume in volumes},
             tuple(series.gaps(found, volumes, series.OF_LOAD, SCRAPE_DRIVER)),
         )

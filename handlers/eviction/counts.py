@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from core.gate.asked import Answer
+from core.gate.asked import GateAnswer
 
 BOUNDS_SECONDS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 8.0)
 ANSWERS = "stillwater_gate_answers_total"
@@ -21,7 +21,7 @@ class Counts:
         self._within: Counter[float] = Counter()
         self._sum = 0.0
 
-    def add(self, answer: Answer, seconds: float) -> None:
+    def add(self, answer: GateAnswer, seconds: float) -> None:
         with self._lock:
             self._answers[answer.allowed] += 1
             self._sum += seconds

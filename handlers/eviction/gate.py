@@ -30,7 +30,7 @@ from core.gate.answer import (
     rule,
     too_hasty,
 )
-from core.gate.asked import Answer, Asked, Wish
+from core.gate.asked import GateAnswer, RemovalRequest, Wish
 from core.gate.whom import reason_not_to_ask
 from core.incidents.decisions import asked_for
 from core.incidents.joining import merge, open_incident
@@ -87,7 +87,7 @@ class Gate:
     # other replica, or the next life of this one, finds it out by itself.
     refused: dict[str, float] = field(default_factory=dict)
 
-    def ask(self, asked: Asked, deadline: float) -> Answer:
+    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         """Answer a request before `deadline`; what cannot be told is a no, with the reason."""
         try:
             answer = self._answer(asked, deadline)
@@ -98,31 +98,31 @@ class Gate:
             logger.info(answer.reason, allowed=answer.allowed, user=asked.username, pod=asked.name)
         return answer
 
-    def _answer(self, asked: Asked, deadline: float) -> Answer:
+    def _answer(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         if asked.wish is Wish.DELETE_NODE:
             return self._of_node(asked)
         if asked.wish is Wish.OTHER or not self._kafkas(asked):
-            return Answer(allowed=True, reason="It is none of Kafka's pods.")
+            return GateAnswer(allowed=True, reason="It is none of Kafka's pods.")
         pod = self._pod(asked)
         free = gone(pod, asked.name)
         if free is not None or pod is None:
-            return free or Answer(allowed=True, reason="")
+            return free or GateAnswer(allowed=True, reason="")
         node = next((n for n in self.sources.nodes.nodes() if n.name == pod.node_name), None)
         ready = None if node is None else node.ready
         reason = reason_not_to_ask(
             asked, operators=self.operators, node_name=pod.node_name, node_ready=ready
         )
         if reason is not None:
-            return Answer(allowed=True, reason=reason)
+            return GateAnswer(allowed=True, reason=reason)
         if node is None or node.instance_id is None:
             lacking = f"Node {pod.node_name} of {pod.name} is not known with its instance"
             return refuse(f"{lacking}, so nothing can be told about it.", self.policy).answer
         return self._of_pod(asked, pod, node, deadline)
 
-    def _kafkas(self, asked: Asked) -> bool:
+    def _kafkas(self, asked: RemovalRequest) -> bool:
         return asked.namespace == self.namespace and node_id_of_pod(asked.name) is not None
 
-    def _pod(self, asked: Asked) -> PodView | None:
+    def _pod(self, asked: RemovalRequest) -> PodView | None:
         """Return the pod as it is now: an eviction names it and shows nothing of it."""
         if asked.wish is Wish.DELETE_POD and asked.shown:
             labels = (asked.shown.get("metadata") or {}).get("labels") or {}
@@ -130,11 +130,11 @@ class Gate:
             return kafka_pod_in(asked.shown) if ours else None
         return self.sources.nodes.kafka_pod(asked.name)
 
-    def _of_node(self, asked: Asked) -> Answer:
+    def _of_node(self, asked: RemovalRequest) -> GateAnswer:
         """Refuse to delete the Node of a broker that runs: its pod would be given up, not ended."""
         finalizers = (asked.shown.get("metadata") or {}).get("finalizers") or ()
         drained = KARPENTER_FINALIZER in finalizers
-        drains = Answer(allowed=True, reason="Karpenter drains it first, and is asked then.")
+        drains = GateAnswer(allowed=True, reason="Karpenter drains it first, and is asked then.")
         try:
             on_it = next(
                 (p for p in self.sources.nodes.kafka_pods() if p.node_name == asked.name), None
@@ -146,20 +146,22 @@ class Gate:
         if drained and not (on_it is not None and on_it.ignores_disruption):
             return drains
         if on_it is None:
-            return Answer(allowed=True, reason=f"No Kafka pod runs on {asked.name}.")
+            return GateAnswer(allowed=True, reason=f"No Kafka pod runs on {asked.name}.")
         provider = (asked.shown.get("spec") or {}).get("providerID", "")
         instance = self.sources.cloud.instance(provider.rpartition("/")[2])
         if provider and (instance is None or instance.state in {"stopped", "terminated"}):
-            return Answer(allowed=True, reason=f"The machine of {asked.name} has ended.")
+            return GateAnswer(allowed=True, reason=f"The machine of {asked.name} has ended.")
         reason = f"{on_it.name} runs on {asked.name}: drain it (kubectl drain {asked.name}) first."
         if drained:
             reason = (
                 f"{on_it.name} tolerates the taint {DISRUPTED_TAINT}: Karpenter would not evict "
                 f"it, and end its node under it. Narrow its tolerations."
             )
-        return Answer(allowed=False, reason=reason)
+        return GateAnswer(allowed=False, reason=reason)
 
-    def _of_pod(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
+    def _of_pod(
+        self, asked: RemovalRequest, pod: PodView, node: NodeView, deadline: float
+    ) -> GateAnswer:
         for _ in range(MOST_ATTEMPTS):
             try:
                 return self._turn(asked, pod, node, deadline)
@@ -167,7 +169,9 @@ class Gate:
                 refusal = str(conflict)  # Its loop, or the other replica, has just written it.
         return refuse(refusal, self.policy).answer
 
-    def _turn(self, asked: Asked, pod: PodView, node: NodeView, deadline: float) -> Answer:
+    def _turn(
+        self, asked: RemovalRequest, pod: PodView, node: NodeView, deadline: float
+    ) -> GateAnswer:
         now = self.clock()
         known = _with_kafka_node(self._incident(asked, str(node.instance_id), now), pod, node)
         others = self._others(known, now)
@@ -194,7 +198,7 @@ class Gate:
             self._wait(asked, known, now)
         return ruling.answer
 
-    def _incident(self, asked: Asked, instance_id: str, now: float) -> Incident:
+    def _incident(self, asked: RemovalRequest, instance_id: str, now: float) -> Incident:
         """Return the open incident of an instance, or the one that this eviction would open."""
         history = rounds(self.sources.ledger, instance_id)
         if history and history[-1].open:
@@ -232,14 +236,14 @@ class Gate:
         seen = observe(replace(incident, state=state), self.sources, now, kafka)
         return learn(incident, seen), seen
 
-    def _ruling(self, asked: Asked, incident: Incident, seen: Observation) -> Ruling:
+    def _ruling(self, asked: RemovalRequest, incident: Incident, seen: Observation) -> Ruling:
         own = lease_of(self.sources.ledger.leases(), incident.id)
         return rule(asked, incident, seen, self._policy_of(incident), own)
 
     def _policy_of(self, incident: Incident) -> Policy:
         return self.reach.policy(incident.group, self.policy)
 
-    def _wait(self, asked: Asked, known: Incident, now: float) -> None:
+    def _wait(self, asked: RemovalRequest, known: Incident, now: float) -> None:
         """Have the incident's loop bring what is missing, and know that somebody still asks."""
         asked_at = None if known.drainer is None else known.drainer.asked_at
         fresh = asked_at is not None and now - asked_at < NOTED_EVERY_SECONDS
@@ -248,7 +252,7 @@ class Gate:
         noted = replace(known, drainer=_drainer(asked, now))
         self.reception.wake(self.sources.ledger.put(noted))
 
-    def _admit(self, asked: Asked, ruling: Ruling, deadline: float) -> Answer:
+    def _admit(self, asked: RemovalRequest, ruling: Ruling, deadline: float) -> GateAnswer:
         """Take the lease, read once more, and record the drain; then somebody may go."""
         admitted = replace(ruling.turn or _no_turn(), drainer=_drainer(asked, self.clock()))
         turn = self.sources.ledger.put(admitted)
@@ -265,7 +269,7 @@ class Gate:
             # One that was used stays.
             self.sources.ledger.drop_lease(turn.id)
 
-    def _begin(self, asked: Asked, turn: Incident, deadline: float) -> Answer:
+    def _begin(self, asked: RemovalRequest, turn: Incident, deadline: float) -> GateAnswer:
         incident, seen = self._look(turn, self.clock(), self.sources.kafka)
         ruling = self._ruling(asked, incident, seen)
         now = self.clock()
@@ -301,7 +305,7 @@ def _with_kafka_node(incident: Incident, pod: PodView, node: NodeView) -> Incide
     )
 
 
-def _drainer(asked: Asked, now: float) -> Drainer:
+def _drainer(asked: RemovalRequest, now: float) -> Drainer:
     return Drainer(name=asked.username, asked_at=now)
 
 

@@ -26,7 +26,7 @@ from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kubernetes import EksNodes
-from handlers.adapters.nodeclaims import Claims
+from handlers.adapters.nodeclaims import NodeClaims
 
 T = TypeVar("T")
 # A reading per broker is kept, and brokers come and go.
@@ -119,7 +119,7 @@ class RecentClaims:
     """NodeClaims as of a moment ago."""
 
     recent: Recent
-    source: Claims
+    source: NodeClaims
 
     def claims(self) -> tuple[NodeClaim, ...]:
         return self.recent.get("claims", self.source.claims)

@@ -16,7 +16,7 @@ from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
 from core.gate.asked import Decider
-from core.gate.responding import API, Call, calls, report
+from core.gate.responding import API, EvictionTurn, calls, report
 
 logger = Logger(service="stillwater", child=True)
 MANAGER = "stillwater-gate"
@@ -72,7 +72,7 @@ class Responder:
         self._missing_since = None if there else now
         return there
 
-    def _respond(self, call: Call, path: str) -> None:
+    def _respond(self, call: EvictionTurn, path: str) -> None:
         now = self.clock()
         pod = self.api.find(f"/api/v1/namespaces/{quote(call.namespace)}/pods/{quote(call.pod)}")
         uid = None if pod is None else str(pod["metadata"]["uid"])

@@ -22,7 +22,15 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from core.errors import InvalidInput
-from core.gate.asked import PATH, TIMEOUT_SECONDS, Answer, Asked, Decider, asked_in, review_of
+from core.gate.asked import (
+    PATH,
+    TIMEOUT_SECONDS,
+    Decider,
+    GateAnswer,
+    RemovalRequest,
+    asked_in,
+    review_of,
+)
 from handlers.eviction.counts import Counts
 
 LOG = logging.getLogger(__name__)
@@ -108,8 +116,8 @@ async def _body(request: Request) -> bytes:
 
 
 async def _answered(
-    gate: Decider, asked: Asked, limiter: anyio.CapacityLimiter, seconds: float
-) -> Answer:
+    gate: Decider, asked: RemovalRequest, limiter: anyio.CapacityLimiter, seconds: float
+) -> GateAnswer:
     deadline = time.time() + seconds
     try:
         with anyio.fail_after(seconds):
@@ -121,4 +129,4 @@ async def _answered(
     except Exception:
         LOG.exception("A question could not be answered.")
         reason = "The gate failed over it; its log says why. Ask again."
-    return Answer(allowed=False, reason=f"Whether {asked.name} may go is not known: {reason}")
+    return GateAnswer(allowed=False, reason=f"Whether {asked.name} may go is not known: {reason}")

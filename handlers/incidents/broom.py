@@ -36,7 +36,7 @@ from core.naming import SYSTEM_POOL
 from core.rotation.run_record import Run, unattended
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
-from handlers.adapters.nodeclaims import NO_CLAIMS, Claims
+from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
 from handlers.adapters.pages import call
 from handlers.incidents.budgets import strays
 from handlers.incidents.reception import Reception
@@ -70,7 +70,7 @@ class Broom:
     cluster: str
     late_seconds: float
     archivist: Archivist
-    claims: Claims = NO_CLAIMS
+    claims: NodeClaims = NO_CLAIMS
     most_instances: int = MOST_INSTANCES
 
     def sweep(self, now: float) -> dict[str, int]:

@@ -24,7 +24,7 @@ RECOVERY = 2  # Kafka's BrokerState
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorRound:
     """What the exporters said in one round."""
 
     errors: ErrorSnapshot
@@ -39,7 +39,7 @@ class ErrorSnapshots:
     nodes: Nodes
     records: Records
 
-    def ask(self, now: float) -> Told:
+    def ask(self, now: float) -> ErrorRound:
         """Ask every pod that runs; raises StillwaterError when Kubernetes does not answer."""
         pods = [pod.name for pod in self.nodes.kafka_pods() if pod.node_name is not None]
         scrapes = self.exporters.scrape(pods)
@@ -48,7 +48,7 @@ class ErrorSnapshots:
             for node_id, metrics in sorted(scrapes.metrics.items())
             if metrics.count(Metric.BROKER_STATE) == RECOVERY
         )
-        return Told(snapshot(now, scrapes.metrics, scrapes.silent), recovering)
+        return ErrorRound(snapshot(now, scrapes.metrics, scrapes.silent), recovering)
 
     def keep(self, incident_id: str, now: float) -> None:
         """Keep the counters before an incident's drain; the first that are kept stand.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from core.availability.leaders import Order, Partition, Plan, plan
+from core.availability.leaders import LeaderPlan, Order, Partition, plan
 from core.errors import StillwaterError
 from handlers.store.records import Records
 
@@ -140,6 +140,6 @@ class Leadership:
         self._records.write(self._key, document, version)
 
 
-def _kept_originals(wanted: Shifted, plan_: Plan) -> dict[Partition, Order]:
+def _kept_originals(wanted: Shifted, plan_: LeaderPlan) -> dict[Partition, Order]:
     """Return the originals of partitions that are about to get their own order back."""
     return {key: order for key, order in wanted.original.items() if key in plan_.orders}

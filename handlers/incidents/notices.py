@@ -29,7 +29,7 @@ from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
 from core.incidents.inventory import VolumeView
 from core.incidents.record import Incident
 from core.incidents.requests import awaiting, note_group
-from core.volumes.ledger import State
+from core.volumes.ledger import ModificationState
 from core.window import clock
 from core.zones.incident import ZoneIncident, ZoneWord, said_at, too_old
 from handlers.adapters.inventory import Inventory
@@ -54,8 +54,8 @@ _LEFT_BETWEEN = frozenset({GroupChange.REFRESH_FAILED, GroupChange.ROLLBACK_FAIL
 # What a person must see although no incident can say it.
 _FAILED = frozenset({VolumeChange.MODIFICATION_FAILED, VolumeChange.CREATE_FAILED})
 _ENDS = {
-    VolumeChange.MODIFICATION_COMPLETED: State.COMPLETED,
-    VolumeChange.MODIFICATION_FAILED: State.FAILED,
+    VolumeChange.MODIFICATION_COMPLETED: ModificationState.COMPLETED,
+    VolumeChange.MODIFICATION_FAILED: ModificationState.FAILED,
 }
 
 

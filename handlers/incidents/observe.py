@@ -28,7 +28,7 @@ from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.node_drain import NodeDrain
-from handlers.adapters.nodeclaims import NO_CLAIMS, Claims
+from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
 from handlers.adapters.root_volumes import RootVolumes
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
@@ -54,7 +54,7 @@ class Sources:
     ledger: Ledger
     freezes: Freezes
     drain: NodeDrain | None = None  # None: we drain no node ourselves
-    claims: Claims = NO_CLAIMS
+    claims: NodeClaims = NO_CLAIMS
     roots: RootVolumes | None = None  # None: no root volume is replaced in place
 
 

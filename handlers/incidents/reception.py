@@ -30,7 +30,7 @@ LONGEST_KEPT = 32_768
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReceptionResult:
     """What became of an announcement: its incident, or why it has none; and whether that is new."""
 
     incident: Incident | None
@@ -121,7 +121,7 @@ class Reception:
 
     def _join(
         self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool = False
-    ) -> Answer:
+    ) -> ReceptionResult:
         for attempt in range(MOST_ATTEMPTS):
             try:
                 return self._join_incident(found, now, actor=actor, ours=ours, again=again)
@@ -132,24 +132,24 @@ class Reception:
 
     def _join_incident(
         self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool
-    ) -> Answer:
+    ) -> ReceptionResult:
         """Find the incident an announcement belongs to, opened if need be."""
         history = rounds(self.ledger, found.instance_id)
         current = history[-1] if history else None
         if current is not None:
             known = any(found.dedupe_key in past.announcements for past in history)
             if known or not (current.open or again or reopens(current, found)):
-                return Answer(current)
+                return ReceptionResult(current)
         late = self._overruling(found, now)
         if current is not None and current.open and late is None:
-            return Answer(self.ledger.put(merge(current, found, now)), changed=True)
+            return ReceptionResult(self.ledger.put(merge(current, found, now)), changed=True)
         refusal = unanswered(found) or late
         if refusal is None and not ours:
             refusal = self._foreign(found.instance_id)
         if refusal:
-            return Answer(None, refusal)
+            return ReceptionResult(None, refusal)
         opened = open_incident(found, now, round_number=len(history) + 1, actor=actor)
-        return Answer(self.ledger.put(opened), changed=True)
+        return ReceptionResult(self.ledger.put(opened), changed=True)
 
     def _overruling(self, found: Interruption, now: float) -> str | None:
         event = _event(found)

@@ -21,7 +21,7 @@ from core.fields import digest
 from core.incidents.codec import from_json, to_json
 from core.incidents.record import Incident, incident_id
 from core.rotation import begin
-from handlers.store.table import Table
+from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -124,7 +124,7 @@ class DynamoLedger:
         client: DynamoDBClient | None = None,
         written: Callable[[Incident], None] | None = None,
     ) -> None:
-        self._table = Table(table, region, client=client)
+        self._table = VersionedTable(table, region, client=client)
         self._lease_key = f"lease#{cluster}"
         self._written = written
 

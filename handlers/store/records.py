@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handlers.store.table import Table
+from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -35,7 +35,7 @@ class DynamoRecords:
     """Documents as items of the ledger's table, compressed: an item holds 400 KB."""
 
     def __init__(self, table: str, region: str, *, client: DynamoDBClient | None = None) -> None:
-        self._table = Table(table, region, client=client)
+        self._table = VersionedTable(table, region, client=client)
 
     def read(self, key: str) -> Record:
         item = self._table.item(key)

@@ -19,7 +19,7 @@ from botocore.config import Config
 from core.errors import InvalidInput
 from core.settings import codec
 from core.settings.environment import CONTENT, KEPT, REMEDY, SETTINGS, read_settings_text
-from handlers.store.table import Table
+from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -61,7 +61,7 @@ def _kept_settings(
         return {}
     region, table = str(here.get("region")), str(here.get("ledger_table"))
     asked = client or boto3.client("dynamodb", region_name=region, config=PATIENCE)
-    item = Table(table, region, client=asked).item(key)
+    item = VersionedTable(table, region, client=asked).item(key)
     if item is None:
         problem = (
             f"The table {table} has no item {key}, which the environment names; the operations "

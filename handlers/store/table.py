@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Item = dict[str, Any]
 
 
-class Table:
+class VersionedTable:
     """One table with the partition key `pk` and a `version` in every item."""
 
     def __init__(self, name: str, region: str, *, client: DynamoDBClient | None = None) -> None:

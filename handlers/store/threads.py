@@ -8,7 +8,7 @@ from typing import Protocol
 
 from core.slack.incident_thread import Thread, from_json, to_json
 from handlers.store.ledger import KEPT_DAYS
-from handlers.store.table import Table
+from handlers.store.table import VersionedTable
 
 
 class Threads(Protocol):
@@ -24,7 +24,7 @@ class Threads(Protocol):
 class DynamoThreads:
     """Threads in DynamoDB."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: VersionedTable) -> None:
         self._table = table
 
     def get(self, incident_id: str) -> Thread:

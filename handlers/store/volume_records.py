@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.volumes.forecast import Sample
-from core.volumes.ledger import History, State, from_json, to_json, with_end
+from core.volumes.ledger import History, ModificationState, from_json, to_json, with_end
 from core.volumes.views import Hour
 from handlers.store.records import Records
 
@@ -81,7 +81,7 @@ def worth_writing(before: Memory, after: Memory, now: float) -> bool:
     return looked is None or now - looked >= LOOK_WRITTEN_SECONDS
 
 
-def close(records: Records, volume_id: str, state: State, at: float) -> bool:
+def close(records: Records, volume_id: str, state: ModificationState, at: float) -> bool:
     """Note that a volume's modification ended, as AWS announced; say whether that was news."""
     memory = read(records, volume_id)
     history = with_end(memory.history, state, at)

@@ -12,7 +12,7 @@ from core.volumes.forecast import Sample, forecast
 from core.volumes.ledger import with_observation
 from core.volumes.limits import Gp3, Performance
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
-from handlers.adapters.claims import Claims, ClaimView, PoolView
+from handlers.adapters.claims import ClaimView, PoolView, VolumeClaims
 from handlers.adapters.ebs import EbsView
 from handlers.store import volume_records
 from handlers.store.records import Records
@@ -37,7 +37,7 @@ class SeenVolumes:
 class Lookout:
     """Reads everything once."""
 
-    claims: Claims
+    claims: VolumeClaims
     sources: Sources
     departing: Departing
     records: Records

@@ -22,7 +22,7 @@ from handlers.adapters.claims import ClaimView
 from handlers.adapters.ebs import Ebs, EbsView
 from handlers.adapters.fill import Fills, FillView
 from handlers.adapters.load import Loads
-from handlers.adapters.volume_series import Told, VolumeSeries
+from handlers.adapters.volume_series import SeriesResult, VolumeSeries
 
 logger = Logger(service="stillwater", child=True)
 
@@ -78,7 +78,7 @@ class Sources:
         """Return what Prometheus says; one that fails once is not asked again this time."""
         if self.series is None or not claims:
             return _Seen()
-        fills: Told[FillView] = Told()
+        fills: SeriesResult[FillView] = SeriesResult()
         try:
             fills = self.series.fills(claims, now)
             loads = self.series.loads(volumes, now)

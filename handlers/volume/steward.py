@@ -16,10 +16,10 @@ from aws_lambda_powertools import Logger
 from core import metric_names as counted
 from core.cost.pricing import PriceBook
 from core.errors import Conflict, StillwaterError
-from core.volumes.decisions import Decision, DecisionKind
-from core.volumes.ledger import Modification, State, with_request
+from core.volumes.decisions import DecisionKind, VolumeDecision
+from core.volumes.ledger import Modification, ModificationState, with_request
 from core.volumes.limits import Gp3
-from core.volumes.plan import Plan, decision_lines, plan
+from core.volumes.plan import VolumePlan, decision_lines, plan
 from core.volumes.unknown import UNKNOWN
 from handlers.adapters import metrics
 from handlers.adapters.claims import PoolView
@@ -60,7 +60,7 @@ class Steward:
         seen = self.lookout.look(now)
         settings = self.lookout.settings
         planned = plan(seen.sets, self.book, now, settings.budget_usd)
-        done: list[Decision] = []
+        done: list[VolumeDecision] = []
         if settings.applies and not dry_run:
             for name, pool in seen.pools.items():
                 mine = [d for d in planned.changes if d.pool == name]
@@ -75,7 +75,7 @@ class Steward:
         return shown
 
     def _change(
-        self, pool: PoolView, decisions: Iterable[Decision], seen: SeenVolumes, now: float
+        self, pool: PoolView, decisions: Iterable[VolumeDecision], seen: SeenVolumes, now: float
     ) -> bool:
         """Write down what is about to be asked of a pool's volumes, then ask it; once for all."""
         wanted = {d.number: d.target for d in decisions if d.target is not None}
@@ -90,12 +90,12 @@ class Steward:
             return False
         return True
 
-    def _request(self, decision: Decision, seen: SeenVolumes, now: float) -> bool:
+    def _request(self, decision: VolumeDecision, seen: SeenVolumes, now: float) -> bool:
         """Use a slot of every volume of a set; another invocation that does so as well wins."""
         of = next(s for s in seen.sets if (s.pool, s.number) == (decision.pool, decision.number))
         asked = Modification(
             started_at=now,
-            state=State.REQUESTED,
+            state=ModificationState.REQUESTED,
             target=decision.target or of.asked,
             original=of.asked,
             reason=decision.reason,
@@ -120,11 +120,15 @@ class Steward:
                 continue
             for volume in of.volumes:
                 now = volume_records.read(records, volume.volume_id)
-                kept = tuple(m for m in now.history.modifications if m.state is not State.REQUESTED)
+                kept = tuple(
+                    m
+                    for m in now.history.modifications
+                    if m.state is not ModificationState.REQUESTED
+                )
                 history = replace(now.history, modifications=kept)
                 volume_records.write(records, volume.volume_id, replace(now, history=history))
 
-    def _tell(self, decisions: Iterable[Decision], done: list[Decision]) -> None:
+    def _tell(self, decisions: Iterable[VolumeDecision], done: list[VolumeDecision]) -> None:
         for decision in decisions:
             if decision.kind is not DecisionKind.KEEP:
                 logger.info(
@@ -138,7 +142,7 @@ class Steward:
             metrics.count(counted.VOLUMES_CHANGED, len(done))
 
     def _plan_document(
-        self, planned: Plan, seen: SeenVolumes, done: list[Decision], now: float
+        self, planned: VolumePlan, seen: SeenVolumes, done: list[VolumeDecision], now: float
     ) -> dict[str, Any]:
         settings = self.lookout.settings
         return {

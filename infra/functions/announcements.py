@@ -14,7 +14,7 @@ from core import naming
 from core.constants import HOOKS
 from core.events import Kind, alarms, health, instances, scheduled, volumes, zones
 from core.events import groups as activities
-from core.events.scheduled import Answer
+from core.events.scheduled import ChangeResponse
 
 Pattern = Mapping[str, Any]
 # An Auto Scaling group by its name, or by what that begins with.
@@ -110,7 +110,9 @@ def _health(category: str, **detail: Sequence[str]) -> Pattern:
 
 
 def _retiring() -> list[str]:
-    return sorted(code for code, answer in scheduled.CODES.items() if answer is Answer.RETIRE)
+    return sorted(
+        code for code, answer in scheduled.CODES.items() if answer is ChangeResponse.RETIRE
+    )
 
 
 def _stall_pattern() -> Pattern:

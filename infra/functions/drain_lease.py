@@ -15,15 +15,15 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from core import naming
 from core.cluster.operated import Operated
 from infra.charts.strimzi import RELEASE
-from infra.functions.rbac import API_GROUP, Rule
+from infra.functions.rbac import API_GROUP, PolicyRule
 
 TYPE = "stillwater:infra:DrainLease"
 LEASES = "coordination.k8s.io"
 
 
-def tell_of_drains(cluster: Operated) -> Rule:
+def tell_of_drains(cluster: Operated) -> PolicyRule:
     """Allow to write into the Lease, which is there already."""
-    return Rule(
+    return PolicyRule(
         api_group=LEASES,
         resources=["leases"],
         names=[naming.drain_lease(cluster.name)],
@@ -63,7 +63,7 @@ class DrainLease(pulumi.ComponentResource):
     def _let_the_operator_read(self, name: str, args: DrainLeaseArgs, operator: str) -> None:
         called = naming.drain_lease(args.cluster.name)
         metadata = ObjectMetaArgs(name=called, namespace=args.cluster.namespace)
-        read = Rule(api_group=LEASES, resources=["leases"], names=[called], verbs=["get"])
+        read = PolicyRule(api_group=LEASES, resources=["leases"], names=[called], verbs=["get"])
         role = k8s.rbac.v1.Role(
             f"{name}-role",
             metadata=metadata,

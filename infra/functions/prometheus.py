@@ -23,7 +23,7 @@ def workspace(scope: Scope) -> list[iam.Statement]:
 
 def service(
     cluster: Operated,
-) -> tuple[Sequence[rbac.Rule], Mapping[str, tuple[str, Sequence[rbac.Rule]]]]:
+) -> tuple[Sequence[rbac.PolicyRule], Mapping[str, tuple[str, Sequence[rbac.PolicyRule]]]]:
     """Return the rights in Kafka's namespace, and elsewhere, that asking a Service takes.
 
     They are the proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.

@@ -20,7 +20,7 @@ API_GROUP = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class PolicyRule:
     """These verbs on these resources of an API group; `names`: of these objects alone."""
 
     api_group: str
@@ -43,11 +43,11 @@ class Rights:
 
     group: str
     # What has no namespace, or is meant in all of them.
-    everywhere: Sequence[Rule] = ()
+    everywhere: Sequence[PolicyRule] = ()
     # In Kafka's namespace.
-    inside: Sequence[Rule] = ()
+    inside: Sequence[PolicyRule] = ()
     # In other namespaces, by a short name of each.
-    elsewhere: Mapping[str, tuple[str, Sequence[Rule]]] = field(default_factory=dict)
+    elsewhere: Mapping[str, tuple[str, Sequence[PolicyRule]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Group:
             opts=pulumi.ResourceOptions(parent=self.parent),
         )
 
-    def everywhere(self, name: str, rules: Sequence[Rule]) -> None:
+    def everywhere(self, name: str, rules: Sequence[PolicyRule]) -> None:
         """Allow the group what has no namespace, or is meant in all of them."""
         role = k8s.rbac.v1.ClusterRole(
             name,
@@ -85,7 +85,7 @@ class Group:
             opts=pulumi.ResourceOptions(parent=self.parent, depends_on=[role]),
         )
 
-    def inside(self, name: str, namespace: str, rules: Sequence[Rule]) -> None:
+    def inside(self, name: str, namespace: str, rules: Sequence[PolicyRule]) -> None:
         """Allow the group something in one namespace."""
         metadata = ObjectMetaArgs(name=self.role, namespace=namespace)
         role = k8s.rbac.v1.Role(
@@ -109,31 +109,31 @@ class Group:
         return [k8s.rbac.v1.SubjectArgs(api_group=API_GROUP, kind="Group", name=self.name)]
 
 
-def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
-    return Rule(api_group=api_group, resources=resources, verbs=verbs)
+def may(api_group: str, resources: Sequence[str], verbs: Sequence[str]) -> PolicyRule:
+    return PolicyRule(api_group=api_group, resources=resources, verbs=verbs)
 
 
-def may_read_node_claims(cluster: Operated) -> list[Rule]:
+def may_read_node_claims(cluster: Operated) -> list[PolicyRule]:
     """Allow to see what Karpenter does to its nodes, where it launches any."""
     return [may("karpenter.sh", ["nodeclaims"], ["list"])] if cluster.node_claims else []
 
 
-def may_end_node_claims(cluster: Operated) -> list[Rule]:
+def may_end_node_claims(cluster: Operated) -> list[PolicyRule]:
     """Allow a rotation to delete NodeClaims: RBAC knows them by name alone, and names are new."""
     return [may("karpenter.sh", ["nodeclaims"], ["delete"])] if cluster.ends_claims else []
 
 
-def may_get(resource: str, names: Sequence[str]) -> list[Rule]:
+def may_get(resource: str, names: Sequence[str]) -> list[PolicyRule]:
     """Allow to read objects by their names; without a name there is no rule, not one for all.
 
     A right to list Secrets would be a right to read every user's key.
     """
     if not names:
         return []
-    return [Rule(api_group="", resources=[resource], names=names, verbs=["get"])]
+    return [PolicyRule(api_group="", resources=[resource], names=names, verbs=["get"])]
 
 
-def may_read_metrics(cluster: Operated) -> list[Rule]:
+def may_read_metrics(cluster: Operated) -> list[PolicyRule]:
     # By name and port: a right to reach every port of every pod would be one to read Connect's
     # connectors, whose configuration may hold credentials.
     return may_get("pods/proxy", cluster.exporters)

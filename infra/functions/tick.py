@@ -112,9 +112,9 @@ def _call(scope: Scope) -> Sequence[iam.Statement]:
     ]
 
 
-def _recount(cluster: Operated) -> rbac.Rule:
+def _recount(cluster: Operated) -> rbac.PolicyRule:
     """Allow to have the budget over those who stay counted anew, by an annotation on it."""
-    return rbac.Rule(
+    return rbac.PolicyRule(
         api_group="policy",
         resources=["poddisruptionbudgets"],
         names=[budget_of_the_staying(cluster.name)],

@@ -36,10 +36,10 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
 
 def _rights(cluster: Operated) -> rbac.Rights:
     name = cluster.gate_name
-    certificate = rbac.Rule(
+    certificate = rbac.PolicyRule(
         api_group="", resources=["secrets"], names=[name], verbs=["get", "patch"]
     )
-    trusted = rbac.Rule(
+    trusted = rbac.PolicyRule(
         api_group="admissionregistration.k8s.io",
         resources=["validatingwebhookconfigurations"],
         names=[name],

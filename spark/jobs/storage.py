@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from core import instances
 from core.cost.pricing import PriceBook
 from core.settings.facts import Facts, Pool
-from core.volumes.forecast import Forecast
+from core.volumes.forecast import FillForecast
 from core.volumes.growth import DAY_SECONDS, room
 from core.volumes.limits import Gp3, Performance, step_for
 from core.volumes.policy import Policy, goals_of
@@ -233,7 +233,7 @@ def _size(
         wanted = Gp3(wanted.size_gib, kept)
     reason = "; ".join(sized.reasons)
     # When it is too small the advisor's own rule says; before, it has room for some days.
-    ahead = Forecast(
+    ahead = FillForecast(
         used_bytes=float(use.used_bytes), long_rate=use.growth_bytes_per_day / DAY_SECONDS
     )
     policy = known.pool.policy if known.pool else Policy()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from core.gate.asked import TIMEOUT_SECONDS, Answer, Asked, Wish
+from core.gate.asked import TIMEOUT_SECONDS, GateAnswer, RemovalRequest, Wish
 from core.incidents.observation import PodView
 from handlers.eviction.gate import Gate
 from tests.explorer import agenda, nature, rules
@@ -85,7 +85,7 @@ def _answered(
     """Return who is to blame for an eviction that is let through; None: nobody goes."""
     if world.is_down("gate"):
         return None  # The API server refuses what it cannot ask about.
-    told: list[tuple[Answer, rules.Invocation]] = []
+    told: list[tuple[GateAnswer, rules.Invocation]] = []
     began = world.now
 
     def ask(now: float) -> None:
@@ -112,9 +112,9 @@ def wanted(world: World, instance_id: str, who: str, until: int) -> PodView | No
     return None if pod.stopping else pod
 
 
-def asked(pod: PodView, who: str) -> Asked:
+def asked(pod: PodView, who: str) -> RemovalRequest:
     """Return what the API server asks the gate."""
-    return Asked(
+    return RemovalRequest(
         uid="explored",
         wish=Wish.EVICT,
         name=pod.name,

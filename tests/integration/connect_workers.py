@@ -20,7 +20,7 @@ from pathlib import Path
 import urllib3
 
 from core.errors import StillwaterError
-from core.health.connect import Answer, Mode, Worker, worker_verdict
+from core.health.connect import Mode, RestResponse, Worker, worker_verdict
 from core.health.verdict import HealthVerdict
 from handlers.adapters.connect import ask, directly
 from handlers.adapters.kafka import KafkaAdmin
@@ -65,7 +65,7 @@ def jars_of_3_8() -> Path:
 class Probed:
     """What one probe of a worker saw, and the verdict on it."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[RestResponse, ...]
     verdict: HealthVerdict
 
 

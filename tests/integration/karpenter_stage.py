@@ -23,7 +23,7 @@ import uvicorn
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
-from core.gate.asked import Answer, Asked
+from core.gate.asked import GateAnswer, RemovalRequest
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import BudgetView, InstanceView, NodeView, PodView
 from core.incidents.record import Incident, State
@@ -139,7 +139,7 @@ class Stage:
     cluster: KarpentersCluster
     kubelet: StandInKubelet
     karpenter: Child
-    answers: list[tuple[Asked, Answer]]  # every one, in order
+    answers: list[tuple[RemovalRequest, GateAnswer]]  # every one, in order
     _delivered: int = 0
     _due: list[tuple[float, str]] = field(default_factory=list)
     _swept_at: float = 0.0
@@ -210,7 +210,7 @@ class Stage:
 
         return cast("Incident", self.until(ended, f"{claim['metadata']['name']} is {state}"))
 
-    def told(self, broker: int, since: int = 0) -> list[tuple[Asked, Answer]]:
+    def told(self, broker: int, since: int = 0) -> list[tuple[RemovalRequest, GateAnswer]]:
         """Return what Karpenter asked about a broker's pod, with the answers, in order."""
         of = (kwok.ACCOUNT, pod_name(broker))
         return [each for each in self.answers[since:] if (each[0].username, each[0].name) == of]
@@ -308,7 +308,9 @@ def _pools(api: Api, spec: ClusterSpec) -> None:
 
 
 @contextlib.contextmanager
-def _gate(api: Api, station: Station, spec: ClusterSpec) -> Iterator[list[tuple[Asked, Answer]]]:
+def _gate(
+    api: Api, station: Station, spec: ClusterSpec
+) -> Iterator[list[tuple[RemovalRequest, GateAnswer]]]:
     """Serve a gate, and have the API server ask it by the webhooks that infra/ renders."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -325,7 +327,7 @@ def _gate(api: Api, station: Station, spec: ClusterSpec) -> Iterator[list[tuple[
         cast("EksApi", Administrator(api)), secret_path=SECRET, webhook=GATE, hosts=["127.0.0.1"]
     )
     cluster = station.cluster
-    answers: list[tuple[Asked, Answer]] = []
+    answers: list[tuple[RemovalRequest, GateAnswer]] = []
     gate = Heard(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes, claims=cluster),
         reception=station.reception,
@@ -358,9 +360,9 @@ def _serve(server: uvicorn.Server) -> None:
 class Heard(Gate):
     """A gate whose answers a test may read."""
 
-    answers: list[tuple[Asked, Answer]] = field(default_factory=list)
+    answers: list[tuple[RemovalRequest, GateAnswer]] = field(default_factory=list)
 
-    def ask(self, asked: Asked, deadline: float) -> Answer:
+    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         answer = super().ask(asked, deadline)
         self.answers.append((asked, answer))
         return answer

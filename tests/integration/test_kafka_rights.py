@@ -32,7 +32,7 @@ from core.availability.kafka_rights import (
     MOVING_LEADERS,
     READING,
     THROTTLING,
-    Call,
+    KafkaRequest,
     Operation,
     Resource,
     rights_for,
@@ -63,7 +63,7 @@ OPERATIONS = {
     Operation.DESCRIBE: ACLOperation.DESCRIBE,
     Operation.DESCRIBE_CONFIGS: ACLOperation.DESCRIBE_CONFIGS,
 }
-RIGHTS = rights_for(Call)
+RIGHTS = rights_for(KafkaRequest)
 # What a reading and the moving of leaders need; a throttle finds its own missing where it is set.
 READ_RIGHTS = rights_for(READING | MOVING_LEADERS)
 

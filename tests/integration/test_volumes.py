@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from core.rotation.run_record import Phase, RunState
-from core.volumes.ledger import History, Modification, State, free_slots
+from core.volumes.ledger import History, Modification, ModificationState, free_slots
 from core.volumes.limits import Gp3
 from core.volumes.views import Hour
 from handlers.adapters.claims import FIELD_MANAGER
@@ -132,7 +132,7 @@ def modified_today(times: int) -> History:
             Modification(
                 started_at=now - (5 - number) * HOUR,
                 ended_at=now - (5 - number) * HOUR + MINUTE,
-                state=State.COMPLETED,
+                state=ModificationState.COMPLETED,
                 target=shape,
                 original=shape,
                 kind="grow",

@@ -20,7 +20,7 @@ import yaml
 from core import cluster as clusters
 from core.cluster.operated import of_spec
 from core.errors import StillwaterError
-from core.gate.asked import Answer, Asked
+from core.gate.asked import GateAnswer, RemovalRequest
 from core.gate.responding import API, PRIORITY, RESPONDER
 from handlers.adapters import eks
 from handlers.adapters.eks import EksApi
@@ -35,7 +35,7 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 EVICTIONS = f"/apis/{API}/namespaces/{NAMESPACE}/evictions"
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "eviction-gate.md"
 SHOWN = re.compile(r"```yaml\n(apiVersion: admissionregistration.*?)```", re.DOTALL)
-NOT_YET = Answer(allowed=False, reason="Node 10 may not leave: not yet.")
+NOT_YET = GateAnswer(allowed=False, reason="Node 10 may not leave: not yet.")
 EVICTOR = "imperative-eviction.k8s.io/evictor"
 
 
@@ -43,10 +43,10 @@ EVICTOR = "imperative-eviction.k8s.io/evictor"
 class Gate:
     """Answers as it is told."""
 
-    answer: Answer = NOT_YET
-    asked: list[Asked] = field(default_factory=list)
+    answer: GateAnswer = NOT_YET
+    asked: list[RemovalRequest] = field(default_factory=list)
 
-    def ask(self, asked: Asked, deadline: float) -> Answer:
+    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         del deadline
         self.asked.append(asked)
         return self.answer
@@ -160,7 +160,7 @@ def test_a_denial_is_a_heartbeat_and_a_yes_ends_the_turn(
     # Heartbeats keep their distance, and the gate is asked all the same.
     responder.turn()
     assert own(kafka, eviction) == told
-    gate.answer = Answer(allowed=True, reason="Node 10 may leave.")
+    gate.answer = GateAnswer(allowed=True, reason="Node 10 may leave.")
     responder.turn()
     over = own(kafka, eviction)
     assert over["message"] == "Node 10 may leave."

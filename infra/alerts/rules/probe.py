@@ -5,7 +5,7 @@ The windows and their limits are core.availability.budget's; a long and a short 
 
 from __future__ import annotations
 
-from core.availability.budget import HOUR, WINDOWS, Window
+from core.availability.budget import HOUR, WINDOWS, BudgetWindow
 from core.settings.probe import ATTEMPTS, FAILED
 from infra.alerts.rules.alert import Alert, Scope
 
@@ -50,7 +50,7 @@ def _budget(scope: Scope) -> float:
     return 0.0 if probe is None else 1 - probe.objective_percent / 100
 
 
-def _burns(scope: Scope, window: Window) -> str:
+def _burns(scope: Scope, window: BudgetWindow) -> str:
     """Return an expression that holds while both windows burn faster than the limit."""
     limit = f"{window.burn_rate * _budget(scope):.6g}"
     long, short = (

@@ -13,7 +13,7 @@ from rich.console import Console
 from cli import volume_plans
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
-from core.volumes.ledger import History, Modification, State
+from core.volumes.ledger import History, Modification, ModificationState
 from core.volumes.limits import Gp3
 
 PLAN = {
@@ -96,7 +96,7 @@ def test_a_program_is_told_what_was_modified_and_how_much_is_left_today(
 ) -> None:
     grown = Modification(
         started_at=900.0,
-        state=State.COMPLETED,
+        state=ModificationState.COMPLETED,
         target=Gp3(120),
         reason="it fills",
         kind="grow",

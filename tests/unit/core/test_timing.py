@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cluster import Timings
-from core.timing import FACTS, RULES, Rule, check
+from core.timing import FACTS, RULES, TimingRule, check
 
 DEFAULTS = {name: field.default for name, field in Timings.model_fields.items()}
 
@@ -90,7 +90,9 @@ def test_every_rule_has_a_way_to_break_it_above() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
-def test_a_rule_tells_its_breakage_and_its_remedy_in_words_of_its_settings(rule: Rule) -> None:
+def test_a_rule_tells_its_breakage_and_its_remedy_in_words_of_its_settings(
+    rule: TimingRule,
+) -> None:
     assert any(name in rule.remedy for name in settings_of(rule.left) | settings_of(rule.right))
     assert rule.breaks[-1] not in ".;"
 
@@ -100,7 +102,7 @@ settings = st.fixed_dictionaries({name: st.integers(1, 20_000) for name in DEFAU
 
 @given(settings, st.sampled_from(RULES), st.integers(1, 100_000), st.data())
 def test_raising_a_limit_never_adds_a_violation_of_that_limit(
-    drawn: dict[str, int], rule: Rule, more: int, data: st.DataObject
+    drawn: dict[str, int], rule: TimingRule, more: int, data: st.DataObject
 ) -> None:
     limits = sorted(settings_of(rule.right))
     if not limits:

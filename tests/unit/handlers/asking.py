@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.gate.asked import Answer, asked_in
+from core.gate.asked import GateAnswer, asked_in
 from core.incidents.record import State
 from handlers.eviction.gate import Gate
 from handlers.incidents.observe import Sources
@@ -54,7 +54,7 @@ class Door:
         dry_run: bool = False,
         patience: float = 8,
         grace_seconds: int | None = None,
-    ) -> Answer:
+    ) -> GateAnswer:
         pod = self.station.cluster.pods.get(broker)
         name = f"orders-broker-{broker}" if pod is None else pod.name
         request: dict[str, Any] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.gate.asked import Answer, asked_in
+from core.gate.asked import GateAnswer, asked_in
 from core.incidents.record import State
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import OPERATOR, PERSON, Door
@@ -37,7 +37,7 @@ class Drainer:
     asks: str = EVICT
     finalizers: tuple[str, ...] = ()
 
-    def ask(self, door: Door) -> Answer:
+    def ask(self, door: Door) -> GateAnswer:
         if self.asks != DELETE_NODE:
             return door.ask(user=self.user, delete=self.asks == DELETE)
         shown: dict[str, Any] = {

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.gate.asked import Answer, asked_in
+from core.gate.asked import GateAnswer, asked_in
 from core.incidents.record import State
 from core.incidents.sections import Drainer, NodeDisruption
 from core.incidents.verify import breaks
@@ -266,7 +266,7 @@ def test_a_deleted_pod_is_judged_by_its_labels_and_not_by_its_name(
         "userInfo": {"username": "ada"},
     }
 
-    def shown(its: dict[str, str]) -> Answer:
+    def shown(its: dict[str, str]) -> GateAnswer:
         old = {
             "metadata": {"name": "orders-broker-a-10", "labels": its},
             "spec": {"nodeName": node_named(OLD)},

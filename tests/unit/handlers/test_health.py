@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from core.errors import StillwaterError
-from core.health.connect import Answer
+from core.health.connect import RestResponse
 from core.health.examination import Expected
 from core.health.kafka_metrics import Metric, parse
 from core.health.pods import PodSeen
@@ -96,9 +96,11 @@ class Exporters:
         return Scrapes(metrics={node_id: parse(told)})
 
 
-def fine(path: str, seconds: float) -> Answer:
+def fine(path: str, seconds: float) -> RestResponse:
     body = '{"status":"healthy","message":""}'
-    return Answer(path=path, seconds=0.1, status=200, content_type="application/json", body=body)
+    return RestResponse(
+        path=path, seconds=0.1, status=200, content_type="application/json", body=body
+    )
 
 
 @pytest.fixture

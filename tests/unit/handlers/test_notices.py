@@ -15,8 +15,7 @@ from core.incidents.inventory import VolumeView
 from core.incidents.record import Incident, State
 from core.metric_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
-from core.volumes.ledger import History, Modification
-from core.volumes.ledger import State as ModificationState
+from core.volumes.ledger import History, Modification, ModificationState
 from core.volumes.limits import Gp3
 from handlers.store import volume_records
 from tests.announcements import BODIES, load

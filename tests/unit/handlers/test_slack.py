@@ -17,7 +17,7 @@ from handlers.adapters.slack import RateLimited, Refused, Unreachable
 from handlers.store.freezes import LedgerFreezes, LostZone
 from handlers.store.notifying import ZoneChronicle
 from handlers.store.runs import LedgerRuns
-from handlers.store.table import Table
+from handlers.store.table import VersionedTable
 from handlers.store.threads import DynamoThreads, Threads
 from handlers.stories.teller import MOST_ATTEMPTS, RenewedChannel, Teller
 from tests.unit.core.availability.clusters import turn_of
@@ -191,7 +191,7 @@ def test_two_never_tell_one_thread_at_a_time(newsroom: Newsroom) -> None:
 
 
 def test_threads_keep_what_was_told_in_the_ledgers_table(aws: None) -> None:
-    room = Newsroom(threads=DynamoThreads(Table(TABLE, REGION)))
+    room = Newsroom(threads=DynamoThreads(VersionedTable(TABLE, REGION)))
     room.knows(incident(4))
     room.take()
     room.take()

@@ -11,7 +11,7 @@ from core import metric_names
 from core.errors import StillwaterError
 from core.volumes.views import Load
 from handlers.adapters.fill import FillView
-from handlers.adapters.volume_series import Told
+from handlers.adapters.volume_series import SeriesResult
 from handlers.store import volume_records
 from tests.unit.handlers.volume_world import GIB, HOUR, IDLE, LOOK, NOW, World, desk
 
@@ -28,19 +28,21 @@ class Watching:
     fails: bool = False
     asked_past: list[Sequence[str]] = field(default_factory=list)
 
-    def fills(self, claims: Sequence[str], now: float) -> Told[FillView]:
+    def fills(self, claims: Sequence[str], now: float) -> SeriesResult[FillView]:
         if self.fails:
             raise StillwaterError("The Kubernetes API answered 503 to GET")
         if self.fill is None:
-            return Told({}, ("Prometheus has no kubelet_volume_stats_capacity_bytes of any",))
-        return Told(dict.fromkeys(claims, self.fill))
+            return SeriesResult(
+                {}, ("Prometheus has no kubelet_volume_stats_capacity_bytes of any",)
+            )
+        return SeriesResult(dict.fromkeys(claims, self.fill))
 
     def past(self, claims: Sequence[str], now: float) -> Mapping[str, Mapping[float, float]]:
         self.asked_past.append(claims)
         return dict.fromkeys(claims, self.before)
 
-    def loads(self, volumes: Sequence[str], now: float) -> Told[Load]:
-        return Told({} if self.load is None else dict.fromkeys(volumes, self.load))
+    def loads(self, volumes: Sequence[str], now: float) -> SeriesResult[Load]:
+        return SeriesResult({} if self.load is None else dict.fromkeys(volumes, self.load))
 
 
 class Counting(World):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.cost.pricing import PriceBook
-from core.volumes.ledger import State
+from core.volumes.ledger import ModificationState
 from core.volumes.limits import Performance
 from core.volumes.views import Load
 from handlers.store import volume_records
@@ -35,7 +35,7 @@ def test_a_filling_volume_is_grown_through_its_pool_alone() -> None:
     assert at.world.asked.size_gib == decision["target"][0] > 100
     assert at.world.sent == []
     memory = volume_records.read(at.records, "vol-0a")
-    assert [m.state for m in memory.history.modifications] == [State.REQUESTED]
+    assert [m.state for m in memory.history.modifications] == [ModificationState.REQUESTED]
 
 
 def test_advice_changes_nothing() -> None:
@@ -108,9 +108,9 @@ def test_an_announced_end_closes_the_ledgers_entry() -> None:
     at.run(LOOK)
     at.look()
     assert volume_records.read(at.records, "vol-0a").history.under_way is not None
-    assert volume_records.close(at.records, "vol-0a", State.COMPLETED, world.now)
+    assert volume_records.close(at.records, "vol-0a", ModificationState.COMPLETED, world.now)
     assert volume_records.read(at.records, "vol-0a").history.under_way is None
-    assert not volume_records.close(at.records, "vol-0a", State.COMPLETED, world.now)
+    assert not volume_records.close(at.records, "vol-0a", ModificationState.COMPLETED, world.now)
 
 
 def test_a_throttled_volume_is_raised_and_lowered_after_a_quiet_day() -> None:
@@ -172,7 +172,7 @@ def test_an_end_that_aws_announces_during_a_look_stays_closed() -> None:
         # The look has its reading, and is about to write.
         if key == "volume#vol-0a" and at.records.read is announced_meanwhile:
             at.records.read = read  # type: ignore[method-assign]
-            volume_records.close(at.records, "vol-0a", State.COMPLETED, world.now)
+            volume_records.close(at.records, "vol-0a", ModificationState.COMPLETED, world.now)
             return seen
         return read(key)
 

@@ -15,7 +15,7 @@ from typing import Any
 from core.cost import pricing
 from core.errors import Conflict
 from core.settings.volumes import PoolSettings, VolumeSettings
-from core.volumes.ledger import Modification, State
+from core.volumes.ledger import Modification, ModificationState
 from core.volumes.limits import Gp3, Performance, steps
 from core.volumes.policy import Policy
 from core.volumes.troubles import class_of
@@ -142,7 +142,9 @@ class World:
         if not self.starts:
             return {}
         latest = Modification(
-            started_at=self.starts[-1], state=State(self.state or ""), target=self.actual
+            started_at=self.starts[-1],
+            state=ModificationState(self.state or ""),
+            target=self.actual,
         )
         return dict.fromkeys(ids, latest)
 

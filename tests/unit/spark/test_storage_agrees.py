@@ -20,8 +20,8 @@ from core.cost import pricing
 from core.settings.facts import Facts
 from core.settings.volumes import VolumeSettings
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, DecisionKind
-from core.volumes.forecast import Forecast
+from core.volumes.decisions import DecisionKind, VolumeDecision
+from core.volumes.forecast import FillForecast
 from core.volumes.ledger import History
 from core.volumes.limits import Gp3, Performance
 from core.volumes.sizing import GIB, MIB
@@ -54,7 +54,7 @@ def settings(described: ClusterSpec) -> VolumeSettings:
 
 def advised(
     settings: VolumeSettings, volume: Gp3, used: float, per_day: float, load: Load
-) -> Decision:
+) -> VolumeDecision:
     """Return the advisor's decision."""
     name = class_of(volume.performance)
     one = VolumeView(
@@ -68,7 +68,7 @@ def advised(
         given_class=name,
         instance_type="r7g.2xlarge",
         history=History(known_since=NOW - 30 * DAY, looked_at=NOW),
-        forecast=Forecast(used_bytes=used, long_rate=per_day / DAY),
+        forecast=FillForecast(used_bytes=used, long_rate=per_day / DAY),
         load=load,
     )
     pool = settings.pools["broker-a"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.desk.reading import Answer, Cluster, LedgerSeen, Reading, Source
+from cli.desk.reading import Cluster, LastAnswer, LedgerSeen, Reading, Source
 from cli.desk.server import HEADERS, PAGES, TOKEN_HEADER, application
 from cli.desk.watch import Watch
 from cli.desk.wishes import WISHES, fulfil
@@ -36,9 +36,9 @@ class Desk:
         self.wished.append((name, said))
         return "Done."
 
-    def ask(self, source: Source) -> Answer:
+    def ask(self, source: Source) -> LastAnswer:
         self.asked.append(source)
-        return Answer(LedgerSeen(), 5.0) if source is Source.LEDGER else Answer(failed="no")
+        return LastAnswer(LedgerSeen(), 5.0) if source is Source.LEDGER else LastAnswer(failed="no")
 
     def get(self, path: str, headers: Mapping[str, str] = OURS) -> tuple[int, dict[str, str], str]:
         return self.request("GET", path, headers)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cli.desk.reading import Answer, Cluster, LedgerSeen, Reading, Source, VolumesSeen
+from cli.desk.reading import Cluster, LastAnswer, LedgerSeen, Reading, Source, VolumesSeen
 from cli.desk.state import page_state
 from core.availability.lease import Lease
 from core.incidents.pause import Pause
@@ -40,7 +40,7 @@ def reading(*incidents: Incident, **ledger: Any) -> Reading:
     """Return a reading of this very second in which everything was read."""
     seen = LedgerSeen(incidents=incidents, **ledger)
     values = {Source.LEDGER: seen, Source.VOLUMES: VolumesSeen(), Source.HEALTH: WELL}
-    return Reading(CLUSTER, {source: Answer(value, NOW) for source, value in values.items()})
+    return Reading(CLUSTER, {source: LastAnswer(value, NOW) for source, value in values.items()})
 
 
 def verdict(of: Reading, now: float = NOW) -> tuple[str, str, str]:
@@ -72,7 +72,7 @@ def test_before_the_ledger_was_read_nobody_can_tell() -> None:
 def test_what_was_not_read_is_never_calm(source: Source, failed: str) -> None:
     old = replace(reading().of(source), read_at=NOW - 3600)
     before = replace(reading(), answers={**reading().answers, source: old})
-    seen = before.after(source, Answer(failed=failed)) if failed else before
+    seen = before.after(source, LastAnswer(failed=failed)) if failed else before
     tone, _, said = verdict(seen)
     assert tone == "unknown"
     assert source.capitalize() in said
@@ -80,7 +80,7 @@ def test_what_was_not_read_is_never_calm(source: Source, failed: str) -> None:
 
 
 def test_a_reading_that_fails_keeps_the_one_before_it_and_says_it_is_old() -> None:
-    seen = reading(OUT).after(Source.LEDGER, Answer(failed="The ledger says nothing."))
+    seen = reading(OUT).after(Source.LEDGER, LastAnswer(failed="The ledger says nothing."))
     tone, title, said = verdict(seen)
     assert (tone, title) == ("unknown", "As last read: Broker 10 is out")
     assert "The ledger says nothing." in said
@@ -104,7 +104,7 @@ def test_what_needs_a_person_is_an_alarm(incident: Incident) -> None:
 def test_a_run_that_stopped_and_a_cluster_that_is_ill_are_alarms() -> None:
     run = replace(open_run([], Options(), "ada", NOW), state=RunState.STOPPED, reason="No way.")
     assert verdict(reading(run=run)) == ("alarm", "Nobody is out", "The rotation stopped: No way.")
-    ill = reading().after(Source.HEALTH, Answer({**WELL, "status": "unknown"}, NOW))
+    ill = reading().after(Source.HEALTH, LastAnswer({**WELL, "status": "unknown"}, NOW))
     assert verdict(ill)[0] == "alarm"
 
 
@@ -161,7 +161,7 @@ def test_a_retained_instance_can_be_released_and_not_held() -> None:
 def test_a_volumes_forecast_is_said_or_that_nobody_knows(sizes: dict[str, int], said: str) -> None:
     samples = tuple(Sample(NOW - 3600 * h, (60 - h / 2) * GIB) for h in range(48, -1, -1))
     seen = VolumesSeen({"sizes_gib": sizes}, {"data-0": Memory(samples=samples)})
-    shown = page_state(reading().after(Source.VOLUMES, Answer(seen, NOW)), NOW)
+    shown = page_state(reading().after(Source.VOLUMES, LastAnswer(seen, NOW)), NOW)
     (claim,) = shown["volumes"]["claims"]
     assert claim["forecast"].startswith(said)
 

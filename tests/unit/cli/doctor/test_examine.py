@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 from cli.doctor import examine as examining
 from cli.doctor.account import Account, Found
 from cli.doctor.cluster import KubernetesCluster
-from cli.doctor.examine import Diagnosis, Unread, _read
+from cli.doctor.examine import Diagnosis, UnreadPart, _read
 from core.cluster.expected import expectation_of
-from core.doctor.drift import Finding
+from core.doctor.drift import Drift
 from core.doctor.snapshot import Balancer
 from core.errors import StillwaterError
 from tests.unit.infra.programs import spec
@@ -74,7 +74,7 @@ def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
 
     snapshot, unread = read([(("queues",), queues)], [(("pods",), pods)], unreachable)
     assert snapshot.queues == {}
-    assert unread == [Unread("Kafka's pods", "There is no such cluster")]
+    assert unread == [UnreadPart("Kafka's pods", "There is no such cluster")]
 
 
 def test_the_api_server_is_looked_up_once_for_all_readers() -> None:
@@ -103,15 +103,15 @@ def test_an_answer_that_nobody_foresaw_is_unread_and_costs_no_other_part() -> No
 
     snapshot, unread = read([(("queues",), odd), (("balancers",), nothing)], [])
     assert snapshot.balancers == {}
-    assert unread == [Unread("queues", "the answer is not as documented (KeyError: 'spec')")]
+    assert unread == [UnreadPart("queues", "the answer is not as documented (KeyError: 'spec')")]
 
 
 def nothing() -> Iterator[Found]:
     yield "balancers", {}
 
 
-FINDING = Finding("queue x", "present", "missing", "look")
-UNREAD = Unread("queues", "refused")
+FINDING = Drift("queue x", "present", "missing", "look")
+UNREAD = UnreadPart("queues", "refused")
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ UNREAD = Unread("queues", "refused")
     [([], [], 0), ([FINDING], [], 1), ([], [UNREAD], 2), ([FINDING], [UNREAD], 2)],
 )
 def test_the_exit_code_says_clean_drift_or_not_read(
-    findings: list[Finding], unread: list[Unread], code: int
+    findings: list[Drift], unread: list[UnreadPart], code: int
 ) -> None:
     assert diagnosis(findings, unread).exit_code == code
 
 
-def diagnosis(findings: list[Finding], unread: list[Unread]) -> Diagnosis:
+def diagnosis(findings: list[Drift], unread: list[UnreadPart]) -> Diagnosis:
     return Diagnosis(
         environment="test",
         cluster="test-orders",

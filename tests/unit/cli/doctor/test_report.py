@@ -9,14 +9,14 @@ from dataclasses import replace
 from rich.console import Console
 
 from cli.doctor import report
-from cli.doctor.examine import Diagnosis, Unread
+from cli.doctor.examine import Diagnosis, UnreadPart
 from core.cluster.expected import expectation_of
-from core.doctor.drift import Finding, findings
+from core.doctor.drift import Drift, findings
 from core.doctor.snapshot import Pod, Volume, hook_of
 from infra.spec import ROOT, read
 from tests.unit.cli.doctor.test_examine import FINDING, UNREAD, diagnosis
 
-MARKUP = Finding("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'")
+MARKUP = Drift("volume [bold]", "Retain", "[red]Delete", "-p '{\"spec\":{}}'")
 
 
 def shown(*arguments: list) -> str:  # type: ignore[type-arg]
@@ -39,7 +39,7 @@ def test_a_finding_is_shown_with_both_values_and_its_remedy_as_they_are() -> Non
 
 
 def test_a_remedy_of_several_findings_is_said_once_and_on_one_line() -> None:
-    long = Finding("a", "b", "c", f"run `{'x' * 300}`")
+    long = Drift("a", "b", "c", f"run `{'x' * 300}`")
     lines = shown([FINDING, long, FINDING], []).splitlines()
     assert "1, 3: look." in lines
     assert f"2: run `{'x' * 300}`." in lines
@@ -75,7 +75,7 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
         seconds=1.9,
         findings=findings(wanted, drifted),
         unread=[
-            Unread(
+            UnreadPart(
                 "alarms",
                 "An error occurred (AccessDenied) when calling the DescribeAlarms operation: not "
                 "authorized",

@@ -10,7 +10,7 @@ from core.availability.kafka_rights import (
     READING,
     RIGHT_OF,
     THROTTLING,
-    Call,
+    KafkaRequest,
     Operation,
     Resource,
     grant,
@@ -19,7 +19,7 @@ from core.availability.kafka_rights import (
 
 
 def test_every_call_has_its_line_and_belongs_to_who_reads_moves_leaders_or_throttles() -> None:
-    assert set(RIGHT_OF) == set(Call) == READING | MOVING_LEADERS | THROTTLING
+    assert set(RIGHT_OF) == set(KafkaRequest) == READING | MOVING_LEADERS | THROTTLING
 
 
 def test_a_function_that_only_reads_may_change_nothing() -> None:
@@ -30,7 +30,7 @@ def test_a_function_that_only_reads_may_change_nothing() -> None:
 
 
 def test_no_right_reaches_a_record_or_an_acl() -> None:
-    assert {(r.resource, r.operation) for r in rights_for(Call)} == {
+    assert {(r.resource, r.operation) for r in rights_for(KafkaRequest)} == {
         (Resource.CLUSTER, Operation.ALTER),
         (Resource.CLUSTER, Operation.ALTER_CONFIGS),
         (Resource.CLUSTER, Operation.DESCRIBE),
@@ -44,17 +44,17 @@ def test_no_right_reaches_a_record_or_an_acl() -> None:
 @pytest.mark.parametrize(
     ("call", "topic", "said"),
     [
-        (Call.DESCRIBE_QUORUM, "*", "Describe on the cluster"),
-        (Call.ELECT_LEADERS, "*", "Alter on the cluster"),
-        (Call.METADATA, "*", "Describe on every topic"),
-        (Call.METADATA, "orders", "Describe on topic orders"),
-        (Call.LIST_CONFIG_RESOURCES, "orders", "DescribeConfigs on the cluster"),
+        (KafkaRequest.DESCRIBE_QUORUM, "*", "Describe on the cluster"),
+        (KafkaRequest.ELECT_LEADERS, "*", "Alter on the cluster"),
+        (KafkaRequest.METADATA, "*", "Describe on every topic"),
+        (KafkaRequest.METADATA, "orders", "Describe on topic orders"),
+        (KafkaRequest.LIST_CONFIG_RESOURCES, "orders", "DescribeConfigs on the cluster"),
     ],
 )
-def test_a_refusal_names_the_right_to_grant(call: Call, topic: str, said: str) -> None:
+def test_a_refusal_names_the_right_to_grant(call: KafkaRequest, topic: str, said: str) -> None:
     assert grant(call, name=topic) == f"grant the functions' user {said}"
 
 
 def test_the_table_is_plain_data_that_nobody_changes() -> None:
     with pytest.raises(TypeError):
-        kafka_rights.RIGHT_OF[Call.METADATA] = None  # type: ignore[index]
+        kafka_rights.RIGHT_OF[KafkaRequest.METADATA] = None  # type: ignore[index]

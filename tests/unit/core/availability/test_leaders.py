@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.availability.leaders import Order, Partition, Plan, plan
+from core.availability.leaders import LeaderPlan, Order, Partition, plan
 from core.views import PartitionView
 
 
@@ -23,7 +23,7 @@ def partition(
     return PartitionView("t", number, leader or replicas[0], replicas, in_sync, 2)
 
 
-def carried_out(view: tuple[PartitionView, ...], done: Plan) -> tuple[PartitionView, ...]:
+def carried_out(view: tuple[PartitionView, ...], done: LeaderPlan) -> tuple[PartitionView, ...]:
     """Return what Kafka shows after a plan: new orders, then elections."""
     after = []
     for p in view:

@@ -11,7 +11,7 @@ import pytest
 from core import naming
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
-from core.doctor.drift import COMPARED, JUDGED, TITLES, Finding, findings
+from core.doctor.drift import COMPARED, JUDGED, TITLES, Drift, findings
 from core.doctor.notes import blind_rolls, unlooked
 from core.doctor.snapshot import Pod, Service, Snapshot, Volume
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
@@ -55,7 +55,7 @@ def live_cluster(**changed: Any) -> Snapshot:
     return replace(whole, **changed)
 
 
-def found(**changed: Any) -> list[Finding]:
+def found(**changed: Any) -> list[Drift]:
     return findings(EXPECTED, live_cluster(**changed))
 
 

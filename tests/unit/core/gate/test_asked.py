@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.errors import InvalidInput
-from core.gate.asked import Answer, Wish, asked_in, review_of
+from core.gate.asked import GateAnswer, Wish, asked_in, review_of
 
 DELETED = {"operation": "DELETE", "subResource": ""}
 
@@ -92,9 +92,9 @@ def test_what_is_no_review_is_refused_in_a_sentence(said: object) -> None:
 
 
 def test_a_refusal_is_one_that_drainers_ask_again_after() -> None:
-    answer = review_of("7d2e", Answer(allowed=False, reason="Not yet."))["response"]
+    answer = review_of("7d2e", GateAnswer(allowed=False, reason="Not yet."))["response"]
     assert (answer["uid"], answer["allowed"]) == ("7d2e", False)
     assert answer["status"]["code"] == 429
     # With a number of seconds, client-go would wait and ask again without telling anybody.
     assert "details" not in answer["status"]
-    assert review_of("7d2e", Answer(allowed=True, reason=""))["response"]["allowed"] is True
+    assert review_of("7d2e", GateAnswer(allowed=True, reason=""))["response"]["allowed"] is True

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from core.gate.asked import Answer, Wish
-from core.gate.responding import RESPONDER, Call, calls, report
+from core.gate.asked import GateAnswer, Wish
+from core.gate.responding import RESPONDER, EvictionTurn, calls, report
 
 STARTED = "2026-11-23T10:00:00Z"
 AT = 1795428000.0  # the same moment
 POD = "0a0a0a0a-0000-4000-8000-000000000010"
-NO, YES = Answer(allowed=False, reason="Not yet."), Answer(allowed=True, reason="It may.")
+NO, YES = GateAnswer(allowed=False, reason="Not yet."), GateAnswer(allowed=True, reason="It may.")
 
 
 def eviction(
@@ -39,7 +39,7 @@ def eviction(
     }
 
 
-def called(**own: Any) -> Call:
+def called(**own: Any) -> EvictionTurn:
     (found,) = calls([eviction(**own)])
     return found
 
@@ -114,6 +114,6 @@ def test_a_clock_that_is_behind_writes_no_time_before_the_turn_began() -> None:
 
 
 def test_a_message_is_as_long_as_the_api_takes() -> None:
-    written = report(called(), POD, Answer(allowed=False, reason="x" * 5000), AT)
+    written = report(called(), POD, GateAnswer(allowed=False, reason="x" * 5000), AT)
     assert written is not None
     assert len(written["message"]) == 4000

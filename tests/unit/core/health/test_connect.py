@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from core.health.connect import (
     CONNECTOR_PATH,
     HEALTH_PATH,
-    Answer,
     Failure,
     Mode,
+    RestResponse,
     Worker,
     next_path,
     worker_verdict,
@@ -24,7 +24,7 @@ YOUNG = Worker(name="w", running=True, running_seconds=20, startup_seconds=120)
 OLD = replace(YOUNG, running_seconds=3_600)
 ALONE = replace(OLD, mode=Mode.STANDALONE)
 
-HEALTHY = Answer(
+HEALTHY = RestResponse(
     path=HEALTH_PATH,
     seconds=0.02,
     status=200,
@@ -32,7 +32,7 @@ HEALTHY = Answer(
     body='{"status":"healthy","message":"Worker has completed startup and is ready to handle '
     'requests."}',
 )
-STARTING = Answer(
+STARTING = RestResponse(
     path=HEALTH_PATH,
     seconds=10.12,
     status=503,
@@ -41,7 +41,7 @@ STARTING = Answer(
     "initializing and reading to the end of internal topics, which began at "
     '2026-11-21T04:40:09.680Z."}',
 )
-UNHEALTHY = Answer(
+UNHEALTHY = RestResponse(
     path=HEALTH_PATH,
     seconds=10.0,
     status=500,
@@ -50,7 +50,7 @@ UNHEALTHY = Answer(
     "unable to handle other requests. The worker is currently ensuring membership in the cluster, "
     'which began at 2026-11-21T04:41:34.509Z."}',
 )
-NOT_THERE_YET = Answer(
+NOT_THERE_YET = RestResponse(
     path=HEALTH_PATH,
     seconds=0.23,
     status=404,
@@ -58,29 +58,29 @@ NOT_THERE_YET = Answer(
     body="<html>\n<head>\n<title>Error 404 Not Found</title>\n</head>\n</html>",
 )
 # 3.8.1; it names no type.
-KNOWS_NO_HEALTH = Answer(
+KNOWS_NO_HEALTH = RestResponse(
     path=HEALTH_PATH,
     seconds=0.17,
     status=404,
     body='{"error_code":404,"message":"HTTP 404 Not Found"}',
 )
-NO_SUCH_CONNECTOR = Answer(
+NO_SUCH_CONNECTOR = RestResponse(
     path=CONNECTOR_PATH,
     seconds=0.1,
     status=404,
     content_type="application/json",
     body='{"error_code":404,"message":"Connector stillwater-asks-for-health not found"}',
 )
-REFUSED = Answer(path=HEALTH_PATH, seconds=0.0, failure=Failure.REFUSED)
-SILENT = Answer(path=HEALTH_PATH, seconds=12.0, failure=Failure.TIMEOUT)
-CONNECTOR_SILENT = Answer(path=CONNECTOR_PATH, seconds=12.0, failure=Failure.TIMEOUT)
+REFUSED = RestResponse(path=HEALTH_PATH, seconds=0.0, failure=Failure.REFUSED)
+SILENT = RestResponse(path=HEALTH_PATH, seconds=12.0, failure=Failure.TIMEOUT)
+CONNECTOR_SILENT = RestResponse(path=CONNECTOR_PATH, seconds=12.0, failure=Failure.TIMEOUT)
 FAILED = replace(UNHEALTHY, body='{"error_code":500,"message":"Request timed out"}')
 DENIED = replace(UNHEALTHY, status=403, body='{"error_code":403,"message":"Not this user"}')
 REBALANCES = replace(
     NO_SUCH_CONNECTOR, status=409, body='{"error_code":409,"message":"Rebalance expected"}'
 )
 SOMEBODY_ELSES = replace(UNHEALTHY, body='{"detail":"bad gateway"}')
-LOST = Answer(path=HEALTH_PATH, seconds=3.0, failure=Failure.UNREACHABLE, detail="no route")
+LOST = RestResponse(path=HEALTH_PATH, seconds=3.0, failure=Failure.UNREACHABLE, detail="no route")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ LOST = Answer(path=HEALTH_PATH, seconds=3.0, failure=Failure.UNREACHABLE, detail
     ],
 )
 def test_what_a_worker_answers_decides(
-    worker: Worker, answers: list[Answer], health: Health, words: str
+    worker: Worker, answers: list[RestResponse], health: Health, words: str
 ) -> None:
     verdict = worker_verdict(worker, answers)
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
@@ -162,7 +162,7 @@ def test_a_distributed_workers_word_needs_nobody_elses() -> None:
     ],
 )
 def test_what_no_worker_would_say_is_quoted_and_believed_of_nobody(status: int, body: str) -> None:
-    answer = Answer(path=HEALTH_PATH, seconds=0.1, status=status, body=body)
+    answer = RestResponse(path=HEALTH_PATH, seconds=0.1, status=status, body=body)
     verdict = worker_verdict(OLD, [answer])
     assert verdict.health is Health.UNKNOWN
     assert (body or "nothing") in verdict.reason
@@ -176,7 +176,7 @@ def test_a_connector_that_fails_is_no_404() -> None:
 
 
 answers = st.builds(
-    Answer,
+    RestResponse,
     path=st.sampled_from([HEALTH_PATH, CONNECTOR_PATH]),
     seconds=st.floats(0, 60),
     status=st.one_of(st.none(), st.integers(100, 599)),
@@ -193,7 +193,7 @@ answers = st.builds(
     running=st.sampled_from([True, False, None]),
 )
 def test_nothing_but_a_good_answer_makes_a_worker_healthy(
-    answer: Answer, age: float | None, running: bool | None
+    answer: RestResponse, age: float | None, running: bool | None
 ) -> None:
     worker = Worker(name="w", running=running, running_seconds=age)
     verdict = worker_verdict(worker, [answer])

@@ -10,7 +10,7 @@ import pytest
 from core.availability.zones import Freeze
 from core.events import Kind as EventKind
 from core.health.cluster import Part, PartKind, cluster_health
-from core.health.connect import Answer
+from core.health.connect import RestResponse
 from core.health.examination import Expected, Seen, Silence, parts
 from core.health.kafka_metrics import parse
 from core.health.pods import PodSeen
@@ -24,7 +24,7 @@ WORKER = "orders-connect-connect-0"
 EXPECTED = Expected(roles=ROLES, workers=[WORKER], worker_startup_seconds=120)
 HUNG = Silence("It did not answer within 14 s.")
 FINE = (
-    Answer(
+    RestResponse(
         path="/health",
         seconds=0.1,
         status=200,
@@ -152,7 +152,7 @@ def test_a_worker_whose_process_does_not_run_is_judged_by_its_pod() -> None:
 
 
 def test_a_worker_may_start_as_long_as_the_spec_allows() -> None:
-    page = (Answer(path="/health", seconds=0.1, status=404, body="<html>"),)
+    page = (RestResponse(path="/health", seconds=0.1, status=404, body="<html>"),)
     young = replace(SEEN, workers={WORKER: page}, pods=(pod(WORKER, None, started_at=NOW - 100),))
     assert by_name(young)[PartKind.WORKER, WORKER].verdict.health is Health.STARTING
     impatient = replace(EXPECTED, worker_startup_seconds=60.0)

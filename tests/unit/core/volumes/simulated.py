@@ -13,9 +13,15 @@ from decimal import Decimal
 
 from core.cost import pricing
 from core.volumes import limits
-from core.volumes.decisions import Decision, DecisionKind
+from core.volumes.decisions import DecisionKind, VolumeDecision
 from core.volumes.forecast import Sample, forecast
-from core.volumes.ledger import History, Modification, State, with_observation, with_request
+from core.volumes.ledger import (
+    History,
+    Modification,
+    ModificationState,
+    with_observation,
+    with_request,
+)
 from core.volumes.limits import Gp3
 from core.volumes.plan import above_spec, plan
 from core.volumes.policy import Policy
@@ -57,18 +63,22 @@ class Ec2:
         self.starts.append(now)
         self.over_at = now + takes
         self.latest = Modification(
-            started_at=now, state=State.OPTIMIZING, target=target, original=self.shape
+            started_at=now, state=ModificationState.OPTIMIZING, target=target, original=self.shape
         )
         if fails:
             self.over_at = now + 60
-            self.latest = replace(self.latest, state=State.FAILED)
+            self.latest = replace(self.latest, state=ModificationState.FAILED)
         else:
             self.shape = target
 
     def told(self, now: float) -> Modification | None:
-        if self.latest is None or self.latest.state is State.FAILED or self.optimizing(now):
+        if (
+            self.latest is None
+            or self.latest.state is ModificationState.FAILED
+            or self.optimizing(now)
+        ):
             return self.latest
-        return replace(self.latest, state=State.COMPLETED, ended_at=self.over_at)
+        return replace(self.latest, state=ModificationState.COMPLETED, ended_at=self.over_at)
 
 
 @dataclass
@@ -93,7 +103,7 @@ class Simulation:
         self.demand = 0.0
         self.samples: deque[Sample] = deque(maxlen=14 * 24)
         self.hours: deque[Hour] = deque(maxlen=10 * 24)
-        self.changes: list[tuple[float, Decision]] = []
+        self.changes: list[tuple[float, VolumeDecision]] = []
         self.full_though_legal: list[float] = []
         self.above: list[Decimal] = []
         self.failed = False
@@ -145,11 +155,14 @@ class Simulation:
         free = self.asked.size_gib * GIB - self.used
         return free < (self.policy.free_share / 2) * self.asked.size_gib * GIB
 
-    def _apply(self, decision: Decision, now: float) -> None:
+    def _apply(self, decision: VolumeDecision, now: float) -> None:
         assert decision.target is not None
         self.changes.append((now, decision))
         asked = Modification(
-            started_at=now, state=State.REQUESTED, target=decision.target, kind=decision.kind.value
+            started_at=now,
+            state=ModificationState.REQUESTED,
+            target=decision.target,
+            kind=decision.kind.value,
         )
         self.history = with_request(self.history, asked)
         fails = self.dice.random() < self.failures

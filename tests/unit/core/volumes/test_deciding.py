@@ -9,9 +9,9 @@ import pytest
 
 from core.cost import pricing
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, DecisionKind
-from core.volumes.forecast import Forecast
-from core.volumes.ledger import History, State
+from core.volumes.decisions import DecisionKind, VolumeDecision
+from core.volumes.forecast import FillForecast
+from core.volumes.ledger import History, ModificationState
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
 from core.volumes.sizing import GIB, MIB
@@ -33,7 +33,7 @@ from tests.unit.core.volumes.views import (
 BOOK = pricing.book("us-east-1")
 
 
-def first(of: VolumeSet) -> Decision:
+def first(of: VolumeSet) -> VolumeDecision:
     return decide(of, BOOK, NOW)[0]
 
 
@@ -62,7 +62,7 @@ def test_every_volume_of_a_set_is_paid_for() -> None:
 
 
 def test_a_sudden_fill_is_an_emergency() -> None:
-    soon = Forecast(used_bytes=60 * GIB, short_rate=10 * GIB / HOUR)
+    soon = FillForecast(used_bytes=60 * GIB, short_rate=10 * GIB / HOUR)
     found = first(volume_set(view(forecast=soon)))
     assert found.kind is DecisionKind.GROW
     assert found.emergency
@@ -96,8 +96,11 @@ def test_the_worst_volume_of_a_set_speaks_for_its_slots() -> None:
     assert found.refused_by == "slots"
 
 
-@pytest.mark.parametrize("state", [State.REQUESTED, State.MODIFYING, State.OPTIMIZING])
-def test_nothing_starts_while_a_modification_is_under_way(state: State) -> None:
+@pytest.mark.parametrize(
+    "state",
+    [ModificationState.REQUESTED, ModificationState.MODIFYING, ModificationState.OPTIMIZING],
+)
+def test_nothing_starts_while_a_modification_is_under_way(state: ModificationState) -> None:
     found = first(
         volume_set(view(forecast=filled(0.99), history=history(done(HOUR / 2, state=state))))
     )

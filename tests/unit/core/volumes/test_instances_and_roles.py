@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.cost import pricing
 from core.instances import table
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, DecisionKind
+from core.volumes.decisions import DecisionKind, VolumeDecision
 from core.volumes.limits import Gp3, Performance, instance_ceiling
 from core.volumes.policy import Policy
 from core.volumes.sizing import MIB
@@ -24,7 +24,7 @@ BOOK = pricing.book("us-east-1")
 CONTROLLER = Policy(apply=True, grow_only=True, usd_per_minute_saved=10.0)
 
 
-def first(of: VolumeSet) -> Decision:
+def first(of: VolumeSet) -> VolumeDecision:
     return decide(of, BOOK, NOW)[0]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from core.volumes.ledger import (
     History,
     Modification,
-    State,
+    ModificationState,
     free_slots,
     from_json,
     next_slot_at,
@@ -25,7 +25,9 @@ from tests.unit.core.volumes.views import DAY, HOUR, LOOKED, NOW, done, history
 GROWN = Gp3(200)
 
 
-def foreign(ago: float, state: State = State.COMPLETED, target: Gp3 = GROWN) -> Modification:
+def foreign(
+    ago: float, state: ModificationState = ModificationState.COMPLETED, target: Gp3 = GROWN
+) -> Modification:
     return done(ago, target, state, kind="")
 
 
@@ -56,22 +58,22 @@ def test_each_modification_frees_its_slot_a_day_after_it_began() -> None:
 
 
 def test_a_failed_modification_has_used_its_slot() -> None:
-    assert free_slots(history(done(HOUR, state=State.FAILED)), NOW) == 3
+    assert free_slots(history(done(HOUR, state=ModificationState.FAILED)), NOW) == 3
 
 
 def test_a_request_becomes_the_modification_that_answers_it() -> None:
-    asked = with_request(LOOKED, done(60, GROWN, State.REQUESTED, reason="it fills"))
-    seen = with_observation(asked, foreign(30, State.OPTIMIZING), GROWN, NOW)
+    asked = with_request(LOOKED, done(60, GROWN, ModificationState.REQUESTED, reason="it fills"))
+    seen = with_observation(asked, foreign(30, ModificationState.OPTIMIZING), GROWN, NOW)
     assert [(m.state, m.reason, m.started_at) for m in seen.modifications] == [
-        (State.OPTIMIZING, "it fills", NOW - 30)
+        (ModificationState.OPTIMIZING, "it fills", NOW - 30)
     ]
-    ended = with_end(seen, State.COMPLETED, NOW + HOUR)
+    ended = with_end(seen, ModificationState.COMPLETED, NOW + HOUR)
     assert ended.under_way is None
     assert ended.modifications[0].ended_at == NOW + HOUR
 
 
 def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
-    asked = with_request(LOOKED, done(60, GROWN, State.REQUESTED))
+    asked = with_request(LOOKED, done(60, GROWN, ModificationState.REQUESTED))
     assert with_observation(asked, None, GROWN, NOW).under_way is not None
     later = with_observation(asked, None, GROWN, NOW + HOUR)
     assert later.modifications == ()
@@ -85,9 +87,9 @@ def test_somebody_elses_modification_counts() -> None:
 
 
 def test_an_announcement_of_an_end_nobody_saw_begin_changes_nothing() -> None:
-    assert with_end(LOOKED, State.COMPLETED, NOW) == LOOKED
-    asked = with_request(LOOKED, done(60, GROWN, State.REQUESTED))
-    assert with_end(asked, State.COMPLETED, NOW) == asked
+    assert with_end(LOOKED, ModificationState.COMPLETED, NOW) == LOOKED
+    asked = with_request(LOOKED, done(60, GROWN, ModificationState.REQUESTED))
+    assert with_end(asked, ModificationState.COMPLETED, NOW) == asked
 
 
 def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
@@ -97,16 +99,19 @@ def test_after_a_long_blindness_what_was_missed_counts_as_used() -> None:
 
 
 def test_the_next_one_says_that_the_one_before_is_over() -> None:
-    running = history(foreign(2 * HOUR, State.OPTIMIZING, Gp3(150)))
-    seen = with_observation(running, foreign(60, State.MODIFYING), GROWN, NOW)
-    assert [m.state for m in seen.modifications] == [State.COMPLETED, State.MODIFYING]
+    running = history(foreign(2 * HOUR, ModificationState.OPTIMIZING, Gp3(150)))
+    seen = with_observation(running, foreign(60, ModificationState.MODIFYING), GROWN, NOW)
+    assert [m.state for m in seen.modifications] == [
+        ModificationState.COMPLETED,
+        ModificationState.MODIFYING,
+    ]
 
 
 @given(
     ages=st.lists(st.floats(0, 40 * DAY), max_size=8, unique=True),
-    state=st.sampled_from(State),
+    state=st.sampled_from(ModificationState),
 )
-def test_a_history_reads_as_it_was_written(ages: list[float], state: State) -> None:
+def test_a_history_reads_as_it_was_written(ages: list[float], state: ModificationState) -> None:
     written = history(*(done(age, state=state, original=Gp3(50)) for age in sorted(ages)[::-1]))
     assert from_json(to_json(written)) == written
 

@@ -10,7 +10,7 @@ import pytest
 from core.cost import pricing
 from core.volumes.deciding import decide
 from core.volumes.decisions import DecisionKind
-from core.volumes.forecast import Forecast
+from core.volumes.forecast import FillForecast
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
 from core.volumes.shrinking import payback, smaller
@@ -25,7 +25,7 @@ LARGE = Gp3(1000)
 def a_set(
     used_gib: float = 100.0, *, days: float = 14.0, policy: Policy | None = None
 ) -> VolumeSet:
-    held = Forecast(used_bytes=used_gib * GIB, span_seconds=days * DAY)
+    held = FillForecast(used_bytes=used_gib * GIB, span_seconds=days * DAY)
     return volume_set(view(LARGE, forecast=held), asked=LARGE, policy=policy)
 
 
@@ -62,7 +62,7 @@ def test_a_volume_far_too_large_is_advised_with_its_months() -> None:
         pytest.param(a_set(policy=Policy(apply=True, votes=True)), id="voters stay where they are"),
         pytest.param(
             volume_set(
-                view(LARGE, forecast=Forecast(used_bytes=GIB, span_seconds=14 * DAY)),
+                view(LARGE, forecast=FillForecast(used_bytes=GIB, span_seconds=14 * DAY)),
                 view(LARGE),
                 asked=LARGE,
             ),
@@ -80,7 +80,7 @@ def test_a_move_that_pays_too_late_is_not_advised(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_fullest_of_a_set_sizes_all_of_it() -> None:
-    held = Forecast(used_bytes=100 * GIB, span_seconds=14 * DAY)
+    held = FillForecast(used_bytes=100 * GIB, span_seconds=14 * DAY)
     fuller = replace(held, used_bytes=500 * GIB)
     both = volume_set(view(LARGE, forecast=held), view(LARGE, forecast=fuller), asked=LARGE)
     said = smaller(both, BOOK)
@@ -90,7 +90,7 @@ def test_the_fullest_of_a_set_sizes_all_of_it() -> None:
 
 def test_a_fast_volume_keeps_the_size_its_iops_need() -> None:
     fast = Gp3(1000, Performance(80_000, 125))
-    held = Forecast(used_bytes=GIB, span_seconds=14 * DAY)
+    held = FillForecast(used_bytes=GIB, span_seconds=14 * DAY)
     said = smaller(volume_set(view(fast, forecast=held), asked=fast), BOOK)
     assert said is not None
     assert said.startswith("160 GiB")

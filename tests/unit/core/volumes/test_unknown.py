@@ -9,7 +9,7 @@ import pytest
 
 from core.cost import pricing
 from core.volumes.deciding import decide
-from core.volumes.decisions import Decision, DecisionKind
+from core.volumes.decisions import DecisionKind, VolumeDecision
 from core.volumes.policy import Policy
 from core.volumes.unknown import MAKING_SECONDS
 from core.volumes.views import Load, VolumeSet
@@ -19,7 +19,7 @@ BOOK = pricing.book("us-east-1")
 CONTROLLER = Policy(apply=True, grow_only=True, votes=True)
 
 
-def verdicts(of: VolumeSet) -> list[Decision]:
+def verdicts(of: VolumeSet) -> list[VolumeDecision]:
     return [d for d in decide(of, BOOK, NOW) if d.kind is DecisionKind.UNKNOWN]
 
 

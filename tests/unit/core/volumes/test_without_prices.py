@@ -8,10 +8,10 @@ import pytest
 
 from core import instances
 from core.cost import pricing
-from core.volumes.decisions import Decision, DecisionKind
-from core.volumes.forecast import Forecast
+from core.volumes.decisions import DecisionKind, VolumeDecision
+from core.volumes.forecast import FillForecast
 from core.volumes.limits import Gp3, Performance
-from core.volumes.plan import Plan, plan
+from core.volumes.plan import VolumePlan, plan
 from core.volumes.shrinking import payback
 from core.volumes.sizing import GIB
 from core.volumes.speed import helping_type, helps
@@ -28,14 +28,14 @@ from tests.unit.core.volumes.views import (
 
 NOTHING_KNOWN = pricing.PriceBook("eu-west-1", "The shipped price file")
 FETCH = "stillwater prices fetch --region eu-west-1"
-SUDDEN = Forecast(used_bytes=60 * GIB, short_rate=10 * GIB / HOUR)
+SUDDEN = FillForecast(used_bytes=60 * GIB, short_rate=10 * GIB / HOUR)
 
 
-def planned(of: object, budget: Decimal | None = None) -> Plan:
+def planned(of: object, budget: Decimal | None = None) -> VolumePlan:
     return plan([of], NOTHING_KNOWN, NOW, budget)  # type: ignore[list-item]
 
 
-def first(of: object, budget: Decimal | None = None) -> Decision:
+def first(of: object, budget: Decimal | None = None) -> VolumeDecision:
     return planned(of, budget).decisions[0]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core.volumes.forecast import Forecast
-from core.volumes.ledger import History, Modification, State
+from core.volumes.forecast import FillForecast
+from core.volumes.ledger import History, Modification, ModificationState
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
 from core.volumes.series import merged_load
@@ -23,7 +23,10 @@ LOOKED = History(known_since=NOW - 30 * DAY, looked_at=NOW - 300)
 
 
 def done(
-    ago: float, target: Gp3 | None = None, state: State = State.COMPLETED, **given: Any
+    ago: float,
+    target: Gp3 | None = None,
+    state: ModificationState = ModificationState.COMPLETED,
+    **given: Any,
 ) -> Modification:
     """A modification that began so many seconds ago."""
     return Modification(
@@ -47,7 +50,7 @@ def view(volume: Gp3 = Gp3(100), **changed: Any) -> VolumeView:  # noqa: B008 - 
         "given_class": class_of(volume.performance),
         "instance_type": "m7g.2xlarge",
         "history": LOOKED,
-        "forecast": Forecast(used_bytes=0.3 * volume.size_gib * GIB),
+        "forecast": FillForecast(used_bytes=0.3 * volume.size_gib * GIB),
     }
     # What a test does not say of the load is measured, and nothing.
     load = merged_load(changed.pop("load", Load()), IDLE)
@@ -72,8 +75,8 @@ def volume_set(
     )
 
 
-def filled(share: float, gib: int = 100, *, per_day_gib: float = 0.0) -> Forecast:
-    return Forecast(used_bytes=share * gib * GIB, long_rate=per_day_gib * GIB / DAY)
+def filled(share: float, gib: int = 100, *, per_day_gib: float = 0.0) -> FillForecast:
+    return FillForecast(used_bytes=share * gib * GIB, long_rate=per_day_gib * GIB / DAY)
 
 
 def quiet_hours(

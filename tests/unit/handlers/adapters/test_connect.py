@@ -16,7 +16,7 @@ from urllib3.exceptions import (
 )
 
 from core.errors import StillwaterError
-from core.health.connect import CONNECTOR_PATH, HEALTH_PATH, Answer, Failure
+from core.health.connect import CONNECTOR_PATH, HEALTH_PATH, Failure, RestResponse
 from handlers.adapters import connect
 from handlers.adapters.connect import LARGEST_ANSWER_BYTES, ask, through
 
@@ -48,7 +48,7 @@ class Response:
         self.closed = True
 
 
-def relayed(answer: Callable[[], Any]) -> Answer:
+def relayed(answer: Callable[[], Any]) -> RestResponse:
     api: Any = FakeApi(answer)
     return through(api, "kafka", "orders-connect-connect-0")(HEALTH_PATH, 12)
 
@@ -135,9 +135,9 @@ def test_a_port_nobody_listens_on_is_no_host_that_is_away(
 def test_a_worker_that_knows_no_health_is_asked_again_in_the_time_that_is_left() -> None:
     asked: list[tuple[str, float]] = []
 
-    def fetch(path: str, seconds: float) -> Answer:
+    def fetch(path: str, seconds: float) -> RestResponse:
         asked.append((path, seconds))
-        return Answer(path=path, seconds=0.0, status=404, body='{"error_code":404}')
+        return RestResponse(path=path, seconds=0.0, status=404, body='{"error_code":404}')
 
     assert [answer.path for answer in ask(fetch, 12)] == [HEALTH_PATH, CONNECTOR_PATH]
     assert 11 < asked[1][1] <= asked[0][1] <= 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.errors import Conflict
-from core.gate.asked import Answer, Asked
+from core.gate.asked import GateAnswer, RemovalRequest
 from core.gate.responding import API
 from handlers.eviction.responder import LOOK_AGAIN_SECONDS, Responder
 from tests.unit.core.gate.test_responding import AT, POD, eviction
@@ -41,12 +41,12 @@ class Server:
 
 class Gate:
     def __init__(self, *, allowed: bool) -> None:
-        self.allowed, self.asked = allowed, list[Asked]()
+        self.allowed, self.asked = allowed, list[RemovalRequest]()
 
-    def ask(self, asked: Asked, deadline: float) -> Answer:
+    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         assert deadline > AT
         self.asked.append(asked)
-        return Answer(allowed=self.allowed, reason="So it is.")
+        return GateAnswer(allowed=self.allowed, reason="So it is.")
 
 
 def responding(server: Server, *, allowed: bool = False) -> tuple[Responder, Gate]:

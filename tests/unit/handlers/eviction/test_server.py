@@ -12,22 +12,22 @@ import anyio
 import pytest
 from starlette.applications import Starlette
 
-from core.gate.asked import PATH, Answer, Asked
+from core.gate.asked import PATH, GateAnswer, RemovalRequest
 from handlers.eviction.counts import Counts
 from handlers.eviction.server import LONGEST_BYTES, application, collecting
 from tests.unit.core.gate.test_asked import review
 
 
 class Says:
-    def __init__(self, answer: Callable[[], Answer]) -> None:
+    def __init__(self, answer: Callable[[], GateAnswer]) -> None:
         self._answer = answer
 
-    def ask(self, asked: Asked, deadline: float) -> Answer:
+    def ask(self, asked: RemovalRequest, deadline: float) -> GateAnswer:
         del asked, deadline
         return self._answer()
 
 
-def served(answer: Callable[[], Answer], seconds: float = 8) -> Starlette:
+def served(answer: Callable[[], GateAnswer], seconds: float = 8) -> Starlette:
     return application(Says(answer), Counts(), seconds=seconds)
 
 
@@ -59,11 +59,11 @@ def answered(app: Starlette) -> dict[str, Any]:
     return response
 
 
-def yes() -> Answer:
-    return Answer(allowed=True, reason="It may go.")
+def yes() -> GateAnswer:
+    return GateAnswer(allowed=True, reason="It may go.")
 
 
-def fails() -> Answer:
+def fails() -> GateAnswer:
     raise RuntimeError("a fault of ours")
 
 
@@ -77,7 +77,7 @@ def test_an_answer_is_written_for_the_request_that_asked() -> None:
 def test_a_gate_that_hangs_is_a_no_in_time() -> None:
     forever = threading.Event()
 
-    def hangs() -> Answer:
+    def hangs() -> GateAnswer:
         forever.wait(10)
         return yes()
 
