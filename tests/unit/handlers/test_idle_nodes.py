@@ -155,18 +155,20 @@ def test_a_word_that_comes_after_the_sweep_found_the_node_keeps_nobody_waiting(
     assert station.incident().state is State.RELEASED
 
 
-@pytest.mark.parametrize("runs", [True, False], ids=["its pod runs on", "its pod is gone"])
+@pytest.mark.parametrize("pod", ["runs on", "has no node", "is made anew"])
 def test_a_node_whose_object_was_deleted_is_not_taken_for_one_that_never_joined(
-    station: Station, runs: bool
+    station: Station, pod: str
 ) -> None:
     """Somebody deleted the Node before anything was learned of it; EC2 knows what it was called."""
     del station.cluster.node_views[OLD]
-    if not runs:
+    if pod == "has no node":
         station.cluster.place_pod(10, None, ready=False)
+    if pod == "is made anew":
+        del station.cluster.pods[10]  # Its volume is attached there still.
     station.announce(hook_event("drain"))
     ticks(station, 10)
     assert station.forwarded == []
     assert (OLD, "gate", "CONTINUE") not in station.cluster.completed
-    if runs:
+    if pod == "runs on":
         assert station.incident().node_id == 10
         assert station.incident().state is State.REPLACING
