@@ -68,12 +68,12 @@ class Network(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         vpc = self._vpc()
         self._close_default_group(vpc)
-        public_routes = self._way_out(vpc)
+        way_out = self._way_out(vpc)
         private: dict[str, pulumi.Output[str]] = {}
         tables: dict[str, pulumi.Output[str]] = {}
         for zone in args.availability_zones:
             blocks = zone_blocks(args.vpc_cidr, zone)
-            nat = self._public_side(zone, vpc, blocks.public, public_routes)
+            nat = self._public_side(zone, vpc, blocks.public, way_out)
             private[zone], tables[zone] = self._private_side(zone, vpc, blocks.private, nat)
         self.vpc_id = vpc.id
         self.private_subnet_ids = private
@@ -103,24 +103,23 @@ class Network(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _way_out(self, vpc: aws.ec2.Vpc) -> aws.ec2.RouteTable:
+    def _way_out(self, vpc: aws.ec2.Vpc) -> aws.ec2.Route:
         gateway = aws.ec2.InternetGateway(
             f"{self._name}-gateway", vpc_id=vpc.id, tags=self._tags("gateway"), opts=self._child
         )
         table = aws.ec2.RouteTable(
             f"{self._name}-public", vpc_id=vpc.id, tags=self._tags("public"), opts=self._child
         )
-        aws.ec2.Route(
+        return aws.ec2.Route(
             f"{self._name}-public-default",
             route_table_id=table.id,
             destination_cidr_block="0.0.0.0/0",
             gateway_id=gateway.id,
             opts=self._child,
         )
-        return table
 
     def _public_side(
-        self, zone: str, vpc: aws.ec2.Vpc, block: str, routes: aws.ec2.RouteTable
+        self, zone: str, vpc: aws.ec2.Vpc, block: str, way_out: aws.ec2.Route
     ) -> aws.ec2.NatGateway:
         letter = naming.zone_suffix(zone)
         subnet = aws.ec2.Subnet(
@@ -136,7 +135,7 @@ class Network(pulumi.ComponentResource):
         association = aws.ec2.RouteTableAssociation(
             f"{self._name}-{zone}-public-routes",
             subnet_id=subnet.id,
-            route_table_id=routes.id,
+            route_table_id=way_out.route_table_id,
             opts=self._child,
         )
         address = aws.ec2.Eip(
@@ -150,7 +149,9 @@ class Network(pulumi.ComponentResource):
             subnet_id=subnet.id,
             allocation_id=address.id,
             tags=self._tags(f"nat-{letter}"),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[association]),
+            # It fails where no internet gateway is attached yet, and at a destroy the gateway
+            # stays attached while an address is in use.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[association, way_out]),
         )
 
     def _private_side(

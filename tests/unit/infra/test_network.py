@@ -42,3 +42,15 @@ def test_private_subnets_are_in_their_zone_and_never_give_public_addresses(
         subnet = layers["foundation"].one("ec2/subnet:Subnet", f"network-{zone}-private")
         assert subnet.inputs["availabilityZone"] == zone
         assert not subnet.inputs.get("mapPublicIpOnLaunch", False)
+
+
+def test_a_nat_gateway_is_made_after_its_way_out_and_goes_before_it(
+    layers: dict[str, Recorded],
+) -> None:
+    """AWS fails a public NAT gateway whose VPC has no internet gateway attached yet."""
+    foundation = layers["foundation"]
+    way_out = foundation.one("ec2/route:Route", "network-public-default")
+    assert way_out.inputs["gatewayId"] == "network-gateway-id"
+    for zone in ZONES:
+        gateway = foundation.one("ec2/natGateway:NatGateway", f"network-{zone}-nat")
+        assert way_out.name in gateway.depends_on
