@@ -77,7 +77,7 @@ def preview(environment: str, console: Console, wanted: Asked) -> None:
         _write(environment, "preview", results, wanted, refusals=list(cannot), felt=list(felt))
         return
     planned.show(results, console, diff=wanted.diff)
-    for sentence in (*cannot, *felt):
+    for sentence in (*cannot, *felt, *_warnings(results)):
         _say(console, sentence)
 
 
@@ -111,6 +111,8 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         _write(environment, "up", results, wanted, felt=list(felt))
         return
     console.print(summary(results))
+    for sentence in _warnings(results):
+        _say(console, sentence)
     _say(
         console, f"Next: `stillwater doctor {environment}` says whether all of it is as described."
     )
@@ -138,6 +140,10 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
         _write(environment, "destroy", results, wanted, volumes=going.volumes_as_json())
         return
     console.print(summary(results))
+
+
+def _warnings(results: Sequence[LayerResult]) -> list[str]:
+    return [f"Warning: {sentence}" for result in results for sentence in result.warnings]
 
 
 def _say(console: Console, sentence: str) -> None:

@@ -41,6 +41,8 @@ class LayerResult:
     changes: tuple[Change, ...] = ()
     # Why a layer was not run, as a sentence.
     skipped: str | None = None
+    # What the program or a provider warned of.
+    warnings: tuple[str, ...] = ()
 
     @property
     def changed(self) -> int:
@@ -66,6 +68,7 @@ class Watch:
         self.layer = layer
         self.on_step = on_step
         self.problems: list[str] = []
+        self.warnings: list[str] = []
         self.counts: dict[str, int] = {}
         self.changes = Changes()
 
@@ -80,24 +83,17 @@ class Watch:
         elif event.summary_event is not None:
             changes = event.summary_event.resource_changes or {}
             self.counts = {str(getattr(k, "value", k)): int(v) for k, v in changes.items()}
-        elif event.diagnostic_event is not None and event.diagnostic_event.severity == "error":
-            self._problem(event.diagnostic_event.urn, event.diagnostic_event.message)
+        elif event.diagnostic_event is not None:
+            said = event.diagnostic_event
+            kept = {"error": self.problems, "warning": self.warnings}.get(said.severity)
+            if kept is not None:
+                _keep(kept, said.urn, said.message)
 
     def _step(self, metadata: Any, state: str) -> None:
         if self.on_step is not None:
             operation = str(getattr(metadata.op, "value", metadata.op))
             name = metadata.urn.rsplit("::", 1)[-1]
             self.on_step(Step(self.layer, metadata.type, name, operation, state))
-
-    def _problem(self, urn: str | None, message: str) -> None:
-        text = message.replace("<{%reset%}>", "").strip()
-        # The engine's summary of the errors that are already in the list.
-        if text in {"update failed", "preview failed", "update canceled", "destroy failed"}:
-            return
-        name = urn.rsplit("::", 1)[-1] if urn and "pulumi:pulumi:Stack" not in urn else None
-        sentence = f"{name}: {text}" if name else text
-        if sentence not in self.problems:
-            self.problems.append(sentence)
 
     def result(self, seconds: float, outputs: Mapping[str, Any]) -> LayerResult:
         def count(*operations: OpType) -> int:
@@ -113,4 +109,17 @@ class Watch:
             same=count(OpType.SAME),
             outputs=outputs,
             changes=self.changes.all(),
+            warnings=tuple(self.warnings),
         )
+
+
+def _keep(kept: list[str], urn: str | None, message: str) -> None:
+    """Add what the engine says as a sentence that names its resource, once."""
+    text = message.replace("<{%reset%}>", "").strip()
+    # The engine's summary of the errors that are already in the list.
+    if text in {"update failed", "preview failed", "update canceled", "destroy failed"}:
+        return
+    name = urn.rsplit("::", 1)[-1] if urn and "pulumi:pulumi:Stack" not in urn else None
+    sentence = f"{name}: {text}" if name else text
+    if sentence not in kept:
+        kept.append(sentence)
