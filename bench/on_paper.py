@@ -27,7 +27,7 @@ LEAST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredBill:
     """One bill as it was measured: lines, and of a warm run its seconds and its processor's."""
 
     lines: int
@@ -59,7 +59,9 @@ class OnPaper:
     usd: float
 
 
-def reckoned(small: Measured, large: Measured, lines: int, fleet: Fleet, cores: int) -> OnPaper:
+def reckoned(
+    small: MeasuredBill, large: MeasuredBill, lines: int, fleet: Fleet, cores: int
+) -> OnPaper:
     """Return what a bill of so many lines takes on a fleet, from two that `cores` were measured on.
 
     A vCPU is taken for a core of the measured machine, and to be kept as busy as the cores were at
@@ -90,10 +92,10 @@ def reckoned(small: Measured, large: Measured, lines: int, fleet: Fleet, cores: 
     )
 
 
-def measured_of(rows: Sequence[dict[str, Any]]) -> list[Measured]:
+def measured_of(rows: Sequence[dict[str, Any]]) -> list[MeasuredBill]:
     """Return Spark's bills of a bench's record whose lines repeat, the smallest first."""
     found = [
-        Measured(
+        MeasuredBill(
             lines=row["rows"],
             seconds=row["warm_s"],
             processor_seconds=row["warm_cpu_s"],
@@ -105,7 +107,7 @@ def measured_of(rows: Sequence[dict[str, Any]]) -> list[Measured]:
     return sorted(found, key=lambda each: each.lines)
 
 
-def sentence(small: Measured, large: Measured, found: OnPaper, fleet: Fleet) -> str:
+def sentence(small: MeasuredBill, large: MeasuredBill, found: OnPaper, fleet: Fleet) -> str:
     """Return a paragraph for docs/reference/bill-measured.md."""
     return (
         f"From {small.lines:,} lines ({small.processor_seconds:.1f} processor s, warm) and "
@@ -132,7 +134,7 @@ def main() -> None:
     parser.add_argument("--vcpu-hour", type=float, default=USD_PER_VCPU_HOUR)
     parser.add_argument("--gb-hour", type=float, default=USD_PER_GB_HOUR)
     chosen = parser.parse_args()
-    bills = [Measured(round(m * 1e6), *seconds) for m, *seconds in chosen.measured]
+    bills = [MeasuredBill(round(m * 1e6), *seconds) for m, *seconds in chosen.measured]
     if not bills and chosen.record.is_file():
         bills = measured_of(json.loads(chosen.record.read_text())["rows"])
     if len(bills) < 2:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bench.on_paper import Fleet, Measured, measured_of, reckoned
+from bench.on_paper import Fleet, MeasuredBill, measured_of, reckoned
 
-SMALL, LARGE = Measured(10_000_000, 10.0, 14.0, 20.0), Measured(30_000_000, 20.0, 34.0, 20.0)
+SMALL, LARGE = (
+    MeasuredBill(10_000_000, 10.0, 14.0, 20.0),
+    MeasuredBill(30_000_000, 20.0, 34.0, 20.0),
+)
 FLEET = Fleet(workers=11, vcpu=2, gb=8, usd_per_vcpu_hour=0.05, usd_per_gb_hour=0.0125)
 
 
@@ -24,8 +27,8 @@ def test_a_worker_is_billed_for_a_minute_at_least() -> None:
     assert reckoned(SMALL, LARGE, 1_000, FLEET, cores=2).minutes == 1.0
 
 
-@pytest.mark.parametrize("large", [SMALL, Measured(30_000_000, 20.0, 14.0, 20.0)])
-def test_two_bills_that_make_no_line_say_nothing(large: Measured) -> None:
+@pytest.mark.parametrize("large", [SMALL, MeasuredBill(30_000_000, 20.0, 14.0, 20.0)])
+def test_two_bills_that_make_no_line_say_nothing(large: MeasuredBill) -> None:
     with pytest.raises(ValueError, match="say nothing of a larger one"):
         reckoned(SMALL, large, 1_000_000_000, FLEET, cores=2)
 
@@ -40,4 +43,4 @@ def test_the_benchs_own_record_is_read_of_spark_and_of_lines_that_repeat() -> No
         {"engine": "report", "report_s": 1.0},
         {"engine": "spark-submit", "one_shot_s": 1.0, "rows_million": 10},
     ]
-    assert measured_of(rows) == [Measured(10, 2.0, 3.0, 9.0), Measured(30, 2.0, 3.0, 9.0)]
+    assert measured_of(rows) == [MeasuredBill(10, 2.0, 3.0, 9.0), MeasuredBill(30, 2.0, 3.0, 9.0)]
