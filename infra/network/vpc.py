@@ -68,12 +68,13 @@ class Network(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         vpc = self._vpc()
         self._close_default_group(vpc)
-        way_out = self._way_out(vpc)
+        routes = self._public_routes(vpc)
+        way_out = self._way_out(vpc, routes)
         private: dict[str, pulumi.Output[str]] = {}
         tables: dict[str, pulumi.Output[str]] = {}
         for zone in args.availability_zones:
             blocks = zone_blocks(args.vpc_cidr, zone)
-            nat = self._public_side(zone, vpc, blocks.public, way_out)
+            nat = self._public_side(zone, vpc, blocks.public, routes, way_out)
             private[zone], tables[zone] = self._private_side(zone, vpc, blocks.private, nat)
         self.vpc_id = vpc.id
         self.private_subnet_ids = private
@@ -103,23 +104,30 @@ class Network(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _way_out(self, vpc: aws.ec2.Vpc) -> aws.ec2.Route:
+    def _public_routes(self, vpc: aws.ec2.Vpc) -> aws.ec2.RouteTable:
+        return aws.ec2.RouteTable(
+            f"{self._name}-public", vpc_id=vpc.id, tags=self._tags("public"), opts=self._child
+        )
+
+    def _way_out(self, vpc: aws.ec2.Vpc, routes: aws.ec2.RouteTable) -> aws.ec2.Route:
         gateway = aws.ec2.InternetGateway(
             f"{self._name}-gateway", vpc_id=vpc.id, tags=self._tags("gateway"), opts=self._child
         )
-        table = aws.ec2.RouteTable(
-            f"{self._name}-public", vpc_id=vpc.id, tags=self._tags("public"), opts=self._child
-        )
         return aws.ec2.Route(
             f"{self._name}-public-default",
-            route_table_id=table.id,
+            route_table_id=routes.id,
             destination_cidr_block="0.0.0.0/0",
             gateway_id=gateway.id,
             opts=self._child,
         )
 
     def _public_side(
-        self, zone: str, vpc: aws.ec2.Vpc, block: str, way_out: aws.ec2.Route
+        self,
+        zone: str,
+        vpc: aws.ec2.Vpc,
+        block: str,
+        routes: aws.ec2.RouteTable,
+        way_out: aws.ec2.Route,
     ) -> aws.ec2.NatGateway:
         letter = naming.zone_suffix(zone)
         subnet = aws.ec2.Subnet(
@@ -135,7 +143,7 @@ class Network(pulumi.ComponentResource):
         association = aws.ec2.RouteTableAssociation(
             f"{self._name}-{zone}-public-routes",
             subnet_id=subnet.id,
-            route_table_id=way_out.route_table_id,
+            route_table_id=routes.id,
             opts=self._child,
         )
         address = aws.ec2.Eip(
