@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from local.refusals.fields import values
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_of, limit, outside
 from local.refusals.patterns import Pattern, enter
 from local.refusals.refusal import Refusal, Wanted
 
@@ -14,6 +15,7 @@ _API = f"{_BALANCING}APIReference/"
 _PORT = r"[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]"
 _PROVIDER = "Invalid Attribute Value"
 _GROUP = "lb/targetGroup:TargetGroup"
+GENEVE_PORT = 6081
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
@@ -50,15 +52,6 @@ PATTERNS: tuple[Pattern, ...] = (
         _PROVIDER,
         '"slow_start" must be 0 or between 30 and 900, got {0}',
         f"{_BALANCING}application/edit-target-group-attributes.html",
-    ),
-    Pattern(
-        "lb/listener:Listener",
-        "certificateArn",
-        r"arn:aws[a-z-]*:(acm|iam):.+",
-        "CreateListener",
-        "CertificateNotFound",
-        "Certificate '{0}' not found",
-        f"{_API}API_CreateListener.html",
     ),
 )
 enter(*PATTERNS)
@@ -109,6 +102,30 @@ def policy_and_action_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
     )
 
 
+# The user guides, "Security policies": of both kinds of load balancers.
+_TLS13 = ("1-0", "1-1", "1-2", "1-2-Ext0", "1-2-Ext1", "1-2-Ext2", "1-2-Res", "1-3")
+POLICIES = frozenset(
+    {
+        *("2015-05", "2016-08", "FS-2018-06", "FS-1-1-2019-08", "FS-1-2-2019-08"),
+        *("FS-1-2-Res-2019-08", "FS-1-2-Res-2020-10", "TLS-1-0-2015-04", "TLS-1-1-2017-01"),
+        *("TLS-1-2-2017-01", "TLS-1-2-Ext-2018-06"),
+        *(f"TLS13-{each}-2021-06" for each in _TLS13),
+        *(f"TLS13-{each}-PQ-2025-09" for each in _TLS13),
+        *(f"TLS13-{each}-FIPS-2023-04" for each in _TLS13),
+        *(f"TLS13-{each}-FIPS-PQ-2025-09" for each in _TLS13),
+    }
+)
+
+
+@limit("lb/listener:Listener", source=f"{_BALANCING}network/describe-ssl-policies.html")
+def security_policy_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
+    """One of those that there are."""
+    policy = str(wanted.inputs.get("sslPolicy") or "")
+    if policy and policy.removeprefix("ELBSecurityPolicy-") not in POLICIES:
+        message = f"SSL policy '{policy}' not found"
+        yield Refusal("CreateListener", "SSLPolicyNotFound", message, "sslPolicy")
+
+
 @limit("lb/loadBalancer:LoadBalancer", source=f"{_API}API_LoadBalancerAttribute.html")
 def logs_and_addresses_of_a_balancer(wanted: Wanted) -> Iterator[Refusal]:
     """Logs into a bucket; addresses of its own outside alone."""
@@ -144,6 +161,9 @@ def kind_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     check = inputs.get("healthCheck") or {}
     network = protocol in {"TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC"}
     path, asks = check.get("path"), check.get("protocol")
+    codes = [int(each) for each in re.findall(r"\d{3}", str(check.get("matcher") or ""))]
+    most = 599 if network else 499
+    sticky = (inputs.get("stickiness") or {}).get("enabled", bool(inputs.get("stickiness")))
     yield from first_of(
         "CreateTargetGroup",
         "ValidationError",
@@ -155,6 +175,11 @@ def kind_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
         (kind != "lambda" and inputs.get("port") is None, "A port must be specified", "port"),
         (kind != "lambda" and not protocol, "A protocol must be specified", "protocol"),
         (
+            protocol == "GENEVE" and inputs.get("port") != GENEVE_PORT,
+            f"Port must be {GENEVE_PORT} for target groups with the GENEVE protocol",
+            "port",
+        ),
+        (
             kind == "alb" and protocol != "TCP",
             f"Protocol '{protocol}' is not supported for target groups with target type 'alb'",
             "protocol",
@@ -163,6 +188,16 @@ def kind_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
             not network and asks == "TCP" and protocol in {"HTTP", "HTTPS"},
             f"Health check protocol 'TCP' is not supported for the protocol '{protocol}'",
             "healthCheck",
+        ),
+        (
+            any(outside(each, 200, most) for each in codes),
+            f"Health check matcher HTTP code must be within 200-{most}",
+            "healthCheck",
+        ),
+        (
+            protocol == "TLS" and sticky,
+            "Stickiness is not supported with TLS listeners and TLS target groups",
+            "stickiness",
         ),
         (
             path is not None and path and not str(path).startswith("/"),

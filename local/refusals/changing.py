@@ -44,6 +44,10 @@ def _leaves_the_api(old: str, new: str) -> bool:
     return old in _MODES and new in _MODES and _MODES.index(new) < _MODES.index(old)
 
 
+def _is_another(old: str, new: str) -> bool:
+    return bool(old and new) and old != new
+
+
 _EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
 STEPS: tuple[Step, ...] = (
     Step(
@@ -72,6 +76,15 @@ STEPS: tuple[Step, ...] = (
         "InvalidParameterException",
         "Nodegroup Kubernetes version cannot be downgraded from {0} to {1}",
         f"{_EKS}update-managed-node-group.html",
+    ),
+    Step(
+        "dynamodb/table:Table",
+        "ttl.attributeName",
+        _is_another,
+        "UpdateTimeToLive",
+        "ValidationException",
+        "TimeToLive is active on a different AttributeName: current AttributeName is {0}",
+        "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateTimeToLive.html",
     ),
     Step(
         "s3/bucketVersioning:BucketVersioning",

@@ -21,7 +21,19 @@ _TYPES = frozenset(
         *("HYBRID_LINUX", "HYPERPOD_LINUX"),
     }
 )
-_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/\w+")
+_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/(\w+)")
+# EKS user guide, "Review access policy permissions". What other services of AWS's bring along
+# begins otherwise and is not judged.
+_POLICIES = frozenset(
+    {
+        *("ACKPolicy", "AdminPolicy", "AdminViewPolicy", "ArgoCDClusterPolicy", "ArgoCDPolicy"),
+        *("AutoNodePolicy", "BlockStorageClusterPolicy", "BlockStoragePolicy"),
+        *("ClusterAdminPolicy", "ClusterInsightsPolicy", "ComputeClusterPolicy", "ComputePolicy"),
+        *("EditPolicy", "EventPolicy", "HybridPolicy", "KROPolicy"),
+        *("LoadBalancingClusterPolicy", "LoadBalancingPolicy", "NetworkingClusterPolicy"),
+        *("NetworkingPolicy", "SecretReaderPolicy", "ViewPolicy"),
+    }
+)
 MOST_PUBLIC_CIDRS = 40
 # EKS Auto Mode is all of these, or none.
 _AUTO_MODE = (
@@ -59,6 +71,9 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     encrypted = (wanted.inputs.get("encryptionConfig") or {}).get("resources")
     version = str(wanted.inputs.get("version") or "1.35")
     family = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("ipFamily")
+    networks = values(wanted.inputs, "remoteNetworkConfig.remoteNodeNetworks.cidrs.*")
+    networks += values(wanted.inputs, "remoteNetworkConfig.remotePodNetworks.cidrs.*")
+    remote = [str(each) for each in networks if not _is_of_a_site(str(each))]
     auto = [bool(values(wanted.inputs, f"{path}.enabled") == [True]) for path in _AUTO_MODE]
     yield from first_of(
         "CreateCluster",
@@ -88,6 +103,11 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
             "computeConfig",
         ),
         (
+            remote,
+            f"The CIDR {remote[:1]} of a remote network must be a private one.",
+            "remoteNetworkConfig",
+        ),
+        (
             encrypted is not None and list(encrypted) != ["secrets"],
             "Encryption config resources can only contain secrets",
             "encryptionConfig",
@@ -110,6 +130,18 @@ def _is_private(block: str) -> bool:
     if any(network.subnet_of(ipaddress.IPv4Network(e)) for e in documented if network.version == 4):
         return False
     return network.is_private or network.is_link_local or network.is_loopback
+
+
+# RFC 1918, and RFC 6598's for carriers, which EKS takes of sites as well.
+_SITES = ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")
+
+
+def _is_of_a_site(block: str) -> bool:
+    try:
+        network = ipaddress.IPv4Network(block)
+    except ValueError:
+        return False
+    return any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _SITES)
 
 
 @limit(
@@ -162,14 +194,22 @@ def kind_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
 def scope_of_an_access_policy(wanted: Wanted) -> Iterator[Refusal]:
     """EKS's own policies, on the cluster or on namespaces that are named."""
     scope = wanted.inputs.get("accessScope") or {}
+    found = _POLICY.fullmatch(str(wanted.inputs.get("policyArn")))
+    short = found[1].removeprefix("AmazonEKS") if found else ""
     policy, spaces = str(wanted.inputs.get("policyArn")), scope.get("namespaces")
     yield from first_of(
         "AssociateAccessPolicy",
         "InvalidParameterException",
+        (found is None, f"The policyArn parameter format is not valid: {policy}", "policyArn"),
         (
-            _POLICY.fullmatch(policy) is None,
-            f"The policyArn parameter format is not valid: {policy}",
+            found is not None and found[1].startswith("AmazonEKS") and short not in _POLICIES,
+            f"The specified policyArn {policy} does not exist.",
             "policyArn",
+        ),
+        (
+            scope.get("type") not in {"cluster", "namespace"},
+            f"The access scope type {scope.get('type')} is not valid",
+            "accessScope",
         ),
         (
             scope.get("type") == "namespace" and not spaces,

@@ -225,10 +225,10 @@ def endpoint_policy(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("CreateVpcEndpoint", "InvalidPolicyDocument", message, "policy")
 
 
-@limit("sqs/queuePolicy:QueuePolicy", source=SQS_QUOTAS)
+@limit("sqs/queue:Queue", "sqs/queuePolicy:QueuePolicy", source=SQS_QUOTAS)
 def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
     """8,192 bytes, 20 statements, 7 actions each."""
-    policy = text(wanted.inputs["policy"])
+    policy = text(wanted.inputs.get("policy") or {})
     statements = listed((parsed(policy) or {}).get("Statement"))
     actions = [each.get("Action") for each in statements if isinstance(each, dict)]
     most = max((len(listed(each)) for each in actions), default=0)
@@ -238,12 +238,13 @@ def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
+    "sns/topic:Topic",
     "sns/topicPolicy:TopicPolicy",
     source="https://docs.aws.amazon.com/general/latest/gr/sns.html#limits_sns",
 )
 def topic_policy(wanted: Wanted) -> Iterator[Refusal]:
     """30 KB."""
-    if _bytes(wanted.inputs["policy"]) > 30 * KIB:
+    if _bytes(wanted.inputs.get("policy") or {}) > 30 * KIB:
         message = "Invalid parameter: Policy Error: policy too long"
         yield Refusal("SetTopicAttributes", "InvalidParameter", message, "policy")
 

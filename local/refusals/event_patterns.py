@@ -6,7 +6,7 @@ Source of the words: event-ruler, which EventBridge matches with (RuleCompiler).
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from local.refusals.documents import parsed, text
@@ -14,8 +14,8 @@ from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
 PATTERN_CHARACTERS = 2_048
+LARGEST_NUMBER = 5e9
 TEXTS = ("prefix", "suffix", "equals-ignore-case", "wildcard", "cidr")
-MATCHES = frozenset({*TEXTS, "anything-but", "numeric", "exists"})
 
 
 @limit(
@@ -72,67 +72,135 @@ def _wrong_leaf(leaf: Any) -> str:
 
 
 def _wrong_match(match: str, value: Any) -> str:
-    problems = (
-        (match not in MATCHES, f"Unrecognized match type {match}"),
-        (
-            match == "exists" and not isinstance(value, bool),
-            "exists match pattern must be either true or false.",
-        ),
-        (
-            match == "numeric" and not (isinstance(value, list) and value),
-            "Value of numeric must be an array.",
-        ),
-        (match == "numeric" and not _is_comparison(value), "Invalid numeric comparison."),
-        (
-            match == "cidr" and not _is_cidr(value),
-            "Malformed CIDR, one '/' required",
-        ),
-        (
-            match == "anything-but" and not _is_excluded(value),
-            "Value of anything-but must be an array or single string/number value.",
-        ),
-        (
-            match in TEXTS and not isinstance(value, str | dict),
-            f"{match} match pattern must be a string",
-        ),
-        (
-            match == "wildcard" and "**" in str(value),
-            f"Consecutive wildcard characters at pos {str(value).find('**')}",
-        ),
+    """Return what is wrong with one way of matching and what it is given."""
+    judged = _JUDGED.get(match)
+    return f"Unrecognized match type {match}" if judged is None else judged(value)
+
+
+def _of_existence(value: Any) -> str:
+    right = isinstance(value, bool)
+    return "" if right else "exists match pattern must be either true or false."
+
+
+def _of_text(match: str) -> Callable[[Any], str]:
+    def judged(value: Any) -> str:
+        return "" if isinstance(value, str) else f"{match} match pattern must be a string"
+
+    return judged
+
+
+def _of_an_end(match: str) -> Callable[[Any], str]:
+    def judged(value: Any) -> str:
+        return _without_case(match, value) if isinstance(value, dict) else _of_text(match)(value)
+
+    return judged
+
+
+def _of_a_block(value: Any) -> str:
+    return _of_text("cidr")(value) or (
+        "" if _is_cidr(value) else "Malformed CIDR, one '/' required"
     )
-    return next((said for wrong, said in problems if wrong), "")
+
+
+def _of_a_pattern(value: Any) -> str:
+    return _of_text("wildcard")(value) or _of_wildcards(value)
+
+
+def _without_case(match: str, value: dict[str, Any]) -> str:
+    """A beginning or an end may be of whatever case, and nothing else."""
+    if set(value) != {"equals-ignore-case"}:
+        return (
+            f"Unsupported {match} pattern: {''.join(sorted(set(value) - {'equals-ignore-case'}))}"
+        )
+    inside = value["equals-ignore-case"]
+    return "" if isinstance(inside, str) else "equals-ignore-case match pattern must be a string"
+
+
+def _of_wildcards(value: str) -> str:
+    """A star after a star is refused, and a backslash is followed by a star or a backslash."""
+    at = 0
+    while at < len(value):
+        if value[at] == "\\":
+            if value[at + 1 : at + 2] not in {"*", "\\"}:
+                return f"Invalid escape character at pos {at}"
+            at += 1
+        elif value[at : at + 2] == "**":
+            return f"Consecutive wildcard characters at pos {at}"
+        at += 1
+    return ""
 
 
 _COMPARISONS = frozenset({"=", "<", "<=", ">", ">="})
 
 
-def _is_comparison(value: Any) -> bool:
-    """Say whether a list is an operator with a number, or two that bound a range."""
-    if not isinstance(value, list) or len(value) not in {2, 4}:
-        return False
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _of_numbers(value: Any) -> str:
+    """An operator with a number, or two that bound a range from below and from above."""
+    if not isinstance(value, list) or not value:
+        return "Value of numeric must be an array."
     operators, numbers = value[::2], value[1::2]
-    if not all(isinstance(each, int | float) and abs(each) <= 5e9 for each in numbers):
-        return False
-    if not all(isinstance(each, str) and each in _COMPARISONS for each in operators):
-        return False
+    known = all(isinstance(each, str) and each in _COMPARISONS for each in operators)
+    if len(value) not in {2, 4} or not known:
+        return "Invalid numeric comparison."
+    if not all(_is_number(each) and abs(each) <= LARGEST_NUMBER for each in numbers):
+        return f"Value of {operators[0]} must be numeric"
     if len(operators) == 1:
-        return True
+        return ""
     upward = operators[0] in {">", ">="} and operators[1] in {"<", "<="}
-    return upward and numbers[0] < numbers[1]
+    return "" if upward and numbers[0] < numbers[1] else "Bottom must be less than top"
 
 
-def _is_excluded(value: Any) -> bool:
+def _excluded(value: Any) -> str:
+    """Texts, or numbers; or one way of matching with texts of it."""
     if isinstance(value, dict):
-        return len(value) == 1 and set(value) <= {*TEXTS} - {"cidr"}
+        return _excluded_way(value)
     many = value if isinstance(value, list) else [value]
-    return bool(many) and all(isinstance(each, str | int | float) for each in many)
+    kinds = {"text" if isinstance(e, str) else "number" if _is_number(e) else "?" for e in many}
+    if "?" in kinds or not kinds:
+        return "Value of anything-but must be an array or single string/number value."
+    mixed = len(kinds) > 1
+    return "Inside anything but list, either all values are number or string" if mixed else ""
 
 
-def _is_cidr(value: Any) -> bool:
-    if not isinstance(value, str) or value.count("/") != 1:
+def _excluded_way(value: dict[str, Any]) -> str:
+    if len(value) != 1:
+        return "Only one key allowed in match expression"
+    ((match, inside),) = value.items()
+    many = inside if isinstance(inside, list) else [inside]
+    problems = (
+        (match not in {*TEXTS} - {"cidr"}, f"Unsupported anything-but pattern: {match}"),
+        (
+            not many or not all(isinstance(each, str) for each in many),
+            f"{match} match pattern must be a string",
+        ),
+        (match in {"prefix", "suffix"} and "" in many, "Null prefix/suffix not allowed"),
+    )
+    found = next((said for wrong, said in problems if wrong), "")
+    if found or match != "wildcard":
+        return found
+    return next((wrong for each in many if (wrong := _of_wildcards(each))), "")
+
+
+def _is_cidr(value: str) -> bool:
+    if value.count("/") != 1:
         return False
     try:
         ipaddress.ip_network(value, strict=False)
     except ValueError:
         return False
     return True
+
+
+_JUDGED: Mapping[str, Callable[[Any], str]] = {
+    "anything-but": _excluded,
+    "cidr": _of_a_block,
+    "equals-ignore-case": _of_text("equals-ignore-case"),
+    "exists": _of_existence,
+    "numeric": _of_numbers,
+    "prefix": _of_an_end("prefix"),
+    "suffix": _of_an_end("suffix"),
+    "wildcard": _of_a_pattern,
+}

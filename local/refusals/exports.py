@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import botocore.session
-
 from local.refusals.fields import values
+from local.refusals.geography import regions
 from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -100,13 +98,6 @@ def region_of_an_export(wanted: Wanted) -> Iterator[Refusal]:
     for region in values(
         wanted.inputs, "export.destinationConfigurations.*.s3Destinations.*.s3Region"
     ):
-        if region not in _regions():
+        if region not in regions():
             message = f"The region {region} of the S3 destination is not valid."
             yield Refusal("CreateExport", "ValidationException", message, "export")
-
-
-@functools.cache
-def _regions() -> frozenset[str]:
-    session = botocore.session.get_session()
-    partitions = session.get_available_partitions()
-    return frozenset(r for p in partitions for r in session.get_available_regions("s3", p))

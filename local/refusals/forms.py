@@ -29,6 +29,11 @@ _IDS = (
     ("subnets.*", "subnet", "SubnetNotFound"),
     ("securityGroups.*", "sg", "InvalidSecurityGroup"),
     ("natGatewayId", "nat", "InvalidNatGatewayID.Malformed"),
+    ("egressOnlyGatewayId", "eigw", "InvalidGatewayID.NotFound"),
+    ("networkInterfaceId", "eni", "InvalidNetworkInterfaceID.NotFound"),
+    ("transitGatewayId", "tgw", "InvalidTransitGatewayID.NotFound"),
+    ("vpcEndpointId", "vpce", "InvalidVpcEndpointId.NotFound"),
+    ("vpcPeeringConnectionId", "pcx", "InvalidVpcPeeringConnectionID.NotFound"),
     ("allocationId", "eipalloc", "InvalidAllocationID.NotFound"),
     ("prefixListId", "pl", "InvalidPrefixListID.Malformed"),
     ("routeTableId", "rtb", "InvalidRouteTableID.NotFound"),
@@ -36,7 +41,7 @@ _IDS = (
 )
 _ROLES = (
     *("roleArn", "nodeRoleArn", "serviceAccountRoleArn", "executionRoleArn", "target.roleArn"),
-    "taskRoleArn",
+    *("taskRoleArn", "podIdentityAssociations.*.roleArn"),
 )
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/.+")
 
@@ -143,15 +148,6 @@ enter(
         "ValidationError",
         "'{0}' is not a valid load balancer ARN",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateListener.html",
-    ),
-    Pattern(
-        "lb/listener:Listener",
-        "sslPolicy",
-        r"ELBSecurityPolicy-.+",
-        "CreateListener",
-        "SSLPolicyNotFound",
-        "SSL policy '{0}' not found",
-        "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/describe-ssl-policies.html",
     ),
     Pattern(
         "lb/targetGroup:TargetGroup",

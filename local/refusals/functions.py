@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from local.refusals.documents import parsed
 from local.refusals.event_patterns import wrong_pattern
 from local.refusals.fields import values
 from local.refusals.limits import LAMBDA_QUOTAS, first_of, limit
+from local.refusals.principals import is_service
 from local.refusals.refusal import Refusal, Wanted
 
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/"
 # Those that nobody may create functions of any more; the model still lists them.
 _GONE = frozenset(
     {
-        *("dotnetcore1.0", "dotnetcore2.0", "dotnetcore2.1", "dotnetcore3.1", "nodejs"),
-        *("nodejs4.3", "nodejs4.3-edge", "nodejs6.10", "nodejs8.10", "nodejs10.x", "nodejs12.x"),
-        *("python2.7", "python3.6", "ruby2.5"),
+        *("dotnetcore1.0", "dotnetcore2.0", "dotnetcore2.1", "dotnetcore3.1", "go1.x", "java8"),
+        *("nodejs", "nodejs4.3", "nodejs4.3-edge", "nodejs6.10", "nodejs8.10", "nodejs10.x"),
+        *("nodejs12.x", "nodejs14.x", "provided", "python2.7", "python3.6", "python3.7"),
+        *("ruby2.5", "ruby2.7"),
     }
 )
 FILTERS = 5
@@ -39,12 +42,47 @@ def runtime_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("CreateFunction", "InvalidParameterValueException", message, "runtime")
 
 
+# Lambda developer guide, "Lambda SnapStart": the runtimes that have it.
+_SNAPPED = re.compile(r"java(?:1[1-9]|[2-9]\d)|python3\.(?:1[2-9]|[2-9]\d)|dotnet(?:[89]|\d\d)")
+PLAIN_DISK_MB = 512
+
+
+@limit("lambda/function:Function", source=f"{_LAMBDA}dg/snapstart.html")
+def snapshot_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
+    """Of the runtimes that have it, with neither a file system nor more of /tmp."""
+    inputs = wanted.inputs
+    if (inputs.get("snapStart") or {}).get("applyOn") != "PublishedVersions":
+        return
+    runtime = str(inputs.get("runtime") or "")
+    disk = (inputs.get("ephemeralStorage") or {}).get("size") or PLAIN_DISK_MB
+    yield from first_of(
+        "CreateFunction",
+        "InvalidParameterValueException",
+        (
+            _SNAPPED.fullmatch(runtime) is None,
+            f"{runtime or 'An image'} is not supported for SnapStart enabled functions.",
+            "snapStart",
+        ),
+        (
+            inputs.get("fileSystemConfig"),
+            "EFS is not supported for SnapStart enabled functions.",
+            "fileSystemConfig",
+        ),
+        (
+            int(disk) > PLAIN_DISK_MB,
+            f"Ephemeral storage of {disk} MB is not supported for SnapStart enabled functions.",
+            "ephemeralStorage",
+        ),
+    )
+
+
 @limit("lambda/function:Function", source=f"{_LAMBDA}api/API_LoggingConfig.html")
 def logs_and_letters_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
     """Levels of JSON logs alone; dead letters to a standard queue or topic."""
     inputs = wanted.inputs
     logs = inputs.get("loggingConfig") or {}
     zipped = inputs.get("packageType", "Zip") == "Zip"
+    layers = inputs.get("layers") or ()
     levels = [each for each in ("applicationLogLevel", "systemLogLevel") if logs.get(each)]
     letters = (inputs.get("deadLetterConfig") or {}).get("targetArn")
     at_once = inputs.get("reservedConcurrentExecutions")
@@ -55,6 +93,14 @@ def logs_and_letters_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
             levels and logs.get("logFormat") != "JSON",
             f"{levels[:1]} can be set only where LogFormat is JSON.",
             "loggingConfig",
+        ),
+        (
+            len({str(each).rpartition(":")[0] for each in layers}) < len(layers),
+            (
+                "Two different versions of the same layer are not allowed to be referenced in the "
+                "same function."
+            ),
+            "layers",
         ),
         (
             letters and not any(f":{each}:" in str(letters) for each in ("sqs", "sns")),
@@ -96,6 +142,11 @@ def settings_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
             "".join(extra[:1]),
         ),
         (
+            queue and values(inputs, "destinationConfig.onFailure.destinationArn"),
+            "DestinationConfig is not supported for queues.",
+            "destinationConfig",
+        ),
+        (
             stream and not inputs.get("startingPosition"),
             "1 validation error detected: StartingPosition is required for stream sources.",
             "startingPosition",
@@ -111,6 +162,15 @@ def settings_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
             "scalingConfig",
         ),
     )
+
+
+@limit("lambda/permission:Permission", source=f"{_LAMBDA}api/API_AddPermission.html")
+def principal_of_a_permission(wanted: Wanted) -> Iterator[Refusal]:
+    """An account, somebody of an account, everybody, or a service of AWS's."""
+    principal = str(wanted.inputs.get("principal") or "")
+    if principal.endswith(".amazonaws.com") and not is_service(principal):
+        message = "The provided principal was invalid. Please check the principal and try again."
+        yield Refusal("AddPermission", "InvalidParameterValueException", message, "principal")
 
 
 @limit("lambda/eventSourceMapping:EventSourceMapping", source=LAMBDA_QUOTAS)

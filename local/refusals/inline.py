@@ -1,7 +1,8 @@
 """Judges parts that a resource may bring along as the resources they stand for.
 
 A security group's own rules are those of SecurityGroupIngressRule and SecurityGroupEgressRule, a
-route table's own routes are Routes: what is refused there is refused here.
+route table's own routes are Routes, a role's own policies RolePolicies: what is refused there is
+refused here.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals import limits
+from local.refusals import calls, limits
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -22,6 +23,7 @@ _SOURCES = {
     "prefixListIds": "prefixListId",
     "securityGroups": "referencedSecurityGroupId",
 }
+_HOOK = "autoscaling/lifecycleHook:LifecycleHook"
 _EVERY = frozenset({"-1", "all"})
 
 
@@ -34,13 +36,13 @@ def rules_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     """Each source of each rule, as a rule of its own."""
     for key, way in (("ingress", "Ingress"), ("egress", "Egress")):
         for rule in wanted.inputs.get(key) or ():
-            token = f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule"
-            for each in _rules(rule):
-                for refusal in limits.refusals(Wanted(token, wanted.name, each)):
-                    yield Refusal(refusal.operation, refusal.code, refusal.message, key)
+            token = f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule"
+            for each in rules(rule):
+                yield from _of(token, wanted, each, key)
 
 
-def _rules(rule: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def rules(rule: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a rule of a group as the rules it is: one for each source."""
     ports = {key: rule.get(key) for key in ("fromPort", "toPort")}
     protocol = str(rule.get("protocol")).lower()
     if protocol in _EVERY and set(ports.values()) <= {0, None}:
@@ -65,7 +67,33 @@ def routes_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     names = {"cidrBlock": "destinationCidrBlock", "ipv6CidrBlock": "destinationIpv6CidrBlock"}
     for route in wanted.inputs.get("routes") or ():
         alone = {names.get(key, key): value for key, value in route.items()}
-        for refusal in limits.refusals(
-            Wanted("aws:ec2/route:Route", wanted.name, {"routeTableId": _TABLE, **alone})
-        ):
-            yield Refusal(refusal.operation, refusal.code, refusal.message, "routes")
+        yield from _of("ec2/route:Route", wanted, {"routeTableId": _TABLE, **alone}, "routes")
+
+
+@limit(
+    "iam/role:Role",
+    source="https://docs.aws.amazon.com/IAM/latest/APIReference/API_PutRolePolicy.html",
+)
+def policies_of_a_role(wanted: Wanted) -> Iterator[Refusal]:
+    """Each as a RolePolicy of its own."""
+    for each in wanted.inputs.get("inlinePolicies") or ():
+        alone = {"role": wanted.name, "name": each.get("name"), "policy": each.get("policy") or {}}
+        yield from _of("iam/rolePolicy:RolePolicy", wanted, alone, "inlinePolicies")
+
+
+@limit(
+    "autoscaling/group:Group",
+    source="https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_LifecycleHookSpecification.html",
+)
+def hooks_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
+    """Each as a LifecycleHook of its own, its name as well."""
+    for hook in wanted.inputs.get("initialLifecycleHooks") or ():
+        alone = {"autoscalingGroupName": "g", **hook}
+        yield from _of(_HOOK, wanted, alone, "initialLifecycleHooks")
+        for refusal in calls.refusals(Wanted(f"aws:{_HOOK}", wanted.name, alone)):
+            yield Refusal(refusal.operation, refusal.code, refusal.message, "initialLifecycleHooks")
+
+
+def _of(token: str, wanted: Wanted, alone: Mapping[str, Any], at: str) -> Iterator[Refusal]:
+    for refusal in limits.refusals(Wanted(f"aws:{token}", wanted.name, alone)):
+        yield Refusal(refusal.operation, refusal.code, refusal.message, at)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.refusals.limits import first_of, limit, outside
+from local.refusals.model import words_of
 from local.refusals.refusal import Refusal, Wanted
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
@@ -227,10 +228,16 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
     types, image = inputs.get("instanceTypes") or (), str(inputs.get("amiType") or "")
     taints = [(e.get("key"), e.get("effect")) for e in inputs.get("taints") or ()]
     wrong = [each for each in types if image and not _runs(image, str(each))]
+    unknown = [str(each) for each in types if str(each) not in words_of("ec2", "InstanceType")]
     yield from first_of(
         "CreateNodegroup",
         "InvalidParameterException",
         (not inputs.get("subnetIds"), "Subnets cannot be empty.", "subnetIds"),
+        (
+            unknown,
+            f"[{', '.join(unknown)}] is not a valid instance type",
+            "instanceTypes",
+        ),
         (
             wrong,
             f"[{', '.join(wrong)}] is not a valid instance type for requested amiType {image}",

@@ -73,12 +73,15 @@ _IN_A_VPC = (
     "ec2/vpcEndpoint:VpcEndpoint",
 )
 _IN_A_SUBNET = {
+    "eks/nodeGroup:NodeGroup": ("subnetIds.*",),
+    "lambda/function:Function": ("vpcConfig.subnetIds.*",),
     "ec2/natGateway:NatGateway": ("subnetId",),
     "ec2/vpcEndpoint:VpcEndpoint": ("subnetIds.*",),
     "eks/cluster:Cluster": ("vpcConfig.subnetIds.*",),
     "lb/loadBalancer:LoadBalancer": ("subnets.*", "subnetMappings.*.subnetId"),
 }
 _WITH_A_GROUP = {
+    "eks/cluster:Cluster": ("vpcConfig.securityGroupIds.*",),
     "ec2/vpcEndpoint:VpcEndpoint": ("securityGroupIds.*",),
     "lb/loadBalancer:LoadBalancer": ("securityGroups.*",),
     "lambda/function:Function": ("vpcConfig.securityGroupIds.*",),
@@ -188,6 +191,25 @@ HELD: tuple[Held, ...] = (
         "Cannot delete entity, must remove roles from instance profile first.",
     ),
     Held(
+        "iam/role:Role",
+        "iam/rolePolicy:RolePolicy",
+        ("role",),
+        "name",
+        "DeleteRole",
+        "DeleteConflict",
+        "Cannot delete entity, must delete policies first.",
+        "forceDetachPolicies",
+    ),
+    Held(
+        "iam/policy:Policy",
+        "iam/rolePolicyAttachment:RolePolicyAttachment",
+        ("policyArn",),
+        "",
+        "DeletePolicy",
+        "DeleteConflict",
+        "Cannot delete a policy attached to entities.",
+    ),
+    Held(
         "eks/cluster:Cluster",
         "eks/nodeGroup:NodeGroup",
         ("clusterName",),
@@ -229,9 +251,33 @@ def refusals(leaving: Wanted, others: Iterable[Wanted]) -> Iterator[Refusal]:
         if leaving.type == f"aws:{each.token}" and leaving.inputs.get(each.key) is True:
             found = Refusal(each.operation, each.code, each.message, each.key)
             yield replace(found, resource=leaving.name)
-    rules = _BY_HELD.get(leaving.type, ())
-    for other in others if rules else ():
+    rules, known = _BY_HELD.get(leaving.type, ()), list(others)
+    for other in known if rules else ():
         yield from _of_holder(leaving, other, rules)
+    if leaving.type == "aws:ec2/internetGateway:InternetGateway":
+        yield from _of_addresses(leaving, known)
+
+
+def _of_addresses(leaving: Wanted, others: Iterable[Wanted]) -> Iterator[Refusal]:
+    """Yield why a gateway stays attached: an address of its VPC that is reached from outside."""
+    known, vpc = list(others), leaving.inputs.get("vpcId")
+    places = {each.name for each in known if vpc and each.inputs.get("vpcId") == vpc}
+    for each in known:
+        inside = {str(place) for path in _PLACES for place in values(each.inputs, path)}
+        nat = each.type.endswith(":NatGateway") and each.inputs.get("connectivityType") != "private"
+        if (nat or _faces_outside(each)) and inside & places:
+            message = f"Network {vpc} has some mapped public address(es). Please unmap those "
+            message += (
+                f"public address(es) before detaching the gateway. It is held by {each.name}."
+            )
+            yield Refusal("DetachInternetGateway", _DEPENDENT, message, resource=leaving.name)
+
+
+_PLACES = ("subnetId", "subnets.*", "subnetMappings.*.subnetId")
+
+
+def _faces_outside(wanted: Wanted) -> bool:
+    return wanted.type.endswith(":LoadBalancer") and not wanted.inputs.get("internal")
 
 
 def _of_holder(leaving: Wanted, other: Wanted, rules: Iterable[Held]) -> Iterator[Refusal]:

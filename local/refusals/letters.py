@@ -142,9 +142,12 @@ def documents_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
     pattern = parsed(given) if given else {}
     target = str((parsed(redrive) or {}).get("deadLetterTargetArn") or "") if redrive else ":sqs:"
     fifo = str(inputs.get("topic")).endswith(".fifo")
+    told = [key for key in ("deliveryPolicy", "replayPolicy") if inputs.get(key)]
+    broken = [key for key in told if parsed(inputs[key]) is None]
     yield from first_of(
         "Subscribe",
         "InvalidParameter",
+        (broken, f"Invalid parameter: {broken[:1]}: failed to parse JSON", "".join(broken[:1])),
         (pattern is None, "Invalid parameter: FilterPolicy: failed to parse JSON", "filterPolicy"),
         (
             pattern and wrong_pattern(pattern),

@@ -64,6 +64,11 @@ def service_model(service: str) -> Any:
     return botocore.session.get_session().get_service_model(service)
 
 
+def words_of(service: str, shape: str) -> frozenset[str]:
+    """Return the words that a service's model has for a shape, such as EC2's InstanceType."""
+    return frozenset(service_model(service).shape_for(shape).enum)
+
+
 def input_shape(service: str, operation: str) -> Any:
     return service_model(service).operation_model(operation).input_shape
 

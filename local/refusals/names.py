@@ -237,3 +237,15 @@ def endpoint_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
     if re.fullmatch(r"[!-?A-~]+@[!-?A-~]+", endpoint) is None:
         message = "Invalid parameter: Email address"
         yield Refusal("Subscribe", "InvalidParameter", message, "endpoint")
+
+
+@limit(
+    "secretsmanager/secret:Secret",
+    source="https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_ReplicateSecretToRegions.html",
+)
+def replicas_of_a_secret(wanted: Wanted) -> Iterator[Refusal]:
+    """One in a region."""
+    regions = [str(each.get("region")) for each in wanted.inputs.get("replicas") or ()]
+    if len(set(regions)) < len(regions):
+        message = "The request contains a region more than once."
+        yield Refusal("CreateSecret", "InvalidParameterException", message, "replicas")

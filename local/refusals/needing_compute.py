@@ -87,6 +87,13 @@ enter(
         forbids=("ipv4NetmaskLength",),
     ),
     Condition(
+        _VPC,
+        "",
+        {"ipv6CidrBlockNetworkBorderGroup": (GIVEN,)},
+        f"{_EC2}API_CreateVpc.html",
+        needs=("assignGeneratedIpv6CidrBlock",),
+    ),
+    Condition(
         _DNS_OF_A_VPC,
         "",
         {"enableDnsSupport": ("False",)},

@@ -18,6 +18,7 @@ _POLICY = Service(
 )
 _TABLE = Service("dynamodb/table:Table", "CreateTable", "ValidationException")
 _KEY = Service("kms/key:Key", "CreateKey", "ValidationException")
+_GRANT = Service("kms/grant:Grant", "CreateGrant", "ValidationException")
 _OBJECT = Service("s3/bucketObjectv2:BucketObjectv2", "PutObject", "InvalidArgument")
 _TOPIC = Service("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter")
 _SUBSCRIPTION = Service("sns/topicSubscription:TopicSubscription", "Subscribe", "InvalidParameter")
@@ -86,6 +87,13 @@ enter(
     Condition(
         _TABLE,
         "",
+        {"streamViewType": ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE")},
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/globaltables_reqs_bestpractices.html",
+        forbids=("replicas",),
+    ),
+    Condition(
+        _TABLE,
+        "",
         {"billingMode": (ABSENT, "PROVISIONED")},
         f"{_DYNAMO}API_OnDemandThroughput.html",
         forbids=("onDemandThroughput",),
@@ -146,6 +154,7 @@ enter(
         f"{_KMS}API_CreateKey.html",
         needs=("customKeyStoreId",),
     ),
+    Condition(_GRANT, "", {}, f"{_KMS}API_CreateGrant.html", needs=("operations",)),
     Condition(
         _OBJECT,
         "",

@@ -15,9 +15,15 @@ _MAPPING = Service(
 )
 _PERMISSION = Service("lambda/permission:Permission", "AddPermission", _PARAMETER)
 _LISTENER = Service("lb/listener:Listener", "ModifyListenerAttributes", "ValidationError")
+_ACTION = Service("lb/listener:Listener", "CreateListener", "ValidationError")
 _BALANCER = Service("lb/loadBalancer:LoadBalancer", "CreateLoadBalancer", "ValidationError")
 _TARGETS = Service("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError")
 _RECORD = Service("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput")
+# A record has one of them at most.
+_ROUTINGS = (
+    *("failoverRoutingPolicies", "geolocationRoutingPolicies", "latencyRoutingPolicies"),
+    "weightedRoutingPolicies",
+)
 
 enter(
     Condition(
@@ -97,6 +103,30 @@ enter(
         {"protocol": _LAYER_4},
         f"{_ELB}API_ListenerAttribute.html",
         forbids=("routingHttpResponseServerEnabled",),
+    ),
+    *(
+        Condition(
+            _ACTION,
+            "defaultActions.*",
+            {"type": (kind,)},
+            f"{_ELB}API_Action.html",
+            needs=(block,),
+        )
+        for kind, block in (
+            *(("fixed-response", "fixedResponse"), ("redirect", "redirect")),
+            *(("authenticate-cognito", "authenticateCognito"),),
+            *(("authenticate-oidc", "authenticateOidc"),),
+        )
+    ),
+    *(
+        Condition(
+            _RECORD,
+            "",
+            {one: (GIVEN,)},
+            f"{_DNS}API_ResourceRecordSet.html",
+            forbids=tuple(each for each in _ROUTINGS if each != one),
+        )
+        for one in _ROUTINGS
     ),
     Condition(
         _BALANCER,

@@ -27,6 +27,21 @@ def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, "fromPort")
 
 
+@limit(
+    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html",
+)
+def types_of_icmp(wanted: Wanted) -> Iterator[Refusal]:
+    """A type and a code of a byte each, or -1 for all."""
+    protocol = str(wanted.inputs.get("ipProtocol")).lower()
+    for key in ("fromPort", "toPort"):
+        value = wanted.inputs.get(key)
+        if protocol in {"icmp", "icmpv6", "1", "58"} and outside(value, -1, 255):
+            message = f"ICMP type/code {value} is not valid"
+            yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, key)
+
+
 def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
     first = network.network_address
     return first.is_loopback or first.is_link_local or first.is_multicast or first.packed[0] == 0
@@ -51,6 +66,9 @@ def block_of_a_network(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal(operation, code, f"The CIDR '{block}' is invalid.", "cidrBlock")
 
 
+_PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+
+
 @limit(
     "eks/cluster:Cluster",
     source="https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html",
@@ -61,10 +79,11 @@ def services_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     if not block:
         return
     try:
-        network = ipaddress.ip_network(str(block))
+        network = ipaddress.IPv4Network(str(block))
     except ValueError:
-        network = ipaddress.ip_network("0.0.0.0/0")
-    if not 12 <= network.prefixlen <= 24 or not network.is_private:
+        network = ipaddress.IPv4Network("0.0.0.0/0")
+    inside = any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _PRIVATE)
+    if not (12 <= network.prefixlen <= 24 and inside):
         message = f"serviceIpv4Cidr {block} must be within 10.0.0.0/8, 172.16.0.0/12 or "
         message += "192.168.0.0/16, between /24 and /12"
         at = "kubernetesNetworkConfig"

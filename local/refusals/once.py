@@ -332,6 +332,38 @@ COUNTED: tuple[Counted, ...] = (
     ),
     *(
         Counted(
+            (token,), parent, most, operation, code, f"The maximum of {most} has been reached.", s
+        )
+        for token, parent, most, operation, code, s in (
+            (
+                *("lb/loadBalancer:LoadBalancer", "region", 50, "CreateLoadBalancer"),
+                "TooManyLoadBalancers",
+                "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html",
+            ),
+            (
+                *("autoscaling/group:Group", "region", 500, "CreateAutoScalingGroup"),
+                "LimitExceeded",
+                "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html",
+            ),
+            (
+                *("dlm/lifecyclePolicy:LifecyclePolicy", "region", 100, "CreateLifecyclePolicy"),
+                "LimitExceededException",
+                "https://docs.aws.amazon.com/ebs/latest/userguide/dlm-quotas.html",
+            ),
+            (
+                *("eks/cluster:Cluster", "region", 100, "CreateCluster"),
+                "ResourceLimitExceededException",
+                "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
+            ),
+            (
+                *("route53/record:Record", "zoneId", 10_000, "ChangeResourceRecordSets"),
+                "InvalidChangeBatch",
+                "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html",
+            ),
+        )
+    ),
+    *(
+        Counted(
             (token,),
             parent,
             most,

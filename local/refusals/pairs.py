@@ -27,8 +27,8 @@ def protocols_of_a_listener(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     groups = {e.inputs.get("name"): e for e in of(everything, "lb/targetGroup:TargetGroup")}
     for each in of(everything, "lb/listener:Listener"):
         spoken = str(each.inputs.get("protocol"))
-        for arn in _groups(each):
-            group = groups.get(_name(arn))
+        for arn in groups_of_a_listener(each):
+            group = groups.get(name_of_a_group(arn))
             taken = str(group.inputs.get("protocol")) if group else ""
             if group and taken not in _FORWARDED.get(spoken, {taken}):
                 message = f"Listener protocol '{spoken}' is not supported with a target group with "
@@ -36,13 +36,14 @@ def protocols_of_a_listener(everything: Sequence[Wanted]) -> Iterator[Refusal]:
                 yield about(each, "CreateListener", "ValidationError", message, "defaultActions")
 
 
-def _groups(listener: Wanted) -> list[str]:
+def groups_of_a_listener(listener: Wanted) -> list[str]:
+    """Return the ARNs of the target groups that a listener forwards to."""
     plain = values(listener.inputs, "defaultActions.*.targetGroupArn")
     several = values(listener.inputs, "defaultActions.*.forward.targetGroups.*.arn")
     return [str(each) for each in (*plain, *several)]
 
 
-def _name(arn: str) -> str:
+def name_of_a_group(arn: str) -> str:
     """Return the name in arn:...:targetgroup/name/id, or nothing."""
     parts = arn.rpartition(":")[2].split("/")
     return parts[1] if len(parts) == 3 else ""
@@ -122,9 +123,10 @@ def items_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 OLDER = 3
 
 
-def _minor(version: str) -> int:
-    minor = version.rpartition(".")[2]
-    return int(minor) if minor.isdecimal() else 0
+def minor(version: str) -> int:
+    """Return the minor number of a Kubernetes version; 0 where it has none."""
+    last = version.rpartition(".")[2]
+    return int(last) if last.isdecimal() else 0
 
 
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html")
@@ -136,7 +138,7 @@ def versions_of_node_groups(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     }
     for each in of(everything, "eks/nodeGroup:NodeGroup"):
         own, version = clusters.get(each.inputs.get("clusterName")), each.inputs.get("version")
-        if own and version and not 0 <= _minor(own) - _minor(str(version)) <= OLDER:
+        if own and version and not 0 <= minor(own) - minor(str(version)) <= OLDER:
             message = f"Nodegroup Kubernetes version {version} should be equal to the Cluster "
             message += f"kubernetes version {own} or NodegroupVersion should be lower"
             yield about(each, "CreateNodegroup", "InvalidParameterException", message, "version")

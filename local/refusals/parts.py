@@ -308,8 +308,13 @@ _BALANCING = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReferen
 
 @limit("lb/loadBalancer:LoadBalancer", source=f"{_BALANCING}API_CreateLoadBalancer.html")
 def subnets_of_a_balancer(wanted: Wanted) -> Iterator[Refusal]:
-    """One at least."""
-    if not wanted.inputs.get("subnets") and not wanted.inputs.get("subnetMappings"):
+    """One at least, and of an application load balancer two."""
+    places = [*(wanted.inputs.get(key) or () for key in ("subnets", "subnetMappings"))]
+    kind = wanted.inputs.get("loadBalancerType") or "application"
+    if kind == "application" and sum(map(len, places)) == 1:
+        message = "At least two subnets in two different Availability Zones must be specified"
+        yield Refusal("CreateLoadBalancer", "ValidationError", message, "subnets")
+    if not any(places):
         message = "At least one subnet must be specified"
         yield Refusal("CreateLoadBalancer", "ValidationError", message, "subnets")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from local.refusals.documents import listed, parsed
 from local.refusals.limits import limit
+from local.refusals.principals import is_service
 from local.refusals.refusal import Refusal, Wanted
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
@@ -35,9 +36,8 @@ _PARTS = {
     *("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction"),
     *("Resource", "NotResource", "Condition"),
 }
-_SERVICE = re.compile(r"[a-z0-9.-]+\.amazonaws\.com(\.cn)?|[a-z0-9.-]+\.(aws\.internal|api\.aws)")
 _ACCOUNT = re.compile(r"\*|\d{12}|arn:aws[a-z-]*:(iam|sts)::\d{12}:[^\s*?]+|A[A-Z0-9]{15,127}")
-PRINCIPALS = {"Service": _SERVICE, "AWS": _ACCOUNT}
+_PRINCIPALS = frozenset({"Service", "AWS", "Federated", "CanonicalUser"})
 
 
 def is_condition(operator: str) -> bool:
@@ -93,10 +93,9 @@ def _of_trust(statement: Mapping[str, Any]) -> str:
         return "Missing required field Principal"
     for kind, named in principal.items() if isinstance(principal, dict) else ():
         for each in map(str, listed(named)):
-            known = PRINCIPALS.get(kind, re.compile(r".+"))
-            if kind not in {"Service", "AWS", "Federated", "CanonicalUser"}:
+            if kind not in _PRINCIPALS:
                 return f'Invalid principal in policy: "{kind}":"{each}"'
-            if known.fullmatch(each) is None:
+            if not is_named(kind, each):
                 return f'Invalid principal in policy: "{kind.upper()}":"{each}"'
     actions = [str(each) for each in listed(statement.get("Action"))]
     if not all(_may_be_of_trust(each.lower()) for each in actions):
@@ -130,7 +129,10 @@ def policy_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
         elif not all(is_principal(e.get("Principal")) for e in _said(document)):
             message = "Policy contains a statement with one or more invalid principals."
             yield Refusal("CreateKey", code, message, "policy")
-        elif not any(_may_change(each) for each in listed(document.get("Statement"))):
+        elif not (
+            wanted.inputs.get("bypassPolicyLockoutSafetyCheck")
+            or any(_may_change(each) for each in listed(document.get("Statement")))
+        ):
             message = "The new key policy will not allow you to update the key policy in the "
             message += "future."
             yield Refusal("CreateKey", code, message, "policy")
@@ -171,13 +173,19 @@ def is_principal(principal: Any) -> bool:
     """Say whether a statement's principal can be somebody."""
     if not isinstance(principal, dict):
         return bool(principal == "*")
-    any_text = re.compile(r".+")
     return bool(principal) and all(
-        kind in {"Service", "AWS", "Federated", "CanonicalUser"}
+        kind in _PRINCIPALS
         and bool(listed(named))
-        and all(PRINCIPALS.get(kind, any_text).fullmatch(str(each)) for each in listed(named))
+        and all(is_named(kind, str(each)) for each in listed(named))
         for kind, named in principal.items()
     )
+
+
+def is_named(kind: str, principal: str) -> bool:
+    """Say whether somebody can be called so, as a principal of a kind."""
+    if kind == "Service":
+        return is_service(principal)
+    return bool(principal) if kind != "AWS" else _ACCOUNT.fullmatch(principal) is not None
 
 
 def _may_change(statement: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Checks what a policy on a queue, a topic, a bucket or a key must say to be stored."""
+"""Checks what a policy on a queue, a topic, a bucket or a secret must say to be stored."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from local.refusals.documents import listed, parsed
+from local.refusals import bucket_policies
+from local.refusals.documents import listed, parsed, text
 from local.refusals.limits import limit
-from local.refusals.policies import TOP, VERSIONS, is_condition, is_principal, of_parts
+from local.refusals.policies import TOP, VERSIONS, is_principal, of_parts
 from local.refusals.refusal import Refusal, Wanted
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
@@ -67,11 +68,20 @@ _POLICIES: Mapping[str, Policed] = {
         "MalformedPolicy",
         "Policies must be valid JSON and the first byte must be '{'",
     ),
+    "aws:secretsmanager/secret:Secret": Policed(
+        "secretsmanager",
+        "PutResourcePolicy",
+        "MalformedPolicyDocumentException",
+        "This resource policy contains a syntax error.",
+    ),
 }
+# Secrets Manager user guide, "Quotas": characters of a secret's policy.
+POLICY_OF_A_SECRET = 20_480
 
 
-# A queue and a topic may bring their policy themselves.
+# A secret, a queue and a topic may bring their policy themselves.
 _BRINGING = {
+    "aws:secretsmanager/secret:Secret": "aws:secretsmanager/secret:Secret",
     "aws:sns/topic:Topic": "aws:sns/topicPolicy:TopicPolicy",
     "aws:sqs/queue:Queue": "aws:sqs/queuePolicy:QueuePolicy",
 }
@@ -79,6 +89,7 @@ _BRINGING = {
 
 @limit(
     "s3/bucketPolicy:BucketPolicy",
+    "secretsmanager/secret:Secret",
     "sns/topic:Topic",
     "sns/topicPolicy:TopicPolicy",
     "sqs/queue:Queue",
@@ -104,6 +115,10 @@ def policy_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
     # Of S3 nobody has been told that a Sid must be there once.
     if policed.service != "s3" and len(set(sids)) < len(sids):
         wrong = wrong or f"{policed.message} Every policy statement must have a unique ID"
+    if policed.service == "secretsmanager" and len(text(wanted.inputs["policy"])) > (
+        POLICY_OF_A_SECRET
+    ):
+        wrong = wrong or f"A secret's policy may have {POLICY_OF_A_SECRET} characters."
     if wrong:
         yield Refusal(policed.operation, policed.code, wrong, "policy")
 
@@ -128,13 +143,13 @@ def _of_a_statement(statement: Any, policed: Policed, named: str) -> str:
     if not is_principal(principal):
         return "Invalid principal in policy" if s3 else f"{policed.message} PrincipalNotFound"
     actions = [str(each).lower() for each in listed(statement.get("Action"))]
+    if s3 and (strange := bucket_policies.strange_action(actions)):
+        return strange
     if not all(_is_action(each, policed) for each in actions):
         return "Policy has invalid action" if s3 else policed.message
     resources = [str(e) for e in listed(statement.get("Resource", statement.get("NotResource")))]
     wrong = _of_resources(resources, policed, named)
-    if s3:
-        wrong = wrong or _of_conditions(statement) or _of_scope(actions, resources)
-    return wrong
+    return wrong or (bucket_policies.wrong(statement, actions, resources) if s3 else "")
 
 
 def _is_action(action: str, policed: Policed) -> bool:
@@ -153,6 +168,9 @@ def _is_action(action: str, policed: Policed) -> bool:
 
 
 def _of_resources(resources: list[str], policed: Policed, named: str) -> str:
+    if policed.service == "secretsmanager":
+        arns = all(each == "*" or ":secretsmanager:" in each for each in resources)
+        return "" if arns and resources else policed.message
     if policed.service == "s3":
         other = any(_of_another_bucket(each, named) for each in resources)
         return "Policy has invalid resource" if other or not resources else ""
@@ -177,58 +195,3 @@ def _of_another_bucket(resource: str, bucket: str) -> bool:
     if named is not None:
         return bool(bucket) and named[1] != bucket
     return re.fullmatch(r"arn:aws[a-z-]*:s3:::.+|\*", resource) is None
-
-
-# IAM user guide, "AWS global condition context keys"; each may end in a key of a tag.
-_GLOBAL_KEYS = frozenset(
-    {
-        *("aws:assumedroot", "aws:calledvia", "aws:calledviafirst", "aws:calledvialast"),
-        *("aws:chatbotsourcearn", "aws:currenttime", "aws:ec2instancesourceprivateipv4"),
-        *("aws:ec2instancesourcevpc", "aws:epochtime", "aws:federatedprovider"),
-        *("aws:multifactorauthage", "aws:multifactorauthpresent"),
-        *("aws:principalaccount", "aws:principalarn", "aws:principalisawsservice"),
-        *("aws:principalorgid", "aws:principalorgpaths", "aws:principalservicename"),
-        *("aws:principalservicenameslist", "aws:principaltag", "aws:principaltype"),
-        *("aws:referer", "aws:requestedregion", "aws:requesttag", "aws:resourceaccount"),
-        *("aws:resourceorgid", "aws:resourceorgpaths", "aws:resourcetag", "aws:securetransport"),
-        *("aws:sourceaccount", "aws:sourcearn", "aws:sourceidentity", "aws:sourceip"),
-        *("aws:sourceorgid", "aws:sourceorgpaths", "aws:sourcevpc", "aws:sourcevpcarn"),
-        *("aws:sourcevpce", "aws:tagkeys", "aws:tokenissuetime", "aws:useragent", "aws:userid"),
-        *("aws:username", "aws:viaawsservice", "aws:vpceaccount", "aws:vpceorgid"),
-        *("aws:vpceorgpaths", "aws:vpcsourceip"),
-    }
-)
-
-
-def _of_conditions(statement: Mapping[str, Any]) -> str:
-    conditions = statement.get("Condition") or {}
-    for operator, keys in conditions.items() if isinstance(conditions, dict) else ():
-        if not is_condition(operator) or not isinstance(keys, dict):
-            return "Policy has an invalid condition"
-        for key in keys:
-            lowered = str(key).lower().partition("/")[0]
-            if lowered.startswith("aws:") and lowered not in _GLOBAL_KEYS:
-                return "Policy has an invalid condition key"
-    return ""
-
-
-def _of_scope(actions: list[str], resources: list[str]) -> str:
-    """Say where an action is about none of a statement's resources.
-
-    Actions with wildcards are not judged.
-    """
-    kinds = {_kind(each) for each in actions}
-    buckets = any("/" not in each for each in resources)
-    objects = any("/" in each or each.endswith("*") for each in resources)
-    if ("bucket" in kinds and not buckets) or ("object" in kinds and not objects):
-        return "Action does not apply to any resource(s) in statement"
-    return ""
-
-
-def _kind(action: str) -> str:
-    name = action.partition(":")[2]
-    if "*" in name or "?" in name:
-        return "any"
-    if "bucket" in name or name.startswith("list"):
-        return "bucket" if "bucket" in name else "any"
-    return "object" if re.match(r"(get|put|delete|restore)object", name) else "any"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from local.refusals.fields import values
 from local.refusals.limits import first_of, limit
+from local.refusals.model import words_of
 from local.refusals.refusal import Refusal, Wanted
 
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
@@ -17,7 +18,9 @@ def units_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     """vCPUs and memory are counted where types are chosen by their attributes."""
     kind = wanted.inputs.get("desiredCapacityType") or "units"
     chosen = values(wanted.inputs, f"{_OVERRIDES}.instanceRequirements")
+    hooks = values(wanted.inputs, "initialLifecycleHooks.*.name")
     named = values(wanted.inputs, f"{_OVERRIDES}.instanceType")
+    strange = [str(e) for e in named if str(e) not in words_of("ec2", "InstanceType")]
     yield from first_of(
         "CreateAutoScalingGroup",
         "ValidationError",
@@ -27,8 +30,18 @@ def units_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
             "desiredCapacityType",
         ),
         (
+            len(set(hooks)) < len(hooks),
+            "Lifecycle hooks' names must be unique.",
+            "initialLifecycleHooks",
+        ),
+        (
             chosen and named,
             "Valid requests must contain either InstanceType or InstanceRequirements in overrides.",
+            "mixedInstancesPolicy",
+        ),
+        (
+            strange,
+            f"Invalid instance types in the overrides: {', '.join(strange)}.",
             "mixedInstancesPolicy",
         ),
         (

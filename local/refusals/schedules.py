@@ -122,6 +122,17 @@ def target_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
     )
 
 
+def universal(arn: str) -> tuple[str, str]:
+    """Return botocore's name of the service and the action that a universal target names.
+
+    Both are empty where it names none that there is.
+    """
+    found = _UNIVERSAL.fullmatch(arn)
+    if found is None or not _is_action(found[1], found[2]):
+        return "", ""
+    return _services()[found[1]], found[2]
+
+
 @functools.cache
 def _services() -> dict[str, str]:
     """Return botocore's name of each service, by the name that the AWS SDK for Java gives it."""

@@ -97,26 +97,6 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
         "InvalidInstanceID.Malformed",
         f"{_EC2}API_AssociateAddress.html",
     ),
-    *(
-        (
-            token,
-            path,
-            r"(\d{1,3}\.){3}\d{1,3}",
-            operation,
-            "InvalidParameterValue",
-            f"{_EC2}errors-overview.html",
-        )
-        for token, path, operation in (
-            ("ec2/eip:Eip", "associateWithPrivateIp", "AssociateAddress"),
-            ("ec2/natGateway:NatGateway", "privateIp", "CreateNatGateway"),
-            ("ec2/vpcEndpoint:VpcEndpoint", "subnetConfigurations.*.ipv4", "CreateVpcEndpoint"),
-            (
-                "lb/loadBalancer:LoadBalancer",
-                "subnetMappings.*.privateIpv4Address",
-                "CreateLoadBalancer",
-            ),
-        )
-    ),
     (
         "ec2/subnet:Subnet",
         "availabilityZoneId",
@@ -340,6 +320,7 @@ RANGES: tuple[tuple[str, str, float, float, str, str, str], ...] = (
         (_TEMPLATE, path, least, most, "RunInstances", "InvalidParameterValue", f"{_EC2}{page}")
         for path, least, most, page in (
             ("cpuOptions.threadsPerCore", 1, 2, "API_LaunchTemplateCpuOptionsRequest.html"),
+            ("cpuOptions.coreCount", 1, 256, "API_LaunchTemplateCpuOptionsRequest.html"),
             ("placement.partitionNumber", 1, 7, "API_LaunchTemplatePlacementRequest.html"),
             (
                 "blockDeviceMappings.*.ebs.volumeSize",

@@ -16,10 +16,13 @@ _TABLES = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
 _GUIDE = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
 _INVALID = "One or more parameter values were invalid: "
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 DIGITS = 38
 LARGEST = Decimal("9.9999999999999999999999999999999999999E+125")
 PROJECTED = 100
 LOCAL_INDEXES = 5
+# Attributes of an index's partition key, and of its sort key.
+KEYS = 4
 
 
 @limit("dynamodb/table:Table", source=f"{_TABLES}API_CreateTable.html")
@@ -30,6 +33,7 @@ def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     own = [k for k in ("readCapacity", "writeCapacity") if inputs.get(k)]
     indexes = [*values(inputs, "globalSecondaryIndexes.*")]
     local = [*values(inputs, "localSecondaryIndexes.*")]
+    regions = values(inputs, "replicas.*.regionName")
     held = [name for each in (*indexes, *local) for name in each.get("nonKeyAttributes") or ()]
     starved = [e for e in indexes if not (e.get("readCapacity") and e.get("writeCapacity"))]
     yield from first_of(
@@ -45,6 +49,20 @@ def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
             not paid and starved,
             f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must be given for the index",
             "globalSecondaryIndexes",
+        ),
+        *(
+            (
+                len([k for k in e.get("keySchemas") or () if k.get("keyType") == kind]) > KEYS,
+                f"{_INVALID}An index may have up to {KEYS} {kind} keys",
+                "globalSecondaryIndexes",
+            )
+            for e in indexes
+            for kind in ("HASH", "RANGE")
+        ),
+        (
+            len(set(regions)) < len(regions),
+            "A table may have one replica in a region",
+            "replicas",
         ),
         *(
             (True, each, "globalSecondaryIndexes")
@@ -94,16 +112,25 @@ def _wrong(value: Any) -> str:
     if not isinstance(value, dict) or len(value) != 1:
         return ""
     ((kind, inside),) = value.items()
-    if kind == "NULL" and inside is False:
-        return f"{_INVALID}Null attribute value types must have the value of true"
-    if kind == "N":
-        return _of_number(str(inside))
+    plain = {"B": _of_bytes, "N": _of_number, "NULL": _of_null}.get(kind)
+    if plain is not None:
+        return plain(str(inside))
     if kind in {"SS", "NS", "BS"} and isinstance(inside, list):
         return _of_set(kind, [str(each) for each in inside])
     within = {"M": dict, "L": list}.get(kind)
     if within is None or not isinstance(inside, within):
         return ""
     return next(filter(None, map(_wrong, inside.values() if kind == "M" else inside)), "")
+
+
+def _of_bytes(written: str) -> str:
+    right = _BASE64.fullmatch(written)
+    return "" if right else f"{_INVALID}A binary value must be in base64"
+
+
+def _of_null(written: str) -> str:
+    wrong = f"{_INVALID}Null attribute value types must have the value of true"
+    return wrong if written == "False" else ""
 
 
 def _of_set(kind: str, inside: list[str]) -> str:

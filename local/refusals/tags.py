@@ -32,6 +32,8 @@ def tags_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
 
 
 def _of_what_it_launches(wanted: Wanted) -> Iterator[dict[str, str]]:
+    if isinstance(alone := wanted.inputs.get("tag"), dict) and alone.get("key"):
+        yield {str(alone["key"]): str(alone.get("value") or "")}
     for each in wanted.inputs.get("tagSpecifications") or ():
         yield dict(each.get("tags") or {})
 

@@ -294,11 +294,14 @@ _HOST = r"[A-Za-z0-9_*.-]+"
 _FORMS = {
     "CAA": re.compile(r'\d{1,3} (issue|issuewild|issuemail|issuevmc|iodef) ".*"'),
     "CNAME": re.compile(_HOST),
+    "DS": re.compile(r"\d{1,5} \d{1,3} \d{1,3} [0-9A-Fa-f ]+"),
     "MX": re.compile(rf"\d{{1,5}} {_HOST}"),
     "NS": re.compile(_HOST),
     "PTR": re.compile(_HOST),
     "SRV": re.compile(rf"\d{{1,5}} \d{{1,5}} \d{{1,5}} {_HOST}"),
 }
+# The most that the numbers before a host or a tag may be.
+_MOST = {"CAA": 255, "MX": 65_535, "SRV": 65_535}
 
 
 def _is_of(kind: str, value: str) -> bool:
@@ -309,6 +312,9 @@ def _is_of(kind: str, value: str) -> bool:
             return False
     form = _FORMS.get(kind)
     if form is not None and form.fullmatch(value) is None:
+        return False
+    numbers = [int(each) for each in re.findall(r"\b\d+(?= )", value)] if kind in _MOST else []
+    if any(number > _MOST[kind] for number in numbers):
         return False
     strings = re.findall(r'"([^"]*)"', value) or [value]
     return kind != "TXT" or all(len(each) <= _CHARACTERS_OF_A_STRING for each in strings)

@@ -106,7 +106,7 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
     strange = [
         (each.get("id"), name)
         for each in queries
-        for name in _names(str(each.get("expression") or ""))
+        for name in names_in(str(each.get("expression") or ""))
         if name not in ids
     ]
     lasting = wanted.inputs.get("thresholdMetricId")
@@ -139,7 +139,7 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
             "metricQueries",
         ),
         (
-            wanted.inputs.get("comparisonOperator") in _OF_A_BAND and not lasting,
+            wanted.inputs.get("comparisonOperator") in OF_A_BAND and not lasting,
             "ThresholdMetricId must be specified for alarms on anomalies.",
             "thresholdMetricId",
         ),
@@ -156,7 +156,7 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
     )
 
 
-_OF_A_BAND = frozenset(
+OF_A_BAND = frozenset(
     {
         *("GreaterThanUpperThreshold", "LessThanLowerOrGreaterThanUpperThreshold"),
         "LessThanLowerThreshold",
@@ -173,7 +173,7 @@ def is_statistic(written: str) -> bool:
     return written in _STATISTICS or _PERCENTILE.fullmatch(written) is not None
 
 
-def _names(expression: str) -> list[str]:
+def names_in(expression: str) -> list[str]:
     """Return the ids that an expression uses; a query of Metrics Insights uses none."""
     if re.match(r"\s*SELECT\b", expression, re.IGNORECASE):
         return []

@@ -313,4 +313,9 @@ def _said(value: object) -> str:
     return str(int(value)) if whole and isinstance(value, float) else str(value)
 
 
-LIMITS.extend(map(_entered, WORDS))
+def enter_words(*words: Words) -> None:
+    """Enter lines of words among the limits."""
+    LIMITS.extend(map(_entered, words))
+
+
+enter_words(*WORDS)

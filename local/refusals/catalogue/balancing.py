@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from local.pulumi.aws_adapter import coerced
 from local.refusals.calls import Parameters, call, made
 from local.refusals.catalogue.parameters import Inputs, attributes
+from local.refusals.model import input_shape
 
 _BALANCER = {
     "enableCrossZoneLoadBalancing": "load_balancing.cross_zone.enabled",
@@ -23,6 +25,37 @@ _GROUP = {
 
 def _pairs(inputs: Inputs, names: Mapping[str, str]) -> list[Parameters]:
     return [{"Key": key, "Value": value} for key, value in attributes(inputs, names).items()]
+
+
+# An action's block -> the member it is.
+_ACTIONS = {
+    "authenticateCognito": "AuthenticateCognitoConfig",
+    "authenticateOidc": "AuthenticateOidcConfig",
+    "fixedResponse": "FixedResponseConfig",
+    "redirect": "RedirectConfig",
+}
+
+
+def _action(action: Inputs) -> Parameters:
+    plain = {key: action[key] for key in ("type", "order", "targetGroupArn") if action.get(key)}
+    found = {**plain, **{m: action[key] for key, m in _ACTIONS.items() if action.get(key)}}
+    forward = action.get("forward")
+    if forward:
+        groups = [
+            {"targetGroupArn": each.get("arn"), "weight": each.get("weight")}
+            for each in forward.get("targetGroups") or ()
+        ]
+        sticky = forward.get("stickiness") or {}
+        kept = {"enabled": sticky.get("enabled"), "durationSeconds": sticky.get("duration")}
+        found["forwardConfig"] = {"targetGroups": groups, "targetGroupStickinessConfig": kept}
+    return found
+
+
+def _listener(inputs: Inputs) -> Parameters:
+    shape = input_shape("elbv2", "CreateListener").members["DefaultActions"]
+    return {
+        "DefaultActions": coerced(shape, list(map(_action, inputs.get("defaultActions") or ())))
+    }
 
 
 def _health_check(inputs: Inputs) -> Parameters:
@@ -48,10 +81,27 @@ def _zone(inputs: Inputs) -> Parameters:
     }
 
 
+# A routing policy's block, its key, and the member of the record that it is.
+_ROUTED = (
+    ("failoverRoutingPolicies", "type", "Failover"),
+    ("latencyRoutingPolicies", "region", "Region"),
+    ("weightedRoutingPolicies", "weight", "Weight"),
+)
+
+
 def _record(inputs: Inputs) -> Parameters:
     record: Parameters = {"Name": inputs["name"], "Type": inputs["type"]}
     if inputs.get("ttl") is not None:
         record["TTL"] = inputs["ttl"]
+    for policy, key, member in _ROUTED:
+        for each in inputs.get(policy) or ():
+            if each.get(key) is not None:
+                record[member] = each[key]
+    for each in inputs.get("geolocationRoutingPolicies") or ():
+        names = {"continent": "ContinentCode", "country": "CountryCode"}
+        record["GeoLocation"] = {m: each[key] for key, m in names.items() if each.get(key)}
+    if inputs.get("healthCheckId"):
+        record["HealthCheckId"] = inputs["healthCheckId"]
     return {
         "HostedZoneId": inputs["zoneId"],
         "ChangeBatch": {"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]},
@@ -69,7 +119,7 @@ _GROUP_ARN = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/n/
 
 made(
     "lb/listener:Listener",
-    call("elbv2", "CreateListener"),
+    call("elbv2", "CreateListener", "defaultActions", build=_listener),
     tcpIdleTimeoutSeconds="a listener's attribute: see limits",
 )
 made(

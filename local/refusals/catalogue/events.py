@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from local.pulumi.aws_adapter import coerced
 from local.refusals.calls import Parameters, call, made
 from local.refusals.catalogue.parameters import Inputs, attributes
+from local.refusals.model import input_shape
 
 _QUEUE = {
     "messageRetentionSeconds": "MessageRetentionPeriod",
@@ -29,6 +31,7 @@ def _dimensions(given: Any) -> list[Parameters]:
 def _series(query: Inputs) -> Parameters:
     metric = query.get("metric")
     plain = {"id": "Id", "expression": "Expression", "label": "Label", "returnData": "ReturnData"}
+    plain |= {"accountId": "AccountId", "period": "Period"}
     found = {member: query[key] for key, member in plain.items() if query.get(key) is not None}
     if metric:
         found["MetricStat"] = {
@@ -51,20 +54,26 @@ def _alarm(inputs: Inputs) -> Parameters:
     }
 
 
+# A target's block -> the member it is, as far as their keys bear the members' names.
+_BLOCKS = {
+    "deadLetterConfig": "deadLetterConfig",
+    "ecsTarget": "ecsParameters",
+    "kinesisTarget": "kinesisParameters",
+    "retryPolicy": "retryPolicy",
+    "sqsTarget": "sqsParameters",
+}
+
+
 def _target(inputs: Inputs) -> Parameters:
     target: Parameters = {"Id": inputs.get("targetId") or "terraform", "Arn": inputs["arn"]}
     for key, member in (("roleArn", "RoleArn"), ("input", "Input")):
         if inputs.get(key):
             target[member] = inputs[key]
-    retry = inputs.get("retryPolicy") or {}
-    if retry:
-        target["RetryPolicy"] = {
-            "MaximumRetryAttempts": retry.get("maximumRetryAttempts"),
-            "MaximumEventAgeInSeconds": retry.get("maximumEventAgeInSeconds"),
-        }
-    if inputs.get("deadLetterConfig"):
-        target["DeadLetterConfig"] = {"Arn": inputs["deadLetterConfig"]["arn"]}
-    return {"Rule": inputs["rule"], "Targets": [target]}
+    shape = input_shape("events", "PutTargets").members["Targets"].member
+    blocks = {member: inputs[key] for key, member in _BLOCKS.items() if inputs.get(key)}
+    if inputs.get("runCommandTargets"):
+        blocks["RunCommandParameters"] = {"runCommandTargets": inputs["runCommandTargets"]}
+    return {"Rule": inputs["rule"], "Targets": [{**coerced(shape, blocks), **target}]}
 
 
 made("cloudwatch/dashboard:Dashboard", call("cloudwatch", "PutDashboard"))

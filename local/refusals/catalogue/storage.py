@@ -86,13 +86,19 @@ def _export(inputs: Inputs) -> Parameters:
     }
 
 
-def _dlm(inputs: Inputs) -> Parameters:
+def _pairs(tags: Any) -> list[Parameters]:
+    return [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
 
+
+def _dlm(inputs: Inputs) -> Parameters:
     details = dict(inputs["policyDetails"])
-    targets = [{"Key": k, "Value": v} for k, v in (details.pop("targetTags", None) or {}).items()]
+    targets = _pairs(details.pop("targetTags", None))
     schedules = [
         {
             **schedule,
+            "tagsToAdd": _pairs(schedule.get("tagsToAdd")),
+            "shareRules": _listed(schedule.get("shareRule") or []),
+            "variableTags": _pairs(schedule.get("variableTags")),
             "createRule": {
                 **(schedule.get("createRule") or {}),
                 "times": _listed((schedule.get("createRule") or {}).get("times") or []),
@@ -116,6 +122,20 @@ def _lifecycle(inputs: Inputs) -> Parameters:
             each["Expiration"] = {"Days": days}
         rules.append(each)
     return {"LifecycleConfiguration": {"Rules": rules}}
+
+
+_DATABASE = (
+    *("createTableDefaultPermissions", "description", "federatedDatabase", "locationUri"),
+    *("name", "parameters", "targetDatabase"),
+)
+
+
+def _database(inputs: Inputs) -> Parameters:
+    shape = input_shape("glue", "CreateDatabase").members["DatabaseInput"]
+    given = {key: inputs[key] for key in _DATABASE if inputs.get(key) not in (None, "")}
+    permissions = given.pop("createTableDefaultPermissions", ())
+    renamed = [{**each, "principal": each.get("principal") or {}} for each in permissions]
+    return {"DatabaseInput": coerced(shape, {**given, "createTableDefaultPermissions": renamed})}
 
 
 made("bcmdata/export:Export", call("bcm-data-exports", "CreateExport", "export", build=_export))
@@ -147,7 +167,7 @@ made(
 )
 made(
     "glue/catalogDatabase:CatalogDatabase",
-    call("glue", "CreateDatabase", "name", build=lambda i: {"DatabaseInput": {"Name": i["name"]}}),
+    call("glue", "CreateDatabase", *_DATABASE, build=_database),
 )
 made(
     "s3/bucket:Bucket",

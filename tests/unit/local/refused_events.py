@@ -162,7 +162,13 @@ TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         RULE_TARGET,
         templated('{"r": "<aws.events.rule-arn>", "a": <a>}', a="$.detail"),
     ),
-    "a schedule: a job": (SCHEDULE, calling("emrserverless:startJobRun")),
+    "a schedule: a job": (
+        SCHEDULE,
+        calling(
+            "emrserverless:startJobRun",
+            json.dumps({"ApplicationId": "a", "ExecutionRoleArn": ROLE_ARN}),
+        ),
+    ),
     "a schedule: text for a queue": (
         SCHEDULE,
         {**SCHEDULED, "target": {"arn": QUEUE, "roleArn": ROLE_ARN, "input": "hello"}},

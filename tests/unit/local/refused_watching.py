@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from local.refusals.model import words_of
 from tests.unit.local.aws_inputs import ADDED, ADDON, GROUPS, OF_NODES, RULE_TARGET, TABLES
 from tests.unit.local.seeded_inputs import LOG_GROUP, SCALING, TABLE, document
 from tests.unit.local.test_refused_parts import (
@@ -41,7 +42,8 @@ def scaled(**changed: Any) -> dict[str, Any]:
 
 def mixed(types: int) -> Mapping[str, Any]:
     named = {"launchTemplateId": "lt-0123456789abcdef0", "version": "1"}
-    overrides = [{"instanceType": f"m{index}.large"} for index in range(types)]
+    known = sorted(words_of("ec2", "InstanceType"))[:types]
+    overrides = [{"instanceType": each} for each in known]
     policy = {"launchTemplate": {"launchTemplateSpecification": named, "overrides": overrides}}
     return {**SCALING, "mixedInstancesPolicy": policy}
 

@@ -11,10 +11,14 @@ from local.refusals import gate
 from local.refusals.refusal import Wanted
 from tests.unit.local import (
     refused_clusters,
+    refused_edges,
     refused_events,
     refused_forms,
+    refused_identity,
+    refused_matching,
     refused_messages,
     refused_needing,
+    refused_nodes,
     refused_policies,
     refused_schema,
     refused_services,
@@ -24,11 +28,13 @@ from tests.unit.local import (
     refused_watching,
     refused_words,
 )
+from tests.unit.local.seeded_inputs import ALARM
 
 TABLES = (
     *(refused_clusters, refused_events, refused_forms, refused_messages, refused_policies),
     *(refused_schema, refused_services, refused_stores, refused_traffic, refused_watching),
-    *(refused_needing, refused_spelling, refused_words),
+    *(refused_needing, refused_spelling, refused_words, refused_identity, refused_matching),
+    *(refused_edges, refused_nodes),
 )
 REFUSED = [pytest.param(*row, id=name) for t in TABLES for name, row in t.REFUSED.items()]
 TAKEN = [pytest.param(*row, id=name) for t in TABLES for name, row in t.TAKEN.items()]
@@ -60,3 +66,8 @@ def test_a_value_that_no_table_can_read_is_refused_and_no_traceback(interval: ob
     }
     found = gate.refusals(Wanted("aws:lb/targetGroup:TargetGroup", "seeded", group))
     assert any("another type or form" in refusal.sentence for refusal in found), found
+
+
+def test_an_expression_that_is_nested_without_end_is_refused_and_no_traceback() -> None:
+    alarm = {**ALARM, "metricQueries": [{"id": "e1", "expression": "(" * 2000, "returnData": True}]}
+    assert gate.refusals(Wanted("aws:cloudwatch/metricAlarm:MetricAlarm", "seeded", alarm))

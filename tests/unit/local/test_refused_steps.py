@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,20 @@ def test_what_goes_beside_the_others_is_taken(kind: str) -> None:
         (NODES, "version", "1.35", "1.34", True),
         (NODES, "version", "1.33", "1.35", False),
         (
+            "dynamodb/table:Table",
+            "ttl",
+            {"enabled": True, "attributeName": "expires"},
+            {"enabled": True, "attributeName": "gone_at"},
+            True,
+        ),
+        (
+            "dynamodb/table:Table",
+            "ttl",
+            {"enabled": True, "attributeName": "expires"},
+            {"enabled": False, "attributeName": "expires"},
+            False,
+        ),
+        (
             "s3/bucketVersioning:BucketVersioning",
             "versioningConfiguration",
             {"status": "Enabled"},
@@ -193,6 +208,27 @@ LEFT = {
         [one("cloudwatch/eventTarget:EventTarget", rule="r")],
     ),
     "a cluster with nodes": (one(CLUSTER, "c", name="c"), [one(NODES, clusterName="c")]),
+    "a role with a policy of its own": (
+        one(ROLE, "r", name="r"),
+        [one("iam/rolePolicy:RolePolicy", role="r")],
+    ),
+    "a policy that is attached": (
+        one("iam/policy:Policy", "arn:aws:iam::123456789012:policy/p"),
+        [
+            one(
+                "iam/rolePolicyAttachment:RolePolicyAttachment",
+                policyArn="arn:aws:iam::123456789012:policy/p",
+            )
+        ],
+    ),
+    "a gateway before a NAT gateway's address": (
+        one("ec2/internetGateway:InternetGateway", "igw-1", vpcId=HERE),
+        [subnet(1), one("ec2/natGateway:NatGateway", "nat-1", subnetId="subnet-1")],
+    ),
+    "a gateway before a public balancer": (
+        one("ec2/internetGateway:InternetGateway", "igw-1", vpcId=HERE),
+        [subnet(1), balancer(1)],
+    ),
     "a bucket with an object": (
         one("s3/bucket:Bucket", "b", bucket="b"),
         [one("s3/bucketObjectv2:BucketObjectv2", bucket="b", key="k")],
@@ -210,6 +246,13 @@ def test_what_is_protected_or_held_is_not_deleted(kind: str) -> None:
 def test_what_nothing_holds_is_deleted(kind: str) -> None:
     leaving, _ = LEFT[kind]
     assert gate.deletion_refusals(leaving, [one("ec2/vpc:Vpc", THERE)]) == []
+
+
+def test_a_gateway_that_nothing_public_needs_is_detached() -> None:
+    gateway, _ = LEFT["a gateway before a public balancer"]
+    inside = replace(balancer(1), inputs={**balancer(1).inputs, "internal": True})
+    private = one("ec2/natGateway:NatGateway", subnetId="subnet-1", connectivityType="private")
+    assert gate.deletion_refusals(gateway, [subnet(1), inside, private]) == []
 
 
 def test_a_bucket_that_is_emptied_first_is_deleted() -> None:

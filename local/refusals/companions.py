@@ -1,0 +1,80 @@
+"""Checks resources against others they belong to: add-ons, entries, policies, listeners' groups."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from local.refusals.attachments import POLICIES_OF_A_ROLE
+from local.refusals.fields import values
+from local.refusals.limits import IAM_QUOTAS
+from local.refusals.pairs import OLDER, groups_of_a_listener, minor, name_of_a_group
+from local.refusals.refusal import Refusal, Wanted
+from local.refusals.together import about, limit, of
+
+_EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
+_ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/"
+
+
+@limit(f"{_EKS}managing-kube-proxy.html")
+def versions_of_kube_proxy(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """No newer than its cluster, and three minor versions older at most."""
+    clusters = {
+        e.inputs.get("name"): str(e.inputs.get("version") or "")
+        for e in of(everything, "eks/cluster:Cluster")
+    }
+    for each in of(everything, "eks/addon:Addon"):
+        own = clusters.get(each.inputs.get("clusterName"))
+        found = re.match(r"v(1\.\d+)\.", str(each.inputs.get("addonVersion") or ""))
+        if each.inputs.get("addonName") != "kube-proxy" or not own or not found:
+            continue
+        if not 0 <= minor(own) - minor(found[1]) <= OLDER:
+            message = f"Addon version specified is not supported: kube-proxy {found[1]} beside "
+            message += f"Kubernetes {own}"
+            yield about(each, "CreateAddon", "InvalidParameterException", message, "addonVersion")
+
+
+@limit(f"{_EKS}access-policies.html")
+def policies_of_entries(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """Access policies are for entries of people and programs; nodes' entries have their own."""
+    kinds = {
+        (e.inputs.get("clusterName"), e.inputs.get("principalArn")): e.inputs.get("type")
+        for e in of(everything, "eks/accessEntry:AccessEntry")
+    }
+    for each in of(everything, "eks/accessPolicyAssociation:AccessPolicyAssociation"):
+        kind = kinds.get((each.inputs.get("clusterName"), each.inputs.get("principalArn")))
+        if kind in {"EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX"}:
+            message = f"Access policies cannot be associated with access entries of type {kind}"
+            code, at = "InvalidRequestException", "principalArn"
+            yield about(each, "AssociateAccessPolicy", code, message, at)
+
+
+@limit(IAM_QUOTAS)
+def policies_of_a_role(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """Ten managed policies, those that a role lists and those attached beside it."""
+    attached: dict[str, set[str]] = defaultdict(set)
+    for role in of(everything, "iam/role:Role"):
+        attached[str(role.inputs.get("name"))] |= set(values(role.inputs, "managedPolicyArns.*"))
+    listed = {name: len(arns) for name, arns in attached.items()}
+    for each in of(everything, "iam/rolePolicyAttachment:RolePolicyAttachment"):
+        role_name = str(each.inputs.get("role"))
+        attached[role_name].add(str(each.inputs.get("policyArn")))
+        # Without a list `counts_on_one_parent` says it.
+        if listed.get(role_name) and len(attached[role_name]) == POLICIES_OF_A_ROLE + 1:
+            message = f"Cannot exceed quota for PoliciesPerRole: {POLICIES_OF_A_ROLE}"
+            yield about(each, "AttachRolePolicy", "LimitExceeded", message, "role")
+
+
+@limit(f"{_ELB}edit-target-group-attributes.html")
+def stickiness_under_tls(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A listener that ends TLS keeps no client at its target."""
+    groups = {e.inputs.get("name"): e for e in of(everything, "lb/targetGroup:TargetGroup")}
+    for each in of(everything, "lb/listener:Listener"):
+        for arn in groups_of_a_listener(each) if each.inputs.get("protocol") == "TLS" else ():
+            group = groups.get(name_of_a_group(arn))
+            stickiness = (group.inputs.get("stickiness") if group else None) or {}
+            if stickiness.get("enabled", bool(stickiness)):
+                message = "Stickiness is not supported with TLS listeners and TLS target groups"
+                code, at = "InvalidConfigurationRequest", "defaultActions"
+                yield about(each, "CreateListener", code, message, at)

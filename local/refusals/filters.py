@@ -1,0 +1,95 @@
+"""Judges which messages a subscription asks for, and where they are to go."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from local.refusals.documents import parsed
+from local.refusals.limits import first_of, limit
+from local.refusals.refusal import Refusal, Wanted
+
+_SNS = "https://docs.aws.amazon.com/sns/latest/"
+# SNS developer guide, "Filter policy constraints".
+COMBINATIONS, LARGEST_NUMBER = 150, 1e9
+# API_Subscribe, Endpoint: what each protocol is delivered to.
+_ENDPOINTS: Mapping[str, re.Pattern[str]] = {
+    protocol: re.compile(form)
+    for protocol, form in {
+        "application": r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:(app|endpoint)/.+",
+        "firehose": r"arn:aws[a-z-]*:firehose:[a-z0-9-]+:\d{12}:deliverystream/.+",
+        "http": r"http://[^/\s]+.*",
+        "https": r"https://[^/\s]+.*",
+        "lambda": r"arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:.+",
+        "sms": r"\+?[0-9][0-9 ().-]{2,19}",
+        "sqs": r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:.+",
+    }.items()
+}
+
+
+@limit("sns/topicSubscription:TopicSubscription", source=f"{_SNS}api/API_Subscribe.html")
+def endpoint_of_a_protocol(wanted: Wanted) -> Iterator[Refusal]:
+    """An endpoint in the form that its protocol has."""
+    protocol, endpoint = str(wanted.inputs.get("protocol")), str(wanted.inputs.get("endpoint"))
+    form = _ENDPOINTS.get(protocol)
+    if form is not None and form.fullmatch(endpoint) is None:
+        message = f"Invalid parameter: {protocol.upper()} endpoint: {endpoint}"
+        yield Refusal("Subscribe", "InvalidParameter", message, "endpoint")
+
+
+@limit(
+    "sns/topicSubscription:TopicSubscription",
+    source=f"{_SNS}dg/subscription-filter-policy-constraints.html",
+)
+def size_of_a_filter(wanted: Wanted) -> Iterator[Refusal]:
+    """150 combinations, numbers of a billion; attributes of a message have nothing below them."""
+    given = wanted.inputs.get("filterPolicy")
+    pattern = (parsed(given) if given else {}) or {}
+    by_attribute = wanted.inputs.get("filterPolicyScope", "MessageAttributes") != "MessageBody"
+    nested = [key for key, value in pattern.items() if isinstance(value, dict)]
+    yield from first_of(
+        "Subscribe",
+        "InvalidParameter",
+        (
+            by_attribute and nested,
+            (
+                "Invalid parameter: FilterPolicy: Filter policy scope MessageAttributes does not "
+                "support nested filter policy"
+            ),
+            "filterPolicy",
+        ),
+        (
+            math.prod(_counts(pattern)) > COMBINATIONS,
+            (
+                f"Invalid parameter: FilterPolicy: Filter policy is too complex: more than "
+                f"{COMBINATIONS} combinations"
+            ),
+            "filterPolicy",
+        ),
+        (
+            any(abs(number) > LARGEST_NUMBER for number in _compared(pattern)),
+            "Invalid parameter: FilterPolicy: Value of a numeric match is out of range",
+            "filterPolicy",
+        ),
+    )
+
+
+def _counts(pattern: Mapping[str, Any]) -> Iterator[int]:
+    for key, value in pattern.items():
+        if isinstance(value, dict):
+            yield from _counts(value)
+        elif isinstance(value, list) and key != "$or":
+            yield len(value)
+
+
+def _compared(value: Any) -> Iterator[float]:
+    """Yield the numbers that numeric matches compare with."""
+    for each in value if isinstance(value, list) else []:
+        yield from _compared(each)
+    for key, inside in value.items() if isinstance(value, dict) else ():
+        if key == "numeric" and isinstance(inside, list):
+            yield from (e for e in inside if isinstance(e, int | float))
+        else:
+            yield from _compared(inside)

@@ -1,0 +1,61 @@
+"""Decides whether a service's principal can be one of AWS's.
+
+AWS keeps no list. A principal is a service's prefix, before it perhaps the part of that service or
+a region: what no table of AWS's knows by any of these is refused by IAM as no principal.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import botocore.session
+
+from local.refusals import authorization
+
+_DOMAIN = re.compile(
+    r"(?P<names>[a-z0-9.-]+)\.(?:amazonaws\.com(?:\.cn)?|aws\.internal|api\.aws|amazon\.com)"
+)
+_REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
+# Services that act under a name which neither a client nor an action of theirs bears: IAM user
+# guide, "AWS services that work with IAM", and the service-linked roles of each.
+_OTHERWISE = frozenset(
+    {
+        *("assets", "automation", "billing", "billingconsole", "billingreports", "botengine"),
+        *("channels", "chatbot", "cloudtrail", "cloudwatch-crossaccount", "continuousexport"),
+        *("costalerts", "cur", "custom-resource", "delivery", "deprecated", "diode", "ec2fleet"),
+        *("ecs-tasks", "edgelambda", "edge", "eks-connector", "eks-fargate", "eks-fargate-pods"),
+        *("eks-nodegroup", "elasticfilesystem-backup", "exports", "fargate", "hooks"),
+        *("imagebuilder", "infrastructureperformance", "inspector2", "ipam", "jobs", "log"),
+        *("logger", "maintenance", "malware-protection-plan", "managedservices", "member"),
+        *("monitoring", "network", "nodes", "nodegroup", "ops", "orgsdatasync", "pods", "ram"),
+        *("replicator", "reservation", "resources", "scn", "serverlessrepo", "spot", "spotfleet"),
+        *("storage-lens", "streams", "tagpolicies", "transitgateway", "vmie", "vpc-flow-logs"),
+        *("vpcorigin", "workspaces-web", "resource-explorer-2", "cks", "fleet", "mgn-agents"),
+        *("opsdatasync", "cloudwatch", "application-autoscaling", "a4b", "amazonmq", "avatar"),
+    }
+)
+
+
+def is_service(principal: str) -> bool:
+    """Say whether a service's principal can be one.
+
+    >>> is_service("pods.eks.amazonaws.com"), is_service("lamda.amazonaws.com")
+    (True, False)
+    """
+    found = _DOMAIN.fullmatch(principal)
+    if found is None:
+        return False
+    named = [each for each in found["names"].split(".") if not _REGION.fullmatch(each)]
+    return any(each in _known() for each in named)
+
+
+@functools.cache
+def _known() -> frozenset[str]:
+    session = botocore.session.get_session()
+    known = set(authorization.services()) | _OTHERWISE
+    for service in session.get_available_services():
+        known |= {service, service.replace("-", "")}
+    for partition in session.get_data("endpoints")["partitions"]:
+        known |= {part for service in partition["services"] for part in service.split(".")}
+    return frozenset(known)

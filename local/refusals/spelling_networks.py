@@ -1,0 +1,204 @@
+"""Forms and ranges of what nodes, addresses and names are called: EC2, EKS, load balancers, DNS."""
+
+from __future__ import annotations
+
+from local.refusals.bounds import Bounds, enter_bounds
+from local.refusals.geography import regions
+from local.refusals.patterns import Pattern, enter
+from local.refusals.words import Words, enter_words
+
+_EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
+_EKS = "https://docs.aws.amazon.com/eks/latest/"
+_ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/"
+_DNS = "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/ResourceRecordTypes.html"
+_TEMPLATE = "ec2/launchTemplate:LaunchTemplate"
+_BYTE = r"(25[0-5]|2[0-4]\d|1\d{2}|[1-9]?\d)"
+ADDRESS = rf"({_BYTE}\.){{3}}{_BYTE}"
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_INTERFACES = "networkInterfaces.*"
+
+enter(
+    *(
+        Pattern(token, path, ADDRESS, operation, code, "Invalid IPv4 address: {0}", source)
+        for token, path, operation, code, source in (
+            *(
+                (
+                    _TEMPLATE,
+                    f"{_INTERFACES}.{key}",
+                    "RunInstances",
+                    "InvalidParameterValue",
+                    f"{_EC2}API_LaunchTemplateInstanceNetworkInterfaceSpecificationRequest.html",
+                )
+                for key in ("privateIpAddress", "ipv4Addresses.*")
+            ),
+            (
+                "ec2/natGateway:NatGateway",
+                "privateIp",
+                "CreateNatGateway",
+                "InvalidParameterValue",
+                f"{_EC2}API_CreateNatGateway.html",
+            ),
+            (
+                "ec2/eip:Eip",
+                "associateWithPrivateIp",
+                "AssociateAddress",
+                "InvalidParameterValue",
+                f"{_EC2}API_AssociateAddress.html",
+            ),
+            (
+                "ec2/vpcEndpoint:VpcEndpoint",
+                "subnetConfigurations.*.ipv4",
+                "CreateVpcEndpoint",
+                "InvalidParameterValue",
+                f"{_EC2}API_SubnetConfiguration.html",
+            ),
+            (
+                "lb/loadBalancer:LoadBalancer",
+                "subnetMappings.*.privateIpv4Address",
+                "CreateLoadBalancer",
+                "ValidationError",
+                f"{_ELB}APIReference/API_SubnetMapping.html",
+            ),
+        )
+    ),
+    *(
+        Pattern(
+            _TEMPLATE,
+            f"{_INTERFACES}.{key}",
+            rf"{prefix}-.+",
+            "RunInstances",
+            code,
+            f'Invalid id: "{{0}}" (expecting "{prefix}-...")',
+            f"{_EC2}errors-overview.html",
+        )
+        for key, prefix, code in (
+            ("networkInterfaceId", "eni", "InvalidNetworkInterfaceID.Malformed"),
+            ("securityGroups.*", "sg", "InvalidGroupId.Malformed"),
+            ("subnetId", "subnet", "InvalidSubnetID.Malformed"),
+        )
+    ),
+    Pattern(
+        _TEMPLATE,
+        "licenseSpecifications.*.licenseConfigurationArn",
+        r"arn:aws[a-z-]*:license-manager:.+",
+        "CreateLaunchTemplate",
+        "Invalid Attribute Value",
+        "{0} is an invalid ARN of a license configuration",
+        f"{_EC2}API_LaunchTemplateLicenseConfigurationRequest.html",
+    ),
+    Pattern(
+        "dlm/lifecyclePolicy:LifecyclePolicy",
+        "policyDetails.schedules.*.crossRegionCopyRules.*.target",
+        r"arn:.+|[a-z]{2}(-[a-z]+)+-\d",
+        "CreateLifecyclePolicy",
+        "InvalidRequestException",
+        "The target {0} of a copy is no region",
+        "https://docs.aws.amazon.com/dlm/latest/APIReference/API_CrossRegionCopyRule.html",
+    ),
+    Pattern(
+        "eks/podIdentityAssociation:PodIdentityAssociation",
+        "namespace",
+        _LABEL,
+        "CreatePodIdentityAssociation",
+        "InvalidParameterException",
+        "The namespace {0} is no label of DNS of 63 characters at most.",
+        f"{_EKS}APIReference/API_CreatePodIdentityAssociation.html",
+    ),
+    Pattern(
+        "eks/podIdentityAssociation:PodIdentityAssociation",
+        "serviceAccount",
+        r".{1,253}",
+        "CreatePodIdentityAssociation",
+        "InvalidParameterException",
+        "The service account {0} has more than 253 characters.",
+        f"{_EKS}APIReference/API_CreatePodIdentityAssociation.html",
+    ),
+    Pattern(
+        "eks/accessPolicyAssociation:AccessPolicyAssociation",
+        "accessScope.namespaces.*",
+        # One with stars stands for several.
+        r"[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?",
+        "AssociateAccessPolicy",
+        "InvalidParameterException",
+        "The namespace {0} is not valid.",
+        f"{_EKS}userguide/access-policies.html",
+    ),
+    Pattern(
+        "eks/accessEntry:AccessEntry",
+        "kubernetesGroups.*",
+        r"\S(.*\S)?",
+        "CreateAccessEntry",
+        "InvalidParameterException",
+        "The kubernetes group name {0} is invalid.",
+        f"{_EKS}userguide/creating-access-entries.html",
+    ),
+    Pattern(
+        "eks/nodeGroup:NodeGroup",
+        "taints.*.key",
+        r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?",
+        "CreateNodegroup",
+        "InvalidParameterException",
+        "Taint key {0} is invalid",
+        f"{_EKS}APIReference/API_Taint.html",
+    ),
+    Pattern(
+        "lb/listener:Listener",
+        "certificateArn",
+        r"arn:aws[a-z-]*:(acm:[a-z0-9-]+:\d{12}:certificate/.+|iam::\d{12}:server-certificate/.+)",
+        "CreateListener",
+        "CertificateNotFound",
+        "Certificate ARN '{0}' is not valid",
+        f"{_ELB}APIReference/API_Certificate.html",
+    ),
+    Pattern(
+        "lb/loadBalancer:LoadBalancer",
+        "accessLogs.prefix",
+        r"(?!.*AWSLogs)(?!/)(?!.*/$).+",
+        "ModifyLoadBalancerAttributes",
+        "InvalidConfigurationRequest",
+        "The prefix {0} may not contain AWSLogs, nor begin or end with a slash",
+        f"{_ELB}network/load-balancer-access-logs.html",
+    ),
+)
+enter_bounds(
+    Bounds(
+        "ec2/vpc:Vpc",
+        "ipv4NetmaskLength",
+        16,
+        28,
+        "CreateVpc",
+        "InvalidParameterValue",
+        f"{_EC2}API_CreateVpc.html",
+    ),
+    *(
+        Bounds(
+            "cloudwatch/eventTarget:EventTarget",
+            f"batchTarget.{key}",
+            least,
+            most,
+            "PutTargets",
+            "ValidationException",
+            "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_BatchParameters.html",
+        )
+        for key, least, most in (("arraySize", 2, 10_000), ("jobAttempts", 1, 10))
+    ),
+)
+enter_words(
+    Words(
+        "ec2/vpcEndpointService:VpcEndpointService",
+        "supportedRegions.*",
+        tuple(sorted(regions())),
+        "ModifyVpcEndpointServiceConfiguration",
+        "InvalidParameter",
+        f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
+    ),
+    # RequestLaunchTemplateData, TagSpecifications: what a launch makes.
+    Words(
+        _TEMPLATE,
+        "tagSpecifications.*.resourceType",
+        ("elastic-gpu", "instance", "network-interface", "spot-instances-request", "volume"),
+        "CreateLaunchTemplate",
+        "InvalidParameterValue",
+        f"{_EC2}API_RequestLaunchTemplateData.html",
+    ),
+)
