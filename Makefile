@@ -110,6 +110,7 @@ lock: $(STAMP) ## Resolve requirements*.txt again, with hashes and without addre
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.txt
 	@$(BIN)/uv pip compile pyproject.toml --extra gate --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-gate.txt
 	@$(BIN)/uv pip compile pyproject.toml local/pyproject.toml --extra dev --extra report --extra gate --constraint requirements.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-dev.txt
+	@printf 'numpy\npandas\npyarrow\n' | $(BIN)/uv pip compile - --constraint requirements-dev.txt --python-version 3.11 --python-platform aarch64-manylinux_2_28 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file infra/analytics/emr-requirements.txt
 	@$(BIN)/uv pip compile --group pyproject.toml:checkov --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements-checkov.txt
 
 .PHONY: release

@@ -252,6 +252,17 @@ REPORT_RUNS = "tables/runs"
 SAMPLES_FOLDER = "metrics"
 
 
+def package_folder(package: str, python: str) -> str:
+    """Return where a job's archive of a package for one Python is unpacked: package-numpy-cp311."""
+    return f"package-{package}-cp{python.replace('.', '')}"
+
+
+def is_package_folder(folder: str, python: str) -> bool:
+    """Say whether a folder holds a package for a Python, as package_folder names it."""
+    prefix, suffix = package_folder("/", python).split("/")
+    return folder.startswith(prefix) and folder.endswith(suffix)
+
+
 def auto_scaling_group(prefix: str, pool: str, zone: str) -> str:
     return f"{prefix}-{pool}-{zone_suffix(zone)}"
 

@@ -17,6 +17,10 @@ LAMBDA_ARCHITECTURE = "arm64"
 
 # Spark 4.1: the version the jobs are written against (EMR's 7.x line still ships Spark 3.5).
 EMR_RELEASE = "emr-spark-8.2.0"
+EMR_ARCHITECTURE = "ARM64"
+# The first that the release guide lists for this line (3.11, 3.13), which is its default. Another
+# one cannot import wheels of this: the job then reads as it does without them, and says so.
+EMR_PYTHON = "3.11"
 
 STRIMZI_API = "kafka.strimzi.io/v1"
 STRIMZI_CHART = "oci://quay.io/strimzi-helm/strimzi-kafka-operator"

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+from infra.analytics import python_wheels
 from local.place import PLACE_VARIABLE, Place
 
 REGION = "us-east-1"
@@ -55,6 +56,8 @@ def base(place: Place) -> dict[str, str]:
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "PYTHONUNBUFFERED": "1",
+        # No EMR would read them.
+        python_wheels.SWITCH: python_wheels.NEVER,
     }
 
 

@@ -17,15 +17,16 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from core.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from core.settings.facts import Facts
-from spark import tag_keys
+from spark import packages, tag_keys
 from spark.ingest import bill, loose_files, manifest
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
-from spark.jobs import cost, every, ingest, nodes, tagged, transfer
+from spark.jobs import cost, every, ingest, nodes, restated, tagged, transfer
 from spark.months import Held, unsettled
 from spark.session import CONVENTIONS
 from spark.tables import (
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Make a bill's tables; a mistake is a sentence and exit 1."""
     chosen = parser().parse_args(arguments)
     session = SparkSession.builder.appName("stillwater").getOrCreate()
+    packages.add(session.sparkContext)
     for key, value in CONVENTIONS.items():
         session.conf.set(key, value)
     try:
@@ -69,7 +71,11 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
     kafka = every.kafka_of(session, given)
     delivery = bill.read(session, chosen.bill, months=months or (), kafka=kafka)
     made = {} if chosen.all_jobs else COST_AND_TRANSFER
-    ingested = ingest.run(session, delivery, store, now=now, cluster=cluster, beside=made)
+    is_elsewhere = chosen.noted_in not in {None, chosen.namespace}
+    elsewhere = IcebergStore(session, chosen.noted_in) if is_elsewhere else None
+    ingested = ingest.run(
+        session, delivery, store, now=now, cluster=cluster, beside=made, noted_in=elsewhere
+    )
     periods = list(ingested.months)
     if chosen.all_jobs:
         nodes.run(session, store, delivery, periods)
@@ -82,7 +88,15 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
         f"{ingested.lines} lines of {', '.join(periods)} worth {ingested.billed}, {unreadable} of "
         f"them unreadable, are in {_place(chosen)}."
         + "".join(f" There is nothing at {name} yet." for name in empty)
+        + "".join(f" {sentence}" for sentence in (*ingested.notes, *_changed(store, periods)))
     )
+
+
+def _changed(store: Store, periods: Sequence[str]) -> list[str]:
+    """Return which of these months came to something else than when they were final."""
+    notes = store.read(DELIVERIES).where(F.col("billing_period").isin(*periods)).collect()
+    found = [restated.changed(note) for note in sorted(notes, key=lambda n: n.billing_period)]
+    return [sentence for sentence in found if sentence is not None]
 
 
 def store_of(session: SparkSession, tables: str | None, namespace: str | None) -> Store:
@@ -99,6 +113,9 @@ def parser() -> argparse.ArgumentParser:
     known.add_argument("--bill", required=True, help="an export's folder, or one file")
     known.add_argument("--tables", help="where tables are kept as Parquet")
     known.add_argument("--namespace", help="an Iceberg catalog and namespace: glue.stillwater")
+    known.add_argument(
+        "--noted-in", help="the namespace that knows what months came to, where it is another one"
+    )
     which = known.add_mutually_exclusive_group()
     which.add_argument("--month", action="append", default=[], help="YYYY-MM; all if left out")
     which.add_argument(

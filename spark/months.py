@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 # AWS corrects a month for up to two weeks after it closed (Data Exports, "Export refreshing").
 SETTLING_DAYS = 14
@@ -18,6 +19,37 @@ class Held:
     read_on: date
     # The tags by which Kafka's was told from the rest; None: nobody noted them yet.
     tags: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Final:
+    """What a month came to when it was first read as final, and when that was."""
+
+    billed: Decimal
+    read_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NotedMonth:
+    """What tables noted of a month when they were last made, and of what was final of it then."""
+
+    billed: Decimal
+    read_at: datetime
+    final: Final | None
+
+
+def final_of(
+    period: str, billed: Decimal, now: datetime, before: NotedMonth | None
+) -> Final | None:
+    """Return what a month that is read now came to when it was first final; None before that.
+
+    Tables that were made before this was noted say it by the day on which they were made.
+    """
+    if before is not None and before.final is not None:
+        return before.final
+    if before is not None and before.read_at.date() >= settled_on(period):
+        return Final(before.billed, before.read_at)
+    return Final(billed, now) if now.date() >= settled_on(period) else None
 
 
 def first_day_after(billing_period: str) -> date:

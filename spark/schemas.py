@@ -194,6 +194,8 @@ DELIVERIES = _struct(
     cluster_tag=STRING,  # what meant Kafka when the tables were made: KEY, or KEY = VALUE
     pool_tag=STRING,  # and a node's pool; both null in tables of before they were noted
     notes=STRING,  # what the bill could not say, a sentence a line; null where it says all
+    final_billed_cost=MONEY,  # as it was first read after final_on; null before that
+    final_read_at=TimestampType(),  # and when
 )
 
 # One line of any bill, as a reader leaves it and before it is summed. Its money is what the format

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_aws as aws
 
-from infra.versions import EMR_RELEASE
+from infra.versions import EMR_ARCHITECTURE, EMR_RELEASE
 
 IDLE_MINUTES = 15
 # What a month of a large account needs, and a bound on what a runaway job can cost.
@@ -21,7 +21,7 @@ def application(
         name=f"{prefix}-reports",
         type="SPARK",
         release_label=EMR_RELEASE,
-        architecture="ARM64",
+        architecture=EMR_ARCHITECTURE,
         auto_start_configuration=aws.emrserverless.ApplicationAutoStartConfigurationArgs(
             enabled=True
         ),

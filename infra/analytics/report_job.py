@@ -1,7 +1,7 @@
 """The job that turns bills into tables: its role, its code, and the schedule that starts it.
 
 Every morning EventBridge Scheduler starts the job on the EMR Serverless application, with the very
-wheel of this program; `stillwater report --on emr` starts the same job by hand. Beside the bill it
+code of this program; `stillwater report --on emr` starts the same job by hand. Beside the bill it
 reads what the ClusterSpec says of the cluster and the archive of closed incidents.
 """
 
@@ -17,7 +17,7 @@ import pulumi_aws as aws
 
 from core import naming
 from infra import buckets, iam
-from infra.analytics import report_request, spark_wheel
+from infra.analytics import python_wheels, report_request, spark_zip
 from infra.analytics.report_request import CODE, FACTS, LOGS, TABLES, Described, Made
 from infra.functions import archive
 from infra.iam import Account, Statement
@@ -49,7 +49,7 @@ class ReportJobArgs:
 
 
 class ReportJob(pulumi.ComponentResource):
-    """A role for the job, its wheel in the bucket, a Glue database, and a daily start."""
+    """A role for the job, its code in the bucket, a Glue database, and a daily start."""
 
     job: pulumi.Output[str]
 
@@ -63,15 +63,16 @@ class ReportJob(pulumi.ComponentResource):
             f"{name}-tables", name=_database(args.prefix), opts=self._child
         )
         role = self._role()
-        wheel, launcher = self._code()
+        jobs, launcher = self._code()
         facts = self._facts()
         self.job = pulumi.Output.all(
             application=args.application_id,
             role=role.arn,
             bucket=args.bucket,
             bill=args.bill,
-            wheel=wheel.key,
+            jobs=jobs.key,
             launcher=launcher.key,
+            packages=self._packages(),
             facts=facts.key,
             incidents_bucket=args.incidents_bucket,
             database=database.name,
@@ -169,11 +170,11 @@ class ReportJob(pulumi.ComponentResource):
         )
 
     def _code(self) -> tuple[aws.s3.BucketObjectv2, aws.s3.BucketObjectv2]:
-        path = spark_wheel.build(own_prices=self._args.own_prices)
+        path = spark_zip.build(own_prices=self._args.own_prices)
         # The folder is the content's hash: a job that runs keeps the code that it started with.
         folder = f"{CODE}/{path.parent.name}"
-        wheel = aws.s3.BucketObjectv2(
-            f"{self._name}-wheel",
+        jobs = aws.s3.BucketObjectv2(
+            f"{self._name}-jobs",
             bucket=self._args.bucket,
             key=f"{folder}/{path.name}",
             source=pulumi.FileAsset(str(path)),
@@ -184,11 +185,32 @@ class ReportJob(pulumi.ComponentResource):
             f"{self._name}-launcher",
             bucket=self._args.bucket,
             key=f"{folder}/launcher.py",
-            content=spark_wheel.LAUNCHER,
+            content=spark_zip.LAUNCHER,
             override_provider=buckets.untagged(),
             opts=self._child,
         )
-        return wheel, launcher
+        return jobs, launcher
+
+    def _packages(self) -> dict[str, pulumi.Output[str]]:
+        """Put what EMR's Python lacks beside the code; without it the job reads more slowly."""
+        try:
+            wheels = python_wheels.fetched()
+        except python_wheels.WheelsNotFetched as error:
+            pulumi.log.warn(f"{error} {python_wheels.WITHOUT}")
+            return {}
+        made = {
+            name: aws.s3.BucketObjectv2(
+                f"{self._name}-{name}",
+                bucket=self._args.bucket,
+                # Spark unpacks by the ending alone.
+                key=f"{CODE}/{path.parent.name}/{path.stem}.zip",
+                source=pulumi.FileAsset(str(path)),
+                override_provider=buckets.untagged(),
+                opts=self._child,
+            )
+            for name, path in wheels.items()
+        }
+        return {name: stored.key for name, stored in made.items()}
 
     def _schedule(self, job_role: aws.iam.Role) -> None:
         args = self._args

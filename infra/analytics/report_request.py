@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.naming import SAMPLES_FOLDER
+from core.naming import SAMPLES_FOLDER, package_folder
 from infra.functions import archive
+from infra.versions import EMR_PYTHON
 
 # Folders of the billing bucket, beside the one the export is delivered to and SAMPLES_FOLDER.
 CODE, FACTS, TABLES, LOGS = "code", "facts", "tables", "logs"
@@ -20,6 +21,9 @@ TIMEOUT_MINUTES = 120
 # The jar that EMR's Spark brings; the catalog is Glue's.
 ICEBERG_JAR = "/usr/share/aws/iceberg/lib/iceberg-spark3-runtime.jar"
 CATALOG = "glue"
+# Of EMR's own worker (4 vCPU, 16 GB; 14 for Java, a tenth beside it): each core has a Python, which
+# holds half a GiB of a bill's lines where it adds them up (docs/reference/bill-measured.md).
+ROOM_FOR_PYTHON = {"spark.executor.memory": "12g", "spark.executor.memoryOverhead": "4g"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +39,17 @@ class Described:
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What the job is made of; wheel, launcher and facts are keys of the bucket."""
+    """What the job is made of; jobs, launcher, packages and facts are keys of the bucket."""
 
     application: str
     role: str
     bucket: str
     # Where the export writes, below the bucket.
     bill: str
-    wheel: str
+    jobs: str
     launcher: str
+    # Python packages that EMR does not bring, each a wheel, by name; {}: there are none.
+    packages: Mapping[str, str]
     facts: str
     # None: no incidents are filed.
     incidents_bucket: str | None
@@ -85,6 +91,8 @@ def _arguments(job: Described, made: Made) -> list[str]:
     return [
         *("--bill", f"{made.root}/{made.bill}"),
         *("--namespace", f"{CATALOG}.{made.database}"),
+        # A run by hand has tables of its own, which know nothing of earlier readings.
+        *("--noted-in", f"{CATALOG}.{made.database}"),
         *("--cluster", job.cluster),
         *("--facts", f"{made.root}/{made.facts}"),
         *("--metrics", f"{made.root}/{SAMPLES_FOLDER}"),
@@ -102,10 +110,23 @@ def _history(made: Made) -> list[str]:
     return ["--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"]
 
 
+def packages(addresses: Mapping[str, str], python: str = EMR_PYTHON) -> dict[str, str]:
+    """Return the setting by which these wheels are unpacked on the driver and every executor.
+
+    The job itself puts them on Python's path (spark.packages), if they are for its Python.
+    """
+    if not addresses:
+        return {}
+    unpacked = (f"{at}#{package_folder(name, python)}" for name, at in addresses.items())
+    return {"spark.archives": ",".join(unpacked)}
+
+
 def _settings(made: Made) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{CATALOG}"
     return {
-        "spark.submit.pyFiles": f"{made.root}/{made.wheel}",
+        **packages({name: f"{made.root}/{key}" for name, key in made.packages.items()}),
+        **(ROOM_FOR_PYTHON if made.packages else {}),
+        "spark.submit.pyFiles": f"{made.root}/{made.jobs}",
         "spark.jars": ICEBERG_JAR,
         "spark.stillwater.scratch": f"{made.root}/{SCRATCH}",
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",

@@ -31,6 +31,7 @@ from spark.ingest.control import Control
 from spark.ingest.grain import Grain
 from spark.ingest.objects import is_known, parquet
 from spark.ingest.sieve import sieved
+from spark.ingest.workers import LineByLine, not_opened, reason_against
 from spark.schemas import PARTS
 
 # More lines than these of a row group are added up apart, which bounds a worker's memory.
@@ -130,7 +131,8 @@ def opened(
 ) -> Columns | None:
     """Return the columns of these months' files, or None where only Spark can read them.
 
-    `months` holds a billing period and its files each.
+    `months` holds a billing period and its files each. Raises LineByLine where a cluster lacks what
+    it takes.
     """
     files = [(month, address) for month, addresses in months for address in addresses]
     addresses = [address for _, address in files]
@@ -140,16 +142,21 @@ def opened(
         with ThreadPoolExecutor(FOOTERS_AT_ONCE) as pool:
             footers = list(pool.map(_footer, addresses))
         schema = pa.unify_schemas([schema for schema, _ in footers])
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError) as error:
         # Spark's own reader says what is wrong with a file, or can read it.
+        if isinstance(error, OSError) and not _is_local(session):
+            raise LineByLine(not_opened(addresses[0], error)) from None
         return None
     pieces = [
         Piece(address, number, lines, month)
         for (month, address), (_, groups) in zip(files, footers, strict=True)
         for number, lines in enumerate(groups)
     ]
-    if not pieces or not (_is_local(session) or _workers_can_read(session, addresses[0])):
+    if not pieces:
         return None
+    reason = None if _is_local(session) else reason_against(session, addresses[0])
+    if reason is not None:
+        raise LineByLine(reason)
     return Columns(session, pieces, schema, period)
 
 
@@ -166,24 +173,6 @@ def _footer(address: str) -> tuple[pa.Schema, list[int]]:
     with parquet(address) as file:
         groups = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
         return file.schema_arrow.remove_metadata(), groups
-
-
-def _workers_can_read(session: SparkSession, address: str) -> bool:
-    """Say whether the workers have pyarrow, and the rights that the driver has."""
-    context = session.sparkContext
-    count = context.defaultParallelism
-    found = context.parallelize(range(count), count).map(partial(_is_readable, address=address))
-    return all(found.collect())
-
-
-def _is_readable(_: int, address: str) -> bool:
-    try:
-        from spark.ingest import objects  # noqa: PLC0415 - whether there is pyarrow is the question
-
-        with objects.parquet(address):
-            return True
-    except (ImportError, OSError, ValueError):
-        return False
 
 
 def _held(piece: Piece, cost: str) -> Control:

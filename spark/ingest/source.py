@@ -22,6 +22,7 @@ from core.errors import InvalidInput
 from spark.ingest import lines, loose_files, manifest
 from spark.ingest.delivery import Refresh
 from spark.ingest.files import Files, files_of
+from spark.ingest.workers import SLOWLY, LineByLine, require_packages, without_packages
 from spark.tables import literal_address, quoted
 
 if TYPE_CHECKING:
@@ -124,12 +125,14 @@ def _export(
             ]
         )
 
+    quick, slowly = _quick(session, export)
     source = Source(
         label=export.name,
         read=frames,
-        quick=_quick(session, export),
+        quick=quick,
         refreshes=[Refresh(m.period, m.execution, len(m.files)) for m in export.months],
         simulated=export.simulated,
+        notes=slowly,
     )
     is_text = export.suffix != manifest.PARQUET
     return replace(source, joined=partial(_joined, source, frames)) if is_text else source
@@ -144,14 +147,21 @@ def _joined(source: Source, frames: Callable[..., Sequence[DataFrame]]) -> Sourc
     return replace(source, read=lambda: again, joined=lambda: None)
 
 
-def _quick(session: SparkSession, export: manifest.Export) -> Columns | None:
+def _quick(session: SparkSession, export: manifest.Export) -> tuple[Columns | None, Sequence[str]]:
+    """Return a Parquet export's columns where they can be added up, and else what keeps them."""
+    if export.suffix != manifest.PARQUET:
+        return None, ()
     try:
         # A cluster has Spark's own packages, and pyarrow is none of them.
+        require_packages()
         from spark.ingest import arrow  # noqa: PLC0415
-    except ImportError:
-        return None
+    except ImportError as error:
+        return None, (SLOWLY.format(reason=without_packages(error)),)
     months = [(month.period, month.files) for month in export.months]
-    return arrow.opened(session, months, DELIVERED_PERIOD)
+    try:
+        return arrow.opened(session, months, DELIVERED_PERIOD), ()
+    except LineByLine as reason:
+        return None, (SLOWLY.format(reason=reason),)
 
 
 def _of_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:

@@ -9,7 +9,7 @@ here needs a package that Spark does not bring, so that a cluster runs it (spark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -42,6 +42,7 @@ from spark.jobs import (
     economics,
     ingest,
     nodes,
+    restated,
     resync,
     storage,
     tagged,
@@ -170,7 +171,7 @@ def _known(
         _of_bill(store, read, report, month, beside),
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
-            *_unsaid(note),
+            *_of_deliveries(month, deliveries, report),
             *_notes(inputs, report),
         ),
     )
@@ -207,12 +208,18 @@ def finished(store: Store, inputs: Inputs) -> Known:
         economics=store.read(ECONOMICS_TABLE).where(own).collect(),
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
+            *_of_deliveries(month, deliveries, report),
             *tagged.other_tags(note, inputs.kafka),
-            *_unsaid(note),
             *_notes(inputs, report),
         ),
     )
     return Known(evidence, note.billed_cost)
+
+
+def _of_deliveries(month: str, deliveries: Mapping[str, Row], report: Report) -> list[str]:
+    """Return what was noted when bills were read: what one cannot say, and what AWS restated."""
+    told = restated.notes(month, deliveries, report.currency, report.today)
+    return [*_unsaid(deliveries[month]), *told]
 
 
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:

@@ -10,7 +10,7 @@ of it side by side: nothing that was just written is read back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +25,8 @@ from core.errors import InvalidInput, StillwaterError
 from spark import frames, money, tables
 from spark.ingest.control import Control, known_period
 from spark.ingest.delivery import SECOND_HEADER, Delivery, Refresh, readable
-from spark.months import settled_on
+from spark.jobs.restated import reading_of
+from spark.months import final_of, settled_on
 from spark.schemas import (
     CHARGES,
     HAS_NET,
@@ -75,11 +76,13 @@ def run(
     now: datetime,
     cluster: str | None = None,
     beside: Mapping[Table, Made] | None = None,
+    noted_in: Store | None = None,
 ) -> Ingested:
     """Make the store hold the months of this delivery and nothing older of them.
 
     `cluster` is one that the bill must name on some line, `beside` tables that are made of USAGE
-    alone and replaced with it. Raises InvalidInput for a bill without rows, without a line that can
+    alone and replaced with it, `noted_in` another store that may know what a month came to when it
+    was final. Raises InvalidInput for a bill without rows, without a line that can
     be read, of two currencies, without that cluster's tag, or into tables that hold another bill;
     StillwaterError when the table does not add up to the bill. Nothing is written then.
     """
@@ -98,7 +101,15 @@ def run(
             if any(found.values()):
                 _require_one_header(delivery)
                 if (joined := delivery.joined()) is not None:
-                    return run(session, joined, store, now=now, cluster=cluster, beside=beside)
+                    return run(
+                        session,
+                        joined,
+                        store,
+                        now=now,
+                        cluster=cluster,
+                        beside=beside,
+                        noted_in=noted_in,
+                    )
                 _require_a_readable_line(delivery, placed)
             is_discounted = any(row.is_discounted for row in placed.values())
             net = rows.transform(net_of_discounts) if is_discounted else rows
@@ -111,8 +122,10 @@ def run(
                 store.replace(tables.TAGS_FOUND, found_tags(delivery.tagged()), list(months))
             else:
                 store.clear(tables.TAGS_FOUND, list(months))
+            known = {**_noted(noted_in, delivery, months), **before}
             noted = [
                 _note(delivery, period, month, found.get(period, 0), before.get(period), now)
+                + _final(period, month, known.get(period), now)
                 for period, month in months.items()
             ]
             frame = frames.of_rows(session, noted, tables.DELIVERIES.schema)
@@ -263,8 +276,7 @@ def _require_same_bill(
     store: Store, delivery: Delivery, months: Mapping[str, Control]
 ) -> dict[str, Row]:
     """Return what the store noted of these months, which must be deliveries of the same bill."""
-    periods = {*months, UNKNOWN_PERIOD}
-    noted = store.read(tables.DELIVERIES).where(F.col("billing_period").isin(*periods)).collect()
+    noted = _deliveries(store, {*months, UNKNOWN_PERIOD})
     own = [row for row in noted if row.bill == delivery.label]
     noted = [row for row in noted if row.billing_period in months]
     others = sorted({row.bill for row in noted if row.bill != delivery.label})
@@ -275,6 +287,18 @@ def _require_same_bill(
         )
         raise InvalidInput([problem])
     return {row.billing_period: row for row in own}
+
+
+def _noted(
+    store: Store | None, delivery: Delivery, months: Mapping[str, Control]
+) -> dict[str, Row]:
+    """Return what another store noted of these months of the same bill."""
+    rows = _deliveries(store, months) if store is not None else []
+    return {row.billing_period: row for row in rows if row.bill == delivery.label}
+
+
+def _deliveries(store: Store, periods: Collection[str]) -> list[Row]:
+    return store.read(tables.DELIVERIES).where(F.col("billing_period").isin(*periods)).collect()
 
 
 def _forget_monthless(store: Store) -> None:
@@ -312,3 +336,15 @@ def _note(
         *delivery.kafka.asked,
         "\n".join(delivery.notes) or None,
     )
+
+
+def _final(
+    period: str, month: Control, before: Row | None, now: datetime
+) -> tuple[Decimal | None, datetime | None]:
+    """Return what a month came to when it was first final, and when that was read."""
+    if period == UNKNOWN_PERIOD:
+        return None, None
+    found = final_of(
+        period, month.billed, now.replace(tzinfo=None), reading_of(before) if before else None
+    )
+    return (found.billed, found.read_at) if found else (None, None)

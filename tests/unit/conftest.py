@@ -17,6 +17,8 @@ import urllib3.util.connection  # noqa: F401 - binds ::1 once, when it is first 
 
 # moto makes 1,300 images, with a volume each, for every test that meets EC2; none looks at one.
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
+# A program of the analytics layer asks pip for EMR's wheels.
+os.environ["STILLWATER_EMR_WHEELS"] = "never"
 
 
 # Nothing of what is imported while tests are collected ever goes.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import re
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,15 +56,19 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
 def submit(
     master: str,
     python: Path,
-    wheel: Path,
+    jobs: Path,
     launcher: Path,
     arguments: Sequence[str],
     folder: Path,
+    *,
     variables: Mapping[str, str] | None = None,
+    packages: Mapping[str, str] | None = None,
+    driver_python: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the wheel by spark-submit, where `python` is all the Python that there is.
+    """Run the jobs by spark-submit, where `python` is all the Python that there is.
 
-    The driver and every executor have the variables beside their own.
+    The driver and every executor have the variables beside their own, and the packages by the
+    setting that a job on EMR has. `driver_python` is the driver's, where it is another one.
     """
     beside = variables or {}
     settings = {
@@ -76,20 +82,21 @@ def submit(
         "spark.local.dir": str(folder / "scratch"),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         **{f"spark.executorEnv.{name}": value for name, value in beside.items()},
+        **(packages or {}),
     }
     return subprocess.run(
         [
             *(str(HOME / "bin" / "spark-submit"), "--master", master),
             *("--driver-java-options", SMALL_JAVA, "--driver-memory", "512m"),
             *(word for key, value in settings.items() for word in ("--conf", f"{key}={value}")),
-            *("--py-files", str(wheel), str(launcher), *arguments),
+            *("--py-files", str(jobs), str(launcher), *arguments),
         ],
         cwd=folder,
         env={
             **_environment(),
             **beside,
             "PYSPARK_PYTHON": str(python),
-            "PYSPARK_DRIVER_PYTHON": str(python),
+            "PYSPARK_DRIVER_PYTHON": str(driver_python or python),
         },
         capture_output=True,
         text=True,
@@ -102,6 +109,16 @@ def fresh_python(folder: Path) -> Path:
     """Return the interpreter of a virtual environment that holds nothing."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     return folder / "bin" / "python"
+
+
+def wheel_of(name: str, folder: Path) -> Path:
+    """Zip an installed package as its wheel holds it: what pip would fetch for this machine."""
+    made = folder / f"{name}.zip"
+    with zipfile.ZipFile(made, "w") as wheel:
+        for file in importlib.metadata.files(name) or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                wheel.write(str(file.locate()), file.as_posix())
+    return made
 
 
 def _environment() -> dict[str, str]:

@@ -1,8 +1,9 @@
-"""The very wheel that EMR is given, on a cluster of processes, says what local[*] says."""
+"""The very code that EMR is given, on a cluster of processes, says what local[*] says."""
 
 from __future__ import annotations
 
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from core.cost.pricing import plain
 from core.settings import facts
-from infra.analytics import spark_wheel
+from infra.analytics import report_request, spark_zip
 from local.bills import bulk
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
@@ -32,6 +33,8 @@ from tests.integration.spark.simulated import FACTS, Rotation
 
 pytestmark = pytest.mark.integration
 ROTATION = Rotation(10, simulated.at(10, 1, 1), 240)
+PACKAGES = ("numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "six", "tzdata")
+HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 BILL = ClusterBill(name=FACTS.cluster, hours=6)
 TABLES = (
     *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
@@ -91,16 +94,34 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def of_another_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Packages that this Python cannot import, as wheels for another machine are."""
+    folder, broken = tmp_path_factory.mktemp("of-another"), {}
+    for name in ("numpy", "pyarrow"):
+        with zipfile.ZipFile(folder / f"{name}.zip", "w") as wheel:
+            wheel.writestr(f"{name}/__init__.py", f"from {name}._of_another_machine import x\n")
+        broken[name] = (folder / f"{name}.zip").as_uri()
+    return report_request.packages(broken, HERE)
+
+
 @pytest.mark.long
 def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
-    session: SparkSession, given: Given, here: ParquetStore, master: str, tmp_path: Path
+    session: SparkSession,
+    given: Given,
+    here: ParquetStore,
+    master: str,
+    of_another_machine: dict[str, str],
+    tmp_path: Path,
 ) -> None:
     python = standalone.fresh_python(tmp_path / "fresh")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(spark_wheel.LAUNCHER)
+    launcher.write_text(spark_zip.LAUNCHER)
     arguments = [*given.arguments, "--all-jobs", "--tables", str(tmp_path / "there")]
-    wheel = spark_wheel.build(tmp_path / "wheel")
-    done = standalone.submit(master, python, wheel, launcher, arguments, tmp_path)
+    jobs = spark_zip.build(tmp_path / "jobs")
+    done = standalone.submit(
+        master, python, jobs, launcher, arguments, tmp_path, packages=of_another_machine
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     known = truth(lines(BILL))
     assert f"{known.lines} lines of {BILL.period} worth {plain(known.billed)}" in done.stdout
@@ -109,6 +130,26 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
         rows = set(there.read(table).collect())
         assert rows == set(here.read(table).collect()), table.name
         assert rows or table is findings.ANOMALIES_TABLE, table.name
+    (noted,) = there.read(tables.DELIVERIES).collect()
+    (sentence,) = noted.notes.splitlines()
+    assert sentence in done.stdout
+    assert sentence.startswith("Spark read every line of this bill by itself, several times slower")
+    assert f"Python {HERE} lacks pyarrow, numpy or pandas" in sentence
+
+
+@pytest.mark.long
+def test_where_workers_alone_lack_arrow_the_bill_is_read_line_by_line_and_says_so(
+    given: Given, master: str, tmp_path: Path
+) -> None:
+    python = standalone.fresh_python(tmp_path / "fresh")
+    launcher = tmp_path / "launcher.py"
+    launcher.write_text(spark_zip.LAUNCHER)
+    jobs = spark_zip.build(tmp_path / "jobs")
+    asked = ["--bill", str(given.path("bill")), "--tables", str(tmp_path / "there")]
+    own = Path(sys.executable)
+    done = standalone.submit(master, python, jobs, launcher, asked, tmp_path, driver_python=own)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "lacks pyarrow, numpy or pandas (No module named" in done.stdout
 
 
 @pytest.fixture
@@ -138,7 +179,7 @@ def in_s3() -> Iterator[tuple[Any, dict[str, str]]]:
 
 
 @pytest.mark.long
-def test_workers_add_up_a_bill_in_s3_to_what_spark_reads_of_it_line_by_line(
+def test_workers_with_emrs_packages_add_up_a_bill_in_s3_to_what_spark_reads_line_by_line(
     session: SparkSession,
     master: str,
     in_s3: tuple[Any, dict[str, str]],
@@ -154,12 +195,19 @@ def test_workers_add_up_a_bill_in_s3_to_what_spark_reads_of_it_line_by_line(
     # Without Hadoop's S3 nothing but a worker's own Arrow can read what stands there.
     assert not HadoopFiles(session).knows("s3://bills/export")
     launcher = tmp_path / "launcher.py"
-    launcher.write_text(spark_wheel.LAUNCHER)
+    launcher.write_text(spark_zip.LAUNCHER)
     asked = ["--bill", "s3://bills/export", "--tables", str(tmp_path / "there")]
-    wheel = spark_wheel.build(tmp_path / "wheel")
-    python = Path(sys.executable)
-    done = standalone.submit(master, python, wheel, launcher, asked, tmp_path, variables)
+    jobs = spark_zip.build(tmp_path / "jobs")
+    # All the Python that there is holds no package: pyarrow and numpy come as they do on EMR.
+    python = standalone.fresh_python(tmp_path / "fresh")
+    wheels = {name: standalone.wheel_of(name, tmp_path) for name in PACKAGES}
+    addresses = {name: path.as_uri() for name, path in wheels.items()}
+    packages = report_request.packages(addresses, HERE)
+    done = standalone.submit(
+        master, python, jobs, launcher, asked, tmp_path, variables=variables, packages=packages
+    )
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "by itself" not in done.stdout
     assert f"{rows} lines of 2026-09, 2026-10 worth" in done.stdout
     monkeypatch.setattr(arrow, "opened", lambda *_: None)
     here = ParquetStore(session, str(tmp_path / "here"))

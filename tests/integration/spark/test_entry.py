@@ -16,7 +16,7 @@ from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import Line
 from spark import entry, findings, tables
-from spark.tables import IcebergStore, Table
+from spark.tables import IcebergStore, ParquetStore, Table
 from spark.tag_keys import KafkaTags
 from tests.integration.spark import simulated
 from tests.integration.spark.simulated import FACTS, Rotation
@@ -113,3 +113,17 @@ def test_a_path_of_this_machine_that_is_not_there_is_a_mistake(
     told = ["--bill", "unread", "--tables", str(tmp_path), option, str(tmp_path / "absent")]
     with pytest.raises(InvalidInput, match=r"absent: there is no such folder or file"):
         entry.run(session, entry.parser().parse_args(told), NEXT)
+
+
+def test_a_final_month_that_aws_restates_is_told_of_by_a_run_with_tables_of_its_own(
+    session: SparkSession, mornings: Mornings, tmp_path: Path
+) -> None:
+    was = mornings.deliveries()["2026-10"].billed_cost
+    write(tmp_path / "bill", month("2026-10", 3), execution="restated")
+    told = ["--bill", str(tmp_path / "bill"), "--tables", str(tmp_path / "own")]
+    said = entry.run(session, entry.parser().parse_args([*told, "--noted-in", NAMESPACE]), NEXT)
+    assert f"AWS has restated 2026-10 since it was final: {was:.2f} as read on 2026-11-20, " in said
+    (noted,) = ParquetStore(session, str(tmp_path / "own")).read(tables.DELIVERIES).collect()
+    assert (noted.final_billed_cost, noted.previous_billed_cost) == (was, None)
+    assert noted.billed_cost > was
+    assert mornings.deliveries()["2026-10"].billed_cost == was

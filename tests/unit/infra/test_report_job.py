@@ -1,16 +1,17 @@
-"""The job that reads bills: its request, its wheel, and the export it reads."""
+"""The job that reads bills: its request, its code, and the export it reads."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+from pyspark import SparkContext
+
 from core.cluster.facts import of_spec
 from core.settings import facts
-from infra.analytics import bill_export, report_request, spark_wheel
+from infra.analytics import bill_export, python_wheels, report_request, spark_zip
 from infra.iam import Account
 from spark import entry
 from spark.ingest import cur, splits
@@ -75,8 +76,9 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
 
 def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None:
     made = report_request.Made(
-        **dict.fromkeys(("application", "role", "bucket", "wheel", "launcher"), "x"),
+        **dict.fromkeys(("application", "role", "bucket", "jobs", "launcher"), "x"),
         bill="export/x",
+        packages={},
         facts="facts/cluster.json",
         incidents_bucket="incidents",
         database="tables",
@@ -160,27 +162,73 @@ def test_the_job_reads_its_inputs_and_the_filed_incidents_and_nothing_else(
     assert writing == [f"{bills}/tables/*", f"{bills}/logs/*"]
 
 
-def test_the_same_sources_make_the_same_wheel(tmp_path: Path) -> None:
-    first = spark_wheel.build(tmp_path / "a")
-    second = spark_wheel.build(tmp_path / "b")
+def test_the_same_sources_make_the_same_zip_which_workers_find_as_well(tmp_path: Path) -> None:
+    first = spark_zip.build(tmp_path / "a")
+    second = spark_zip.build(tmp_path / "b")
     assert first.read_bytes() == second.read_bytes()
     assert first.parent.name == second.parent.name
-    with zipfile.ZipFile(first) as wheel:
-        names = set(wheel.namelist())
+    # What pyspark puts on its workers' path (SparkContext.PACKAGE_EXTENSIONS).
+    assert first.suffix in SparkContext.PACKAGE_EXTENSIONS
+    with zipfile.ZipFile(first) as jobs:
+        names = set(jobs.namelist())
     assert {"spark/entry.py", "core/prices.json"} <= names
     assert not [name for name in names if name.startswith(("core/cluster/", "infra/"))]
 
 
-def test_the_wheel_brings_a_directorys_own_prices(tmp_path: Path) -> None:
+def test_the_zip_brings_a_directorys_own_prices(tmp_path: Path) -> None:
     own = tmp_path / "prices.json"
     own.write_text("{}")
-    with zipfile.ZipFile(spark_wheel.build(tmp_path / "c", own_prices=own)) as wheel:
-        assert wheel.read("core/own_prices.json") == b"{}"
+    with zipfile.ZipFile(spark_zip.build(tmp_path / "c", own_prices=own)) as jobs:
+        assert jobs.read("core/own_prices.json") == b"{}"
 
 
-def test_pip_takes_the_wheel(tmp_path: Path) -> None:
-    wheel = spark_wheel.build(tmp_path)
-    target = tmp_path / "installed"
-    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    subprocess.run([sys.executable, *install, str(target), str(wheel)], check=True)
-    assert (target / "spark" / "entry.py").is_file()
+def submitted(recorded: Recorded) -> dict[str, str]:
+    """Return the settings that the deployed job is submitted with."""
+    job = json.loads(recorded.outputs["report_job"])
+    words = job["JobDriver"]["SparkSubmit"]["SparkSubmitParameters"].split()
+    return dict(word.split("=", 1) for word in words if word != "--conf")
+
+
+def analytics() -> Recorded:
+    references = {"test-operations": {"incidents_bucket": INCIDENTS}}
+    return programs.run_layer("analytics", programs.description(metrics={}), references)
+
+
+def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheels = {
+        name: tmp_path / f"{name[0]}0" / f"{name}-1-cp311-x.whl" for name in ("numpy", "pyarrow")
+    }
+    for path in wheels.values():
+        path.parent.mkdir()
+        path.write_bytes(b"")
+    monkeypatch.setattr(python_wheels, "fetched", lambda: wheels)
+    recorded = analytics()
+    keys = {each.inputs["key"] for each in recorded.of("s3/bucketObjectv2:BucketObjectv2")}
+    assert {"code/n0/numpy-1-cp311-x.zip", "code/p0/pyarrow-1-cp311-x.zip"} <= keys
+    settings = submitted(recorded)
+    code = f"s3://{BUCKET}/code"
+    assert settings["spark.archives"] == (
+        f"{code}/n0/numpy-1-cp311-x.zip#package-numpy-cp311,"
+        f"{code}/p0/pyarrow-1-cp311-x.zip#package-pyarrow-cp311"
+    )
+    # The worker stays EMR's own, and its Pythons have room beside Java.
+    java, beside = settings["spark.executor.memory"], settings["spark.executor.memoryOverhead"]
+    assert int(java.removesuffix("g")) + int(beside.removesuffix("g")) == 16
+
+
+def test_a_job_whose_packages_cannot_be_fetched_runs_without_them_and_up_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def not_fetched() -> dict[str, Path]:
+        raise python_wheels.WheelsNotFetched("pip found no pyarrow.")
+
+    warned: list[str] = []
+    monkeypatch.setattr(python_wheels, "fetched", not_fetched)
+    monkeypatch.setattr("pulumi.log.warn", warned.append)
+    settings = submitted(analytics())
+    assert "spark.submit.pyFiles" in settings
+    assert not [name for name in settings if "archives" in name or "executor.memory" in name]
+    (sentence,) = warned
+    assert sentence.startswith("pip found no pyarrow. Reports on EMR read bills line by line")

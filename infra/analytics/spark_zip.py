@@ -1,12 +1,11 @@
-"""The Spark jobs as a wheel: the same sources make the same bytes, on any machine, at any time.
+"""The Spark jobs as a zip: the same sources make the same bytes, on any machine, at any time.
 
 It holds spark/ and core/ (without cluster/, which needs pydantic), is pure Python, and needs no
-package that Spark does not bring: EMR takes it by --py-files, pip installs it.
+package that Spark does not bring. EMR takes it by --py-files.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from pathlib import Path
 
@@ -19,22 +18,21 @@ from infra.functions.packaging import (
     cache_directory,
 )
 
-VERSION = "0.1.0"
-NAME = f"stillwater_jobs-{VERSION}-py3-none-any.whl"
-RECORDS = f"stillwater_jobs-{VERSION}.dist-info"
+# Spark puts .zip, .egg and .jar on the path of workers; a .whl only the driver would find.
+NAME = "stillwater-jobs-0.1.0.zip"
 SOURCES = ("core", "spark")
-# What spark-submit runs; everything else is in the wheel.
+# What spark-submit runs; everything else is in the zip.
 LAUNCHER = "from spark.entry import main\n\nmain()\n"
 
 
 def build(directory: Path | None = None, *, own_prices: Path | None = None) -> Path:
-    """Write the wheel into a folder named by its content, unless it is there; return its path.
+    """Write the zip into a folder named by its content, unless it is there; return its path.
 
     `own_prices` is the price file of the directory that is built from.
     """
     content = archive(_contents(own_prices))
     digest = hashlib.sha256(content).hexdigest()[:16]
-    target = (directory or cache_directory().with_name("wheels")) / digest / NAME
+    target = (directory or cache_directory().with_name("jobs")) / digest / NAME
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_suffix(f".{hashlib.sha256(str(id(content)).encode()).hexdigest()[:8]}")
@@ -51,18 +49,4 @@ def _contents(own_prices: Path | None) -> dict[str, bytes]:
         if path.suffix in SUFFIXES
     }
     files = {name: data for name, data in files.items() if not name.startswith(LEFT_OUT)}
-    files |= brought(own_prices)
-    files[f"{RECORDS}/METADATA"] = (
-        f"Metadata-Version: 2.1\nName: stillwater\nVersion: {VERSION}\n".encode()
-    )
-    files[f"{RECORDS}/WHEEL"] = (
-        b"Wheel-Version: 1.0\nGenerator: stillwater\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    )
-    lines = [f"{name},{_digest(data)},{len(data)}" for name, data in sorted(files.items())]
-    files[f"{RECORDS}/RECORD"] = "\n".join([*lines, f"{RECORDS}/RECORD,,", ""]).encode()
-    return files
-
-
-def _digest(data: bytes) -> str:
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=")
-    return f"sha256={digest.decode()}"
+    return {**files, **brought(own_prices)}
