@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
@@ -42,6 +43,8 @@ PARTS_PER_CORE = 2
 LINES_OF_A_SHARE = 8 << 20
 FOOTERS_AT_ONCE = 16
 PARQUET = ".parquet"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +107,29 @@ class Columns:
         absent = {n: F.lit(None).cast(PARTS) for n in amounts if n.lower() not in spelled}
         return AddedUp(lines.withColumns(absent), partial(self._control, spelled[cost.lower()]))
 
+    def values(self, name: str) -> set[str]:
+        """Return the different texts of a column, read past all the others."""
+        parts = self._of_each(partial(_values, name=name))
+        return set[str]().union(*parts)
+
     def _kind(self, name: str) -> pa.DataType:
         return self.schema.field(name).type
 
     def _control(self, cost: str) -> dict[str, Control]:
         """Return what each month's files hold, straight from their cost column."""
-        held = partial(_held, cost=cost)
-        found: Iterable[Control]
-        if _is_local(self.session):
-            with ThreadPoolExecutor(self.session.sparkContext.defaultParallelism) as pool:
-                found = list(pool.map(held, self.pieces))
-        else:
-            count = len(self._shares())
-            found = self.session.sparkContext.parallelize(self.pieces, count).map(held).collect()
+        found = self._of_each(partial(_held, cost=cost))
         months: dict[str, Control] = defaultdict(lambda: Control(0, 0, Decimal(0)))
         for piece, control in zip(self.pieces, found, strict=True):
             months[piece.period] += control
         return {period: month for period, month in sorted(months.items()) if month.lines}
+
+    def _of_each(self, told: Callable[[Piece], T]) -> list[T]:
+        """Return what is told of each piece, by threads here or by a cluster's workers."""
+        if _is_local(self.session):
+            with ThreadPoolExecutor(self.session.sparkContext.defaultParallelism) as pool:
+                return list(pool.map(told, self.pieces))
+        count = len(self._shares())
+        return self.session.sparkContext.parallelize(self.pieces, count).map(told).collect()
 
     def _shares(self) -> list[list[Piece]]:
         return _shares(self.pieces, self.session.sparkContext.defaultParallelism)
@@ -182,6 +191,12 @@ def _held(piece: Piece, cost: str) -> Control:
         sums = [total(chunk) for chunk in column.chunks]
     known = sum(count for count, _ in sums)
     return Control(piece.lines, piece.lines - known, exactly(billed for _, billed in sums))
+
+
+def _values(piece: Piece, name: str) -> set[str]:
+    with _read(piece, [name]) as file:
+        column = file.read_row_group(piece.row_group, [name], use_threads=False)[name]
+        return {value for value in column.unique().to_pylist() if value is not None}
 
 
 @dataclass(frozen=True)

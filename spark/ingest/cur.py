@@ -313,6 +313,9 @@ def _present(source: Source, kinds: Collection[str]) -> list[str]:
     """Return which of these line types a bill has; of none it is not read."""
     if not kinds:
         return []
+    if source.quick is not None:
+        spelled = {modern_name(name).lower(): name for name in source.quick.schema.names}
+        return sorted(source.quick.values(spelled["line_item_line_item_type"]) & set(kinds))
     kind = F.col("line_item_line_item_type")
     rows = reduce(DataFrame.unionByName, (modern(each).select(kind) for each in source.frames))
     return [row[0] for row in rows.where(kind.isin(*kinds)).distinct().collect()]
