@@ -190,4 +190,5 @@ def polars_tables(
         table = totals(chosen, "period", "day", "cluster", "component", "currency")
         table.write_parquet(out / "transfer.parquet")
 
-    return costs, transfers, lambda: int(held["usage"]["billed"].sum())
+    # In Python: a bill of more than nine million in trillionths is more than 64 bits hold.
+    return costs, transfers, lambda: sum(held["usage"]["billed"].to_list())
