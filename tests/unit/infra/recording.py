@@ -32,16 +32,16 @@ STACK_TYPE = "pulumi:pulumi:Stack"
 ID_PREFIXES = {"aws:ec2/subnet:Subnet": "subnet-"}
 ARNS = {
     "aws:emrserverless/application:Application": (
-        f"arn:aws:emr-serverless:{REGION}:{ACCOUNT}:/applications/{{}}"
+        f"arn:aws:emr-serverless:{{region}}:{ACCOUNT}:/applications/{{name}}"
     ),
-    "aws:cloudwatch/logGroup:LogGroup": f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{{}}",
-    "aws:dynamodb/table:Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
-    "aws:iam/instanceProfile:InstanceProfile": f"arn:aws:iam::{ACCOUNT}:instance-profile/{{}}",
-    "aws:iam/role:Role": f"arn:aws:iam::{ACCOUNT}:role/{{}}",
-    "aws:kms/key:Key": f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{{}}",
-    "aws:s3/bucket:Bucket": "arn:aws:s3:::{}",
+    "aws:cloudwatch/logGroup:LogGroup": f"arn:aws:logs:{{region}}:{ACCOUNT}:log-group:{{name}}",
+    "aws:dynamodb/table:Table": f"arn:aws:dynamodb:{{region}}:{ACCOUNT}:table/{{name}}",
+    "aws:iam/instanceProfile:InstanceProfile": f"arn:aws:iam::{ACCOUNT}:instance-profile/{{name}}",
+    "aws:iam/role:Role": f"arn:aws:iam::{ACCOUNT}:role/{{name}}",
+    "aws:kms/key:Key": f"arn:aws:kms:{{region}}:{ACCOUNT}:key/{{name}}",
+    "aws:s3/bucket:Bucket": "arn:aws:s3:::{name}",
     "aws:secretsmanager/secret:Secret": (
-        f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{{}}-AbCdEf"
+        f"arn:aws:secretsmanager:{{region}}:{ACCOUNT}:secret:{{name}}-AbCdEf"
     ),
 }
 # What Secrets Manager draws; no test may meet it anywhere but in the secret.
@@ -300,8 +300,9 @@ def _computed(args: mocks.MockResourceArgs) -> dict[str, Any]:
     """Return what AWS would add to a resource, as far as the program reads it."""
     own_name = args.inputs.get("name") or args.inputs.get("bucket") or args.name
     service = args.typ.split(":")[1].split("/")[0]
-    form = ARNS.get(args.typ, f"arn:aws:{service}:{REGION}:{ACCOUNT}:{{}}")
-    arn = form.format(own_name)
+    form = ARNS.get(args.typ, f"arn:aws:{service}:{{region}}:{ACCOUNT}:{{name}}")
+    # The region as it is now: a test may record a program in another.
+    arn = form.format(region=REGION, name=own_name)
     special: dict[str, dict[str, Any]] = {
         "aws:sqs/queue:Queue": {"url": f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{own_name}"},
         "aws:lambda/functionUrl:FunctionUrl": {
