@@ -71,6 +71,8 @@ def unroutable(host: str) -> bool:
 
     >>> unroutable("127.0.0.1"), unroutable("[::1]"), unroutable("10.0.0.7"), unroutable("b-1.a")
     (True, True, False, False)
+    >>> unroutable("127.12.251.1")  # of a twin
+    False
     """
     name = host.strip("[]").rstrip(".").lower()
     last = name.rpartition(".")[2]
@@ -82,12 +84,17 @@ def unroutable(host: str) -> bool:
         # Resolvers read such a name as an address, of which parts are left out (inet_aton).
         return last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last) is not None or ":" in name
     return (
-        address.is_loopback
+        (address.is_loopback and not _of_a_twin(address))
         or address.is_unspecified
         or address.is_link_local
         or address.is_multicast
         or (address.version == 4 and address.is_reserved)
     )
+
+
+def _of_a_twin(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Say whether it is where a twin's machines listen (127.1.0.0 on); nobody else's Kafka does."""
+    return address.version == 4 and address.packed[1] > 0
 
 
 def called(eks_cluster: str, namespace: str, name: str, others: Iterable[str]) -> str:

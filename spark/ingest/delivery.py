@@ -315,7 +315,10 @@ def _is_no_day(frame: DataFrame | Shape, name: str) -> Column:
 
 
 def _sentence(name: str, kind: str) -> Column:
-    written = F.substring(filled(name), 1, 40)
+    trimmed = F.trim(text(name))
+    # A double that is no number is delivered, unlike what a database writes for nothing.
+    written = F.when(~trimmed.isin(*(each for each in EMPTY if each != "NaN")), trimmed)
+    written = F.substring(written, 1, 40)
     return F.coalesce(
         F.concat(F.lit(f"{name} '"), written, F.lit(f"' is not {kind}")), F.lit(f"{name} is empty")
     )

@@ -141,7 +141,7 @@ class Theirs:
             "eks_cluster": EKS,
             "region": environment.REGION,
             "kafkas": [
-                {"namespace": NAMESPACE, "name": KAFKA, "bootstrap": "127.0.0.1:9", "tls": False}
+                {"namespace": NAMESPACE, "name": KAFKA, "bootstrap": "127.1.0.9:9", "tls": False}
             ],
             "scaling_groups": [GROUP],
             "pool_label": "kafka-pool",

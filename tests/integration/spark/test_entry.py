@@ -81,8 +81,9 @@ def test_every_table_is_there_and_of_a_bill_in_every_month(mornings: Mornings) -
 
 
 def test_what_is_not_there_yet_is_said_until_it_is(mornings: Mornings) -> None:
-    assert mornings.said[0].endswith("/history yet.")
-    assert mornings.said[1].endswith(f"are in {NAMESPACE}.")
+    assert "/history yet." in mornings.said[0]
+    assert "/history yet." not in mornings.said[1]
+    assert f"are in {NAMESPACE}." in mornings.said[1]
     (rotation,) = mornings.store.read(findings.RESYNC_TABLE).collect()
     assert (rotation.billing_period, rotation.node_id) == ("2026-11", 10)
 
