@@ -35,7 +35,8 @@ pytestmark = pytest.mark.integration
 ROTATION = Rotation(10, simulated.at(10, 1, 1), 240)
 PACKAGES = ("numpy", "pandas", "pyarrow", "python-dateutil", "pytz", "six", "tzdata")
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
-BILL = ClusterBill(name=FACTS.cluster, hours=6)
+# Two days: of a bill whose lines all stand on the first of the month no volume is judged.
+BILL = ClusterBill(name=FACTS.cluster, hours=30)
 TABLES = (
     *(tables.USAGE, tables.COST, tables.TRANSFER, tables.NODE_SHARES),
     *(findings.UNIT_TABLE, findings.ANOMALIES_TABLE, findings.STORAGE_TABLE),
@@ -131,9 +132,9 @@ def test_every_job_says_on_a_cluster_what_it_says_on_one_machine(
         assert rows == set(here.read(table).collect()), table.name
         assert rows or table is findings.ANOMALIES_TABLE, table.name
     (noted,) = there.read(tables.DELIVERIES).collect()
-    (sentence,) = noted.notes.splitlines()
+    slowly = "Spark read every line of this bill by itself, several times slower"
+    (sentence,) = (each for each in noted.notes.splitlines() if each.startswith(slowly))
     assert sentence in done.stdout
-    assert sentence.startswith("Spark read every line of this bill by itself, several times slower")
     assert f"Python {HERE} lacks pyarrow, numpy or pandas" in sentence
 
 
