@@ -5,11 +5,11 @@ Sources: Kafka's broker configuration and its defaults, Strimzi's Kafka resource
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from core.survey.facts import Surveyed, Unread, of, pods_of
 from core.survey.finding import Finding, Weight, listed
-from core.survey.kafka_facts import Kafka
+from core.survey.kafka_facts import Kafka, Pod
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
 REPLICATION = {
@@ -188,15 +188,7 @@ def running(seen: Surveyed) -> Iterator[Finding]:
         ]
         # Without a pool the resource itself says how many.
         wanted = sum(pool.replicas for pool in pools) if pools else kafka.replicas or 1
-        said = []
-        if len(pods) < wanted:
-            said.append(f"{len(pods)} of {wanted} pods exist")
-        if waiting := [pod.name for pod in pods if pod.node is None]:
-            said.append(f"no node has taken {listed(waiting)}")
-        if unready := [pod.name for pod in pods if pod.node and pod.ready is False]:
-            said.append(f"{listed(unready)} not ready")
-        if leaving := [pod.name for pod in pods if pod.leaving]:
-            said.append(f"{listed(leaving)} on the way out")
+        said = lacks(pods, wanted)
         if kafka.not_ready:
             said.append(f"Strimzi says: {kafka.not_ready}")
         if said:
@@ -207,6 +199,20 @@ def running(seen: Surveyed) -> Iterator[Finding]:
                 "it is not whole: " + "; ".join(said),
                 "look at the pods' events and at the operator's log before any node leaves",
             )
+
+
+def lacks(pods: Sequence[Pod], wanted: int | None) -> list[str]:
+    """Return what a Kafka's pods lack to be whole; None: nobody says how many there should be."""
+    said = []
+    if wanted is not None and len(pods) < wanted:
+        said.append(f"{len(pods)} of {wanted} pods exist")
+    if waiting := [pod.name for pod in pods if pod.node is None]:
+        said.append(f"no node has taken {listed(waiting)}")
+    if unready := [pod.name for pod in pods if pod.node and pod.ready is False]:
+        said.append(f"{listed(unready)} not ready")
+    if leaving := [pod.name for pod in pods if pod.leaving]:
+        said.append(f"{listed(leaving)} on the way out")
+    return said
 
 
 def operators(seen: Surveyed) -> Iterator[Finding]:

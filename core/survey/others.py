@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
 from core.survey.finding import Finding, Weight, listed
-from core.survey.kafka import LEAST_REPLICAS, durability, whole
+from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole
 from core.survey.kafka_facts import Flavour, OtherKafka, Pod
 
 FACTOR, IN_SYNC = "default.replication.factor", "min.insync.replicas"
@@ -22,15 +22,7 @@ def whole_today(seen: Surveyed) -> Iterator[Finding]:
         return
     for other in of(seen.other_kafkas):
         pods = pods_of(seen, other)
-        said = []
-        if other.replicas is not None and len(pods) < other.replicas and other.unseen is None:
-            said.append(f"{len(pods)} of {other.replicas} pods exist")
-        if waiting := [pod.name for pod in pods if pod.node is None]:
-            said.append(f"no node has taken {listed(waiting)}")
-        if unready := [pod.name for pod in pods if pod.node and pod.ready is False]:
-            said.append(f"{listed(unready)} not ready")
-        if leaving := [pod.name for pod in pods if pod.leaving]:
-            said.append(f"{listed(leaving)} on the way out")
+        said = lacks(pods, other.replicas if other.unseen is None else None)
         if said:
             yield Finding(
                 "not-running",
