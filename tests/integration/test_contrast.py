@@ -1,7 +1,7 @@
 """Every page that is written for people can be read, in light and dark, on a desk and on a phone.
 
-Contrast is WCAG's AA, measured in a real browser (tests.contrast); the desk's is held where it is
-served (tests/integration/aws/test_desk.py).
+Contrast is WCAG's AA, measured in a real browser (tests.contrast); the desk's and the site's are
+held where they are served (tests/integration/aws/test_desk.py, tests/integration/test_site.py).
 """
 
 from __future__ import annotations

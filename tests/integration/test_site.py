@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests import browser
+from tests.contrast import too_faint
 from tests.printing import opened
 from tests.tabs import (
     LOOPBACK,
@@ -80,13 +81,13 @@ def test_the_versions_stand_newest_first_and_the_first_page_leads_to_the_newest(
         pytest.param("desktop", False, 8, id="some on a desktop"),
     ],
 )
-def test_every_page_opens_without_a_complaint_and_none_is_wider_than_the_screen(
+def test_every_page_opens_without_a_complaint_fits_the_screen_and_can_be_read(
     folder: Path, address: str, size: str, dark: bool, every: int
 ) -> None:
     assert CHROMIUM is not None
     pages = sorted((folder / NAME).rglob("*.html"))
     assert len(pages) > 50
-    wide, complaints = {}, {}
+    wide, faint, complaints = {}, {}, {}
     with opened(CHROMIUM, REACHES) as tab:
         prepare(tab, size=size, dark=dark)
         for page in pages[::every]:
@@ -96,10 +97,12 @@ def test_every_page_opens_without_a_complaint_and_none_is_wider_than_the_screen(
             name = page.relative_to(folder / NAME).as_posix()
             if (more := evaluated(tab, WIDER_THAN_THE_SCREEN)) > 0:
                 wide[name] = more
+            if found := too_faint(tab):
+                faint[name] = found
             if said := unhappy(tab):
                 complaints[name] = said
         picture = tab.ask("Page.captureScreenshot")["data"]
-    assert (wide, complaints) == ({}, {})
+    assert (wide, faint, complaints) == ({}, {}, {})
     # An empty page compresses to a few kilobytes.
     assert len(base64.b64decode(picture)) > 20_000
 
