@@ -37,6 +37,9 @@ CONVENTIONS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A number too large for its type is an error, never another number.
     "spark.sql.ansi.enabled": "true",
+    # What Java compiles of a method by itself. A stage of which Spark would make a longer one is
+    # made of shorter ones instead: what a line says was read six times slower as one of 35,000.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
 }
 # For every driver of ours. A run of all jobs compiles some 100 stages, which is also how many Spark
 # keeps: every run would compile most of them again, and Java would warm up to each anew. Noting the

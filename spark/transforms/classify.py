@@ -298,6 +298,8 @@ def _matches(rule: Rule) -> Column:
     by_usage_type = F.col("usage_type").rlike(rule.usage_type)
     by_description = F.col("service").rlike(rule.service)
     if not rule.whole_service:
-        by_description &= F.col("unit").rlike(rule.unit)
+        # Most lines have none, and three patterns of each rule need not be tried then.
+        has_description = F.col("description").isNotNull()
+        by_description = has_description & by_description & F.col("unit").rlike(rule.unit)
         by_description &= F.col("description").rlike(rule.description)
     return F.coalesce(by_usage_type, F.lit(False)) | F.coalesce(by_description, F.lit(False))  # noqa: FBT003 - literals

@@ -65,14 +65,16 @@ def is_kafkas(kafka: KafkaTags) -> Column:
 
 def said(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
     """Return what summed rows say: tidied, a region's prefix cut off, owners' tags looked up."""
-    return rows.withColumns(_said(kafka)).drop("tag_names", "tag_values")
+    # The values once: asked for within each look at a key they would be tidied at every one.
+    tidied = rows.withColumn("tag_values", F.transform("tag_values", _blank))
+    return tidied.withColumns(_said(kafka)).drop("tag_names", "tag_values")
 
 
 @made_once
 def _said(kafka: KafkaTags) -> dict[str, Column]:
     blank = {name: _blank(F.col(name)) for name in _TEXTS}
     usage_type = F.regexp_replace(blank["usage_type"], REGION_PREFIX, "")
-    cluster, claim = _tag(kafka.cluster), _tag(CLAIM_TAG)
+    cluster, claim = _tidied_tag(kafka.cluster), _tidied_tag(CLAIM_TAG)
     if kafka.value is not None:
         cluster = F.when(cluster == F.lit(kafka.value), F.lit(kafka.called))
     nothing = F.lit(None).cast("boolean")
@@ -83,9 +85,9 @@ def _said(kafka: KafkaTags) -> dict[str, Column]:
     by_own_tag = cluster.isNotNull() if kafka.is_own and kafka.pool == OURS.pool else nothing
     owners = {
         "tag_cluster": F.coalesce(cluster, named).cast("string"),
-        "tag_pool": _tag(kafka.pool),
+        "tag_pool": _tidied_tag(kafka.pool),
         "tag_claim": claim,
-        "tag_node_group": _tag(NODE_GROUP_TAG),
+        "tag_node_group": _tidied_tag(NODE_GROUP_TAG),
         IS_KNOWN: _surely(is_known) | _surely(by_own_tag),
     }
     return {**blank, **owners, "usage_type": usage_type}
@@ -137,8 +139,17 @@ def _has_key(key: str) -> Column:
 
 def _tag(key: str) -> Column:
     """Return a tag's value under whatever spelling this export used for its key."""
+    return F.coalesce(*(_blank(value) for value in _values_of(key)))
+
+
+def _tidied_tag(key: str) -> Column:
+    """Return the same of values that were tidied before."""
+    return F.coalesce(*_values_of(key))
+
+
+def _values_of(key: str) -> list[Column]:
     places = [F.array_position("tag_names", F.lit(spelled)) - 1 for spelled in _places(key)]
-    return F.coalesce(*(_blank(F.get("tag_values", place)) for place in places))
+    return [F.get("tag_values", place) for place in places]
 
 
 def _blank(value: Column) -> Column:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from cli.desk.command import LOOPBACK, server_of
 from cli.incidents import Desk
 from core import naming
-from tests import browser, desk_data
+from tests import browser, desk_data, served_desk
 from tests.contrast import too_faint
 from tests.integration.aws.cloud import Cloud
 from tests.printing import Tab, opened
@@ -44,14 +41,8 @@ def served(cloud: Cloud, session: Any, twin: Any) -> Iterator[Open]:
     url = cloud.sqs.create_queue(QueueName=naming.queue(desk.spec.prefix, "ticks"))["QueueUrl"]
     cloud.later(cloud.sqs.delete_queue, QueueUrl=url)
     desk_data.write(desk, time.time())
-    with socket.create_server((LOOPBACK, 0)) as listening:
-        port = listening.getsockname()[1]
-        server = server_of("local", desk, TOKEN, port)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        yield Open(desk, f"http://{LOOPBACK}:{port}/")
-        server.should_exit = True
-        thread.join()
+    with served_desk.serving(desk, TOKEN) as address:
+        yield Open(desk, address)
 
 
 def shown(tab: Tab, address: str, *, size: str = "desktop", dark: bool = False) -> None:

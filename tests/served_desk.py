@@ -1,0 +1,26 @@
+"""Serves a desk at a free port of loopback, as `stillwater desk` does, while a test looks at it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+from cli.desk.command import LOOPBACK, server_of
+from cli.incidents import Desk
+
+
+@contextlib.contextmanager
+def serving(desk: Desk, token: str) -> Iterator[str]:
+    """Yield the address of a desk, for whoever has the token; it ends with the block."""
+    with socket.create_server((LOOPBACK, 0)) as listening:
+        port = listening.getsockname()[1]
+        server = server_of("local", desk, token, port)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://{LOOPBACK}:{port}/"
+        finally:
+            server.should_exit = True
+            thread.join()
