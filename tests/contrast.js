@@ -47,6 +47,8 @@
     const paper = shape ? over(parsed(getComputedStyle(shape).fill), page) : page;
     const inside = drawn ? style.fill : style.color;
     const shown = chain(element).reduce((seen, one) => seen * Number(getComputedStyle(one).opacity), 1);
+    // What waits to be pointed at, or to be opened, is not there yet.
+    if (!shown) continue;
     const [r, g, b, a] = parsed(inside);
     const ink = over([r, g, b, a * shown], paper);
     const pixels = parseFloat(style.fontSize);

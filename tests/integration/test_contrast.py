@@ -69,7 +69,8 @@ def test_what_is_too_faint_is_named_with_its_contrast(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(
         "<body style='background:#fff'><p style='color:#999'>faint</p><h1 style='color:#949494'>"
-        "large</h1><p style='color:#000;opacity:.3'>thin</p><p style='color:#222'>clear</p>"
+        "large</h1><p style='color:#000;opacity:.3'>thin</p>"
+        "<p style='opacity:0'>not there yet</p><p style='color:#222'>clear</p>"
     )
     with opened(CHROMIUM) as tab:
         prepare(tab)
