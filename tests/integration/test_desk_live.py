@@ -16,12 +16,13 @@ from tests import browser, served_desk
 from tests.contrast import too_faint
 from tests.integration.aws.cloud import session_of
 from tests.integration.cluster import Cluster
-from tests.integration.conftest import LOGS
+from tests.integration.conftest import REPOSITORY
 from tests.printing import Tab, opened
 from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluated, prepare, unhappy
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 CHROMIUM = browser.find()
+PICTURES = REPOSITORY / "out" / "pages"
 TOKEN = "t" * 43
 TITLE = "document.querySelector('#verdict h2')?.textContent ?? ''"
 BODY = "document.body.innerText"
@@ -43,12 +44,12 @@ def address(cluster: Cluster) -> Iterator[str]:
 
 
 def keep(tab: Tab, name: str) -> None:
-    """Keep a picture of the page beside the twin's logs, for whoever wants to look."""
+    """Keep a picture of the page for whoever wants to look."""
     picture = base64.b64decode(
         tab.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]
     )
-    LOGS.mkdir(parents=True, exist_ok=True)
-    (LOGS / f"desk-{name}.png").write_bytes(picture)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    (PICTURES / f"desk-{name}.png").write_bytes(picture)
     # An empty page compresses to a few kilobytes.
     assert len(picture) > 40_000
 
@@ -65,6 +66,7 @@ def test_whoever_keeps_the_desk_open_sees_a_broker_leave_and_come_back(
         cluster.until(lambda: evaluated(tab, ALL_READ), "the desk has read all there is")
         calm = evaluated(tab, TITLE)
         assert calm
+        assert "metadata of node 10" in evaluated(tab, BODY)
         keep(tab, "before")
 
         rotation = demo.terminate(cluster.twin)
