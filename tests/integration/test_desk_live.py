@@ -66,7 +66,7 @@ def test_whoever_keeps_the_desk_open_sees_a_broker_leave_and_come_back(
         cluster.until(lambda: evaluated(tab, ALL_READ), "the desk has read all there is")
         calm = evaluated(tab, TITLE)
         assert calm
-        assert "metadata of node 10" in evaluated(tab, BODY)
+        assert "metadata log of node 10" in evaluated(tab, BODY)
         keep(tab, "before")
 
         rotation = demo.terminate(cluster.twin)

@@ -152,7 +152,7 @@ function run(of) {
 const HEALTH_TONE = {healthy: "calm", starting: "busy", degraded: "amber", unknown: "unknown", unhealthy: "alarm"};
 function health(of) {
   const unwell = of.parts.filter((part) => part.status !== "healthy");
-  const name = (part) => ["broker", "controller", "metadata", "pod"].includes(part.kind) && !part.name.startsWith(part.kind) ? `${part.kind} ${part.name}` : part.name;
+  const name = (part) => ["broker", "controller", "metadata log", "pod"].includes(part.kind) && !part.name.startsWith(part.kind) ? `${part.kind} ${part.name}` : part.name;
   return [
     el("p", {}, el("span", {class: `chip ${HEALTH_TONE[of.status]}`}, of.status), " ", of.message),
     el("ul", {class: "list"}, unwell.map((part) => el("li", {class: HEALTH_TONE[part.status]}, el("b", {}, capital(name(part))), ` ${part.status}`, el("div", {class: "soft"}, part.reason)))),
