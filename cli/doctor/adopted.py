@@ -15,6 +15,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws
+from cli.doctor import surroundings
 from cli.doctor.examine import Diagnosis, UnreadPart
 from cli.preflight.refusals import sentence
 from cli.survey import account, kafka, machines, tools
@@ -66,6 +67,16 @@ def examine(path: Path) -> Diagnosis:
         seconds=time.monotonic() - started,
         findings=findings(adopted, standing, functions, queues),
         unread=[UnreadPart(part, why) for part, why in unread(standing)],
+        surroundings=surroundings.findings(
+            session,
+            surroundings.Machines(
+                eks_cluster=adopted.eks_cluster,
+                region=adopted.region,
+                groups=adopted.scaling_groups,
+                node_groups=adopted.managed_node_groups,
+                node_pools=adopted.node_pools,
+            ),
+        ),
     )
 
 

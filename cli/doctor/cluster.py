@@ -1,10 +1,10 @@
-"""Reads Kubernetes for the doctor into a Snapshot: eight lists, with an EKS token."""
+"""Reads Kubernetes for the doctor into a Snapshot: nine lists, with an EKS token."""
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +12,7 @@ from cli.doctor.account import Found, target_group_name
 from cli.doctor.target import Target
 from cli.survey import tools
 from cli.survey.listing import going
-from cli.survey.pods import requirements
+from cli.survey.pods import placement, requirements
 from core import constants, naming
 from core.cluster import rights
 from core.doctor import snapshot
@@ -43,7 +43,10 @@ class KubernetesCluster:
             (("pods",), self._pods),
             (("volumes",), self._volumes),
             (("budgets",), self._budgets),
-            (("termination_handlers", "operators", "drain_cleaners"), self._deployments),
+            (
+                ("termination_handlers", "operators", "drain_cleaners", "second_handlers"),
+                self._workloads,
+            ),
             (("kafkas",), self._kafkas),
         ]
 
@@ -142,7 +145,7 @@ class KubernetesCluster:
         }
         return selects(selector.get("matchLabels") or {}, requirements(dict(selector)), labels)
 
-    def _deployments(self, api: EksApi) -> Iterator[Found]:
+    def _workloads(self, api: EksApi) -> Iterator[Found]:
         """Read what drains or rolls beside us, wherever it was installed."""
         listed = list(api.list("/apis/apps/v1/deployments"))
         handler = (constants.NTH_NAMESPACE, constants.NTH_RELEASE)
@@ -173,6 +176,11 @@ class KubernetesCluster:
                 if each.namespaces is None or self._expected.namespace in each.namespaces
             },
         )
+        # Last: a handler whose settings stand in another object costs no other part.
+        beside = [
+            item for item in listed if (item["metadata"]["namespace"], _name(item)) != handler
+        ]
+        yield "second_handlers", _second_handlers([*beside, *api.list("/apis/apps/v1/daemonsets")])
 
     def _kafkas(self, api: EksApi) -> Iterator[Found]:
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._kafka}/kafkas"
@@ -240,6 +248,25 @@ def _termination_handler(item: Item) -> snapshot.TerminationHandler:
         grace_seconds=pod.get("terminationGracePeriodSeconds"),
         runs=bool(item["spec"].get("replicas", 1)) and not tools.down(dict(item)),
     )
+
+
+def _second_handlers(found: Iterable[Item]) -> dict[str, snapshot.SecondHandler]:
+    """Return termination handlers by title; one that is scaled to none drains nobody."""
+    running = [dict(item) for item in found if item["spec"].get("replicas", 1)]
+    tolerant = {tools.title_of(item): _tolerates_ours(item) for item in running}
+    return {
+        each.title: snapshot.SecondHandler(
+            queue=(each.queue_url or "").rpartition("/")[2] if each.queue_mode else None,
+            on_kafkas_nodes=tolerant[each.title],
+        )
+        for each in tools.handlers(running)
+    }
+
+
+def _tolerates_ours(workload: Item) -> bool:
+    wants = placement(workload["spec"]["template"]["spec"])
+    key, value = naming.DEDICATED_TAINT_KEY, naming.DEDICATED_TAINT_VALUE
+    return wants.tolerates(key, value, "NoSchedule")
 
 
 def _name(item: Item) -> str:

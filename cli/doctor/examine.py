@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from cli.doctor import surroundings
 from cli.doctor.account import Account, Found
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
@@ -21,6 +22,8 @@ from core.doctor.drift import TITLES, Drift, findings
 from core.doctor.notes import blind_rolls, unlooked
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
+from core.survey.finding import Finding
+from core.survey.finding import exit_code as code_of
 from handlers.adapters.eks import EksApi
 from handlers.store.pauses import Pauses
 from handlers.store.records import DynamoRecords
@@ -53,6 +56,8 @@ class Diagnosis:
     seconds: float
     findings: Sequence[Drift]
     unread: Sequence[UnreadPart]
+    # What the account would refuse a replacement, and what AWS has announced.
+    surroundings: Sequence[Finding] = ()
     # Doors without a lock, a pause: no difference from the spec, and to be named all the same.
     open_doors: Sequence[str] = ()
 
@@ -61,7 +66,8 @@ class Diagnosis:
         """0: as the spec says; 1: it is not; 2: a part could not be read, whatever the rest."""
         if self.unread:
             return NOT_READ
-        return DRIFT if self.findings else CLEAN
+        around = code_of(list(self.surroundings))
+        return max(around, DRIFT if self.findings else CLEAN)
 
 
 def examine(target: Target) -> Diagnosis:
@@ -77,7 +83,9 @@ def examine(target: Target) -> Diagnosis:
             f"{wanted.environment}, or name its profile in AWS_PROFILE."
         ) from None
     cluster = KubernetesCluster(target, wanted, lambda: account.eks_cluster(target.spec.prefix))
-    snapshot, unread = _read(wanted.snapshot, account, cluster)
+    with ThreadPoolExecutor(1) as pool:
+        around = pool.submit(_surroundings, target, wanted.snapshot.groups or ())
+        snapshot, unread = _read(wanted.snapshot, account, cluster)
     return Diagnosis(
         environment=wanted.environment,
         cluster=target.spec.prefix,
@@ -86,6 +94,7 @@ def examine(target: Target) -> Diagnosis:
         seconds=time.monotonic() - started,
         findings=findings(wanted, snapshot),
         unread=unread,
+        surroundings=around.result(),
         open_doors=(
             *_pause_sentences(target),
             *rights.findings(target.spec),
@@ -93,6 +102,16 @@ def examine(target: Target) -> Diagnosis:
             *unlooked(wanted, snapshot),
         ),
     )
+
+
+def _surroundings(target: Target, groups: Collection[str]) -> list[Finding]:
+    """Return what is said of the account; a twin's has no quotas, calendars or announcements."""
+    if target.endpoint_url is not None:
+        return []
+    machines = surroundings.Machines(
+        eks_cluster=target.spec.prefix, region=target.spec.region, groups=groups
+    )
+    return surroundings.findings(target.session, machines)
 
 
 def _pause_sentences(target: Target) -> Iterator[str]:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.doctor.examine import Diagnosis
+from core.survey.finding import Weight
 
 
 def as_json(diagnosis: Diagnosis) -> str:
@@ -28,6 +29,9 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
     for unread in diagnosis.unread:
         said = f"{unread.part} could not be read: {unread.reason}."
         console.print(Text(said, style="yellow"), soft_wrap=True)
+    for each in diagnosis.surroundings:
+        line = f"{each.weight}: {each.subject}: {each.evidence}; {each.remedy}."
+        console.print(Text(line, style="yellow"), soft_wrap=True)
     for sentence in diagnosis.open_doors:
         console.print(Text(sentence, style="yellow"), soft_wrap=True)
     console.print(Text(verdict(diagnosis)), soft_wrap=True)
@@ -64,4 +68,6 @@ def verdict(diagnosis: Diagnosis) -> str:
     known = "What was read is" if diagnosis.unread else "Everything is"
     differs = "1 thing is" if count == 1 else f"{count} things are"
     said = f"{known} as its spec says" if not count else f"{differs} not as the spec says"
-    return f"{where}: {said} ({diagnosis.seconds:.1f} s)."
+    beside = sum(each.weight is not Weight.ADVICE for each in diagnosis.surroundings)
+    around = f", and {beside} of the account around it may hurt" if beside else ""
+    return f"{where}: {said}{around} ({diagnosis.seconds:.1f} s)."

@@ -48,14 +48,7 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
         answer = client.describe_instances(Filters=[{"Name": "instance-id", "Values": portion}])
         for reservation in answer["Reservations"]:
             for each in reservation["Instances"]:
-                found[str(each["InstanceId"])] = Instance(
-                    lifecycle=each.get("InstanceLifecycle"),
-                    tags={tag["Key"]: tag.get("Value", "") for tag in each.get("Tags") or ()},
-                    ending=(each.get("State") or {}).get("Name") in ENDING,
-                    type=str(each.get("InstanceType") or ""),
-                    vcpus=vcpus(each),
-                    subnet=each.get("SubnetId"),
-                )
+                found[str(each["InstanceId"])] = instance(each)
     if wanted and not found:
         raise StillwaterError(
             "EC2 knows none of the nodes' instances; the credentials are of another account, or "
@@ -64,11 +57,23 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
     return found
 
 
-def vcpus(instance: Mapping[str, Any]) -> int:
+def instance(item: Mapping[str, Any]) -> Instance:
+    """Return an instance as EC2 describes it."""
+    return Instance(
+        lifecycle=item.get("InstanceLifecycle"),
+        tags={tag["Key"]: tag.get("Value", "") for tag in item.get("Tags") or ()},
+        ending=(item.get("State") or {}).get("Name") in ENDING,
+        type=str(item.get("InstanceType") or ""),
+        vcpus=vcpus(item),
+        subnet=item.get("SubnetId"),
+    )
+
+
+def vcpus(item: Mapping[str, Any]) -> int:
     """Return what a machine counts for in the quotas of vCPUs."""
-    options = instance.get("CpuOptions") or {}
+    options = item.get("CpuOptions") or {}
     said = int(options.get("CoreCount", 0)) * int(options.get("ThreadsPerCore", 1))
-    known = table().types.get(str(instance.get("InstanceType")))
+    known = table().types.get(str(item.get("InstanceType")))
     return said or (known.vcpus if known else 0)
 
 

@@ -146,7 +146,7 @@ def read(
         pods=pods,
         nodes=nodes,
         **machinery,
-        **around(aws, machinery, context, region),
+        **around(aws, machinery, _name(machinery, context), region),
         budgets=known(lambda: tools.budgets(api, namespace)),
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
@@ -228,15 +228,23 @@ def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread
     }
 
 
+def _name(machinery: Mapping[str, Any], context: str) -> str | None:
+    """Return what EKS calls the cluster of some machines."""
+    groups, machines = (
+        {} if isinstance(part, Unread) else part
+        for part in (machinery["groups"], machinery["instances"])
+    )
+    tagged = (*(g.tags or {} for g in groups.values()), *(m.tags for m in machines.values()))
+    return eks_cluster(tagged, context)
+
+
 def around(
-    aws: Callable[[str], Any], machinery: Mapping[str, Any], context: str, region: str | None
+    aws: Callable[[str], Any], machinery: Mapping[str, Any], cluster: str | None, region: str | None
 ) -> dict[str, Any]:
     """Read the account around the machines: what a replacement needs, what AWS has announced."""
     instances, groups = machinery["instances"], machinery["groups"]
     held = {} if isinstance(instances, Unread) else instances
     owned = {} if isinstance(groups, Unread) else groups
-    tagged = [*(g.tags or {} for g in owned.values()), *(m.tags for m in held.values())]
-    cluster = eks_cluster(tagged, context)
     named = {subnet for group in owned.values() for subnet in group.subnets}
     named |= {each.subnet for each in held.values() if each.subnet}
     plane = known(lambda: surroundings.control_plane(aws("eks"), cluster))

@@ -87,7 +87,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         ),
         alone_on_its_node=_alone(spec, labelled),
         ignores_disruption=ignores_disruption(item),
-        wants=_placement(spec),
+        wants=placement(spec),
         quality=status.get("qosClass"),
         heap_bytes=heap(_variable(main, HEAP_OPTIONS)),
         memory_bytes=quantity(((main.get("resources") or {}).get("limits") or {}).get("memory")),
@@ -178,7 +178,8 @@ def requirements(selector: Object) -> tuple[Requirement, ...]:
     )
 
 
-def _placement(spec: Object) -> Placement:
+def placement(spec: Object) -> Placement:
+    """Return on which nodes the scheduler may put a pod, by its own words."""
     affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
     terms = None
     if affinity is not None:

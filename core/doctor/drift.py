@@ -180,6 +180,7 @@ JUDGED: Mapping[str, str] = {
     "volumes": "Kafka's volumes",
     "operators": "Strimzi's operator",
     "drain_cleaners": "Drain Cleaner",
+    "second_handlers": "termination handlers beside ours",
 }
 TITLES: Mapping[str, str] = {**{name: part.title for name, part in COMPARED.items()}, **JUDGED}
 
@@ -192,6 +193,7 @@ def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
         *_pods(expected, found.pods or {}),
         *_volumes(found),
         *_drain_cleaners(found),
+        *_second_handlers(expected, found),
         *_second_budget(expected, found),
         *_stopped(expected, found),
     ]
@@ -310,6 +312,31 @@ def _drain_cleaners(found: Snapshot) -> Iterator[Drift]:
                 "set it to false: Kafka is asked before each drain here, and a drain that Drain "
                 "Cleaner denies is not tried again by the node termination handler",
             )
+
+
+def _second_handlers(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+    """Find who drains Kafka's nodes beside the one termination handler that we tell when to."""
+    ours = expected.snapshot.queues or {}
+    for title, handler in (found.second_handlers or {}).items():
+        if handler.queue is None and not handler.on_kafkas_nodes:
+            continue
+        if handler.queue is None:
+            how = "on Kafka's nodes, by the instance metadata"
+            remedy = (
+                f"take it away, or off these nodes (let it not tolerate the taint "
+                f"{naming.DEDICATED_TAINT_KEY}={naming.DEDICATED_TAINT_VALUE}): it drains them "
+                f"without a question to Kafka"
+            )
+        elif handler.queue in ours:
+            how = f"reads our queue {handler.queue}"
+            remedy = "take it away: of each drain that is meant for ours it takes its share"
+        else:
+            how = f"reads queue {handler.queue}"
+            remedy = (
+                "take it away, or see that no rule sends this queue events of Kafka's groups and "
+                "machines: it drains them without a question to Kafka"
+            )
+        yield Drift(f"second node termination handler {title}", MISSING, how, remedy)
 
 
 def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:

@@ -143,6 +143,15 @@ class TerminationHandler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecondHandler:
+    """A node termination handler that is not ours, wherever and however it was installed."""
+
+    queue: str | None  # the name of the one that it reads; None: it asks the instance metadata
+    # It may run on Kafka's nodes, as far as their taint goes; in queue mode it need not.
+    on_kafkas_nodes: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """Strimzi's cluster operator, where it watches Kafka's namespace."""
 
@@ -189,6 +198,7 @@ class Snapshot:
     termination_handlers: Mapping[str, TerminationHandler] | None = None
     operators: Mapping[str, Operator] | None = None
     drain_cleaners: Mapping[str, DrainCleaner] | None = None
+    second_handlers: Mapping[str, SecondHandler] | None = None
     kafkas: Mapping[str, Kafka] | None = None
 
 

@@ -6,7 +6,7 @@ nobody fenced (research: kafka-measured 3), so nothing else in such a reading is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from core.health.limits import Limits
 from core.health.verdict import Health, HealthVerdict
@@ -108,25 +108,47 @@ def partitions_verdict(view: ClusterView) -> HealthVerdict:
     if view.without_quorum:
         return silent("Partitions", "The controllers have no quorum.")
     total = len(view.partitions)
-    offline = [p for p in view.partitions if p.leader is None]
-    if offline:
+    well = HealthVerdict(Health.HEALTHY, f"All {total} partitions have all replicas in sync.")
+    return next(_partition_troubles(view, total), well)
+
+
+def _partition_troubles(view: ClusterView, total: int) -> Iterator[HealthVerdict]:
+    """Yield what keeps the partitions from being well, the gravest first."""
+    if offline := [p for p in view.partitions if p.leader is None]:
         said = f"No broker leads {_partitions(offline, total)}."
-        return HealthVerdict(Health.UNHEALTHY, f"{said}{_whole_copies(offline)}")
-    below = [p for p in view.partitions if len(p.isr) < p.min_isr]
-    if below:
-        return HealthVerdict(
+        yield HealthVerdict(Health.UNHEALTHY, f"{said}{_whole_copies(offline)}")
+    if below := [p for p in view.partitions if len(p.isr) < p.min_isr]:
+        yield HealthVerdict(
             Health.UNHEALTHY,
             f"Producers with acks=all are refused: {_partitions(below, total)} have fewer in-sync "
             f"replicas than min.insync.replicas.",
         )
-    behind = [p for p in view.partitions if set(p.isr) != set(p.replicas)]
-    if behind:
-        return HealthVerdict(
+    if impossible := next((p for p in view.partitions if not _can_lead(p, view)), None):
+        yield HealthVerdict(
+            Health.UNKNOWN,
+            f"Partitions: unknown. Broker {impossible.leader} is told to lead {impossible.name}, "
+            f"and is {_why_not(impossible, view)}: what was read contradicts itself; look again, "
+            f"and at that broker's connection to the controllers.",
+            (WHOLE,),
+        )
+    if behind := [p for p in view.partitions if set(p.isr) != set(p.replicas)]:
+        yield HealthVerdict(
             Health.DEGRADED, f"Replicas are out of sync in {_partitions(behind, total)}."
         )
     if view.doubts:
-        return not_whole("Partitions", view)
-    return HealthVerdict(Health.HEALTHY, f"All {total} partitions have all replicas in sync.")
+        yield not_whole("Partitions", view)
+
+
+def _can_lead(partition: PartitionView, view: ClusterView) -> bool:
+    """Say whether its leader is one that Kafka elects: in sync, and online."""
+    leader = partition.leader
+    return leader is None or (leader in partition.isr and view.online(leader))
+
+
+def _why_not(partition: PartitionView, view: ClusterView) -> str:
+    if partition.leader not in partition.isr:
+        return "not in its ISR"
+    return "fenced" if partition.leader in view.fenced else "not registered"
 
 
 def _whole_copies(offline: Sequence[PartitionView]) -> str:

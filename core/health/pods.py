@@ -36,7 +36,7 @@ class PodSeen:
 
     name: str
     node_id: int | None  # Kafka's; None for a Connect worker
-    created_at: float  # epoch seconds
+    created_at: float | None  # epoch seconds; None: the API server does not say
     node_name: str | None = None
     unscheduled: str = ""  # the scheduler's words
     ready: bool = False
@@ -63,7 +63,7 @@ def pod_verdict(
         return HealthVerdict(Health.DEGRADED, f"Pod {pod.name} is being stopped.")
     if pod.node_name is None:
         why = f": {pod.unscheduled}" if pod.unscheduled else ""
-        return _not_yet(pod, f"is not scheduled{why}", now - pod.created_at, startup_seconds)
+        return _not_yet(pod, f"is not scheduled{why}", _since(pod, now), startup_seconds)
     if pod.waiting in HOPELESS:
         times = f" after {pod.restarts} restarts" if pod.restarts else ""
         return HealthVerdict(
@@ -71,7 +71,7 @@ def pod_verdict(
         )
     if pod.ready:
         return HealthVerdict(Health.HEALTHY, f"Pod {pod.name} is Ready on {pod.node_name}.")
-    since = now - pod.created_at if pod.started_at is None else now - pod.started_at
+    since = _since(pod, now)
     closed = sorted(gate for gate, held in pod.gates.items() if not held)
     if pod.containers_ready and closed:
         # Its process is well; clients cannot reach it through the load balancer.
@@ -93,9 +93,19 @@ def no_pod(what: str) -> HealthVerdict:
     )
 
 
+def _since(pod: PodSeen, now: float) -> float | None:
+    """Return for how long a pod runs, or is there; None: nobody says."""
+    began = pod.created_at if pod.started_at is None else pod.started_at
+    return None if began is None else now - began
+
+
 def _not_yet(
-    pod: PodSeen, said: str, seconds: float, limit: float, then: Health = Health.UNHEALTHY
+    pod: PodSeen, said: str, seconds: float | None, limit: float, then: Health = Health.UNHEALTHY
 ) -> HealthVerdict:
+    if seconds is None:
+        # It may be starting, and may have waited for days.
+        told = f"Pod {pod.name} {said.rstrip('.')}, and nothing says since when."
+        return HealthVerdict(Health.UNKNOWN, told, (f"creation time of pod {pod.name}",))
     health = Health.STARTING if seconds < limit else then
     # Clocks differ: what was made in the future was made just now.
     passed = max(seconds, 0.0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 from core.survey.account_facts import (
     AccountQuota,
@@ -116,6 +116,14 @@ class Surveyed:
 
 
 T = TypeVar("T")
+# Of a part that whoever reads had no need of: nothing is known of it, and nothing is amiss.
+NOT_ASKED = Unread("nobody asked")
+
+
+def only(read_at: float, **parts: Any) -> Surveyed:
+    """Return a cluster of which only some parts were asked for."""
+    names = (field.name for field in fields(Surveyed))
+    return Surveyed(**dict.fromkeys(names, NOT_ASKED) | parts | {"read_at": read_at})
 
 
 def of(part: tuple[T, ...] | Unread) -> tuple[T, ...]:

@@ -25,10 +25,22 @@ from core.survey import (
     unseen,
     volumes,
 )
-from core.survey.facts import Surveyed, Unread
+from core.survey.facts import NOT_ASKED, Surveyed, Unread
 from core.survey.finding import Finding, Weight, unknown
 
 Judge = Callable[[Surveyed], Iterator[Finding]]
+# What the account refuses a replacement, and what AWS has announced.
+_AROUND: tuple[Judge, ...] = (
+    room.addresses,
+    room.machines,
+    room.disks,
+    control_plane.support,
+    control_plane.state,
+    control_plane.skew,
+    control_plane.insights,
+    announced_trouble.health,
+    announced_trouble.shifts,
+)
 _JUDGES: tuple[Judge, ...] = (
     kafka.running,
     kafka.replication,
@@ -74,15 +86,7 @@ _JUDGES: tuple[Judge, ...] = (
     balancing.controller,
     target_groups.attributes,
     target_groups.unread_groups,
-    room.addresses,
-    room.machines,
-    room.disks,
-    control_plane.support,
-    control_plane.state,
-    control_plane.skew,
-    control_plane.insights,
-    announced_trouble.health,
-    announced_trouble.shifts,
+    *_AROUND,
     unseen.asleep,
     unseen.settings,
     unseen.nodes,
@@ -93,7 +97,16 @@ _JUDGES: tuple[Judge, ...] = (
 
 def findings(seen: Surveyed) -> list[Finding]:
     """Return everything found, worst first; what could not be read last."""
-    found = [*_unread(seen), *(each for judge in _JUDGES for each in _judged(judge, seen))]
+    return _found(_JUDGES, seen)
+
+
+def around_findings(seen: Surveyed) -> list[Finding]:
+    """Return what was found of the account around a cluster, worst first."""
+    return _found(_AROUND, seen)
+
+
+def _found(judges: tuple[Judge, ...], seen: Surveyed) -> list[Finding]:
+    found = [*_unread(seen), *(each for judge in judges for each in _judged(judge, seen))]
     return sorted(found, key=lambda each: list(Weight).index(each.weight))
 
 
@@ -120,7 +133,7 @@ def _unread(seen: Surveyed) -> Iterator[Finding]:
     hidden: dict[str, list[str]] = {}
     for field in fields(seen):
         part = getattr(seen, field.name)
-        if isinstance(part, Unread):
+        if isinstance(part, Unread) and part is not NOT_ASKED:
             hidden.setdefault(part.why, []).append(field.name.replace("_", " "))
     for why, parts in hidden.items():
         yield unknown(", ".join(parts), Unread(why))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from core import naming
+from core.fields import epoch
 from core.health.pods import HOPELESS, PodSeen
 from handlers.adapters.eks import EksApi
 
@@ -52,19 +52,20 @@ def pod_seen(item: Json) -> PodSeen | None:
     containers = status.get("containerStatuses") or ()
     container = _main(containers)
     state: Json = container.get("state") or {}
-    began = (state.get("running") or {}).get("startedAt")
+    created = epoch(metadata.get("creationTimestamp"))
+    running = state.get("running")
     everybody = (*(status.get("initContainerStatuses") or ()), *containers)
     gates = [gate["conditionType"] for gate in spec.get("readinessGates") or ()]
     return PodSeen(
         name=metadata["name"],
         node_id=naming.node_id_of_pod(metadata["name"]) if kafka else None,
-        created_at=_moment(metadata["creationTimestamp"]),
+        created_at=created,
         node_name=spec.get("nodeName"),
         unscheduled=conditions.get("PodScheduled", {}).get("message") or "",
         ready=_holds(conditions, "Ready"),
         containers_ready=_holds(conditions, "ContainersReady"),
         gates={gate: _holds(conditions, gate) for gate in gates},
-        started_at=_moment(began) if began else None,
+        started_at=None if running is None else _began(running, created),
         waiting=_waiting(container, everybody),
         restarts=container.get("restartCount", 0),
         stopping="deletionTimestamp" in metadata,
@@ -92,5 +93,7 @@ def _holds(conditions: Json, kind: str) -> bool:
     return bool(conditions.get(kind, {}).get("status") == "True")
 
 
-def _moment(said: str) -> float:
-    return datetime.fromisoformat(said).timestamp()
+def _began(running: Json, created: float | None) -> float:
+    """Return when a process began; of one of which nothing says so, that it is not young."""
+    began = epoch(running.get("startedAt"))
+    return next((moment for moment in (began, created) if moment is not None), 0.0)

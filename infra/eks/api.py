@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,10 @@ Token = str | Callable[[], str] | None
 
 CONNECT_TIMEOUT_SECONDS = 5.0
 READ_TIMEOUT_SECONDS = 30.0
+# What priority and fairness turns away (429), or a server that starts (503), is asked again, after
+# what its Retry-After says: https://kubernetes.io/docs/concepts/cluster-administration/flow-control
+BUSY = frozenset({429, 503})
+TRIES, LONGEST_PAUSE_SECONDS = 6, 10.0
 # The server ends a watch by itself after this long.
 WATCH_SECONDS = 240
 
@@ -56,6 +61,8 @@ def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiErr
 class Api:
     """Requests to one API server with one identity; safe to share between threads."""
 
+    _pause = staticmethod(time.sleep)
+
     def __init__(
         self,
         server: str,
@@ -81,7 +88,15 @@ class Api:
         self._pool = urllib3.PoolManager(
             maxsize=connections,
             # What was sent is not sent again: the server may have acted on it.
-            retries=urllib3.Retry(total=2, read=0, other=0, redirect=0, backoff_factor=0.1),
+            retries=urllib3.Retry(
+                total=2,
+                read=0,
+                other=0,
+                redirect=0,
+                backoff_factor=0.1,
+                # Reading alone is asked again, below.
+                respect_retry_after_header=False,
+            ),
             timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT_SECONDS, read=READ_TIMEOUT_SECONDS),
             ssl_context=context,
             **named,
@@ -193,7 +208,7 @@ class Api:
         if body is not None:
             headers["Content-Type"] = content_type
         try:
-            response = self._pool.request(
+            response = self._response(
                 method, url, body=None if body is None else json.dumps(body), headers=headers
             )
         except urllib3.exceptions.HTTPError as error:
@@ -206,6 +221,25 @@ class Api:
             raise _error(method, path, response)
         answer: Object = json.loads(response.data)
         return answer
+
+    def _response(self, method: str, url: str, **given: Any) -> urllib3.BaseHTTPResponse:
+        """Return an answer; reading, which changes nothing, is asked again while all is busy."""
+        response = self._pool.request(method, url, **given)
+        for _ in range(TRIES - 1):
+            wait = _retry_after(response) if method == "GET" else None
+            if wait is None:
+                break
+            self._pause(wait)
+            response = self._pool.request(method, url, **given)
+        return response
+
+
+def _retry_after(response: urllib3.BaseHTTPResponse) -> float | None:
+    """Return how long a busy server wants to be left alone; None: it does not say that it is."""
+    written = str(response.headers.get("Retry-After") or "")
+    if response.status not in BUSY or not written.isdecimal():
+        return None
+    return min(float(written), LONGEST_PAUSE_SECONDS)
 
 
 def _entry_named(entries: list[Object], name: str) -> Object:

@@ -112,6 +112,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     }
     monkeypatch.setattr(adopted, "_api", lambda *_: made)
     monkeypatch.setattr(adopted.aws, "session", lambda **_: Session())
+    monkeypatch.setattr(adopted.surroundings, "findings", lambda *_: [])
     return made
 
 

@@ -37,14 +37,16 @@ class Lists:
         yield from self._items.get(path.rpartition("/")[2], ())
 
 
+def cluster() -> KubernetesCluster:
+    session = boto3.Session(region_name="us-east-1")
+    return KubernetesCluster(Target(SPEC, session), EXPECTED, lambda: ("", ""))
+
+
 def read(**items: list[dict[str, Any]]) -> tuple[dict[str, Any], Lists]:
     api = Lists(items)
-    cluster = KubernetesCluster(
-        Target(SPEC, boto3.Session(region_name="us-east-1")), EXPECTED, lambda: ("", "")
-    )
     found = {
         part: members
-        for _, reader in cluster.readers()
+        for _, reader in cluster().readers()
         for part, members in reader(cast("EksApi", api))
     }
     return found, api
@@ -55,9 +57,9 @@ def item(name: str, **rest: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": labels, **rest.pop("metadata", {})}, **rest}
 
 
-def test_an_empty_cluster_is_read_in_eight_lists() -> None:
+def test_an_empty_cluster_is_read_in_nine_lists() -> None:
     found, api = read()
-    assert (len(api.asked), len(found)) == (8, 10)
+    assert (len(api.asked), len(found)) == (9, 11)
     assert all(members == {} for members in found.values())
     assert api.asked["/api/v1/namespaces"] == {"fieldSelector": "metadata.name=kafka"}
 

@@ -1,0 +1,128 @@
+"""Reads the account around a cluster for the doctor: what a replacement needs, what AWS announces.
+
+The same facts and judges as `stillwater survey`'s, for the machines of a cluster that the doctor
+knows by name: free addresses, quotas, support, AWS Health, zones that are shifted away.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cli.survey import account
+from cli.survey.answers import known, on
+from cli.survey.command import CLIENT, GLOBAL, around
+from cli.survey.surroundings import RUNNING, pages
+from core.errors import StillwaterError
+from core.survey.account_facts import Subnet
+from core.survey.facts import Surveyed, Unread, only
+from core.survey.finding import Finding
+from core.survey.judge import around_findings
+from core.survey.node_facts import Instance, Node
+
+OWNED = "kubernetes.io/cluster/"
+# Karpenter's tag of an instance, and Auto Mode's.
+POOL_TAGS = ("karpenter.sh/nodepool", "eks:kubernetes-node-pool-name")
+Aws = Callable[[str], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machines:
+    """Which machines of an EKS cluster's hold Kafka: by group, managed node group or NodePool."""
+
+    eks_cluster: str
+    region: str
+    groups: Collection[str] = ()
+    node_groups: Collection[str] = ()
+    # None: whichever it has.
+    node_pools: Collection[str] | None = None
+
+
+def findings(session: Any, wanted: Machines) -> list[Finding]:
+    """Return what the account would refuse a replacement of these machines, or has announced."""
+
+    def aws(service: str) -> Any:
+        where = GLOBAL.get(service) or wanted.region
+        return session.client(service, region_name=where, config=CLIENT)
+
+    return around_findings(read(aws, wanted))
+
+
+def read(aws: Aws, wanted: Machines) -> Surveyed:
+    """Read the account around some machines; each part may fail by itself."""
+    every = known(lambda: _instances(aws("ec2"), wanted))
+    held = on(
+        every, lambda found: account.group_of(aws("autoscaling"), list(found)) if found else {}
+    )
+    groups = on(
+        held,
+        lambda found: {
+            name: group
+            for name, group in account.groups(
+                aws("autoscaling"), {*wanted.groups, *found.values()}
+            ).items()
+            if name in wanted.groups or group.managed_node_group in wanted.node_groups
+        },
+    )
+    grouped = {} if isinstance(held, Unread) or isinstance(groups, Unread) else held
+    kept = {} if isinstance(groups, Unread) else groups
+    instances = on(
+        every,
+        lambda found: {
+            name: each
+            for name, each in found.items()
+            if grouped.get(name) in kept or _is_meant(_pool(each), wanted)
+        },
+    )
+    machinery = {"instances": instances, "groups": groups}
+    beside = around(aws, machinery, wanted.eks_cluster, wanted.region)
+    zones = {} if isinstance(beside["subnets"], Unread) else beside["subnets"]
+    return only(
+        time.time(),
+        **machinery,
+        group_of=held,
+        nodes=on(
+            instances, lambda found: {name: _node(name, found[name], zones) for name in found}
+        ),
+        **beside,
+    )
+
+
+def _instances(ec2: Any, wanted: Machines) -> dict[str, Instance]:
+    """Return the cluster's running machines; raise where some should be there and none is."""
+    tag = f"{OWNED}{wanted.eks_cluster}"
+    asked = [*RUNNING, {"Name": "tag-key", "Values": [tag]}]
+    found = {
+        str(item["InstanceId"]): account.instance(item)
+        for reservation in pages(ec2, "describe_instances", "Reservations", Filters=asked)
+        for item in reservation["Instances"]
+    }
+    if not found and (wanted.node_groups or wanted.node_pools):
+        raise StillwaterError(
+            f"EC2 knows no running machine with the tag {tag}, by which those of managed node "
+            f"groups and NodePools are known"
+        )
+    return found
+
+
+def _pool(instance: Instance) -> str | None:
+    """Return the NodePool that has started an instance."""
+    return next((instance.tags[key] for key in POOL_TAGS if key in instance.tags), None)
+
+
+def _is_meant(pool: str | None, wanted: Machines) -> bool:
+    return pool is not None and (wanted.node_pools is None or pool in wanted.node_pools)
+
+
+def _node(name: str, instance: Instance, subnets: Mapping[str, Subnet]) -> Node:
+    """Return an instance as a node, of which only its place is known."""
+    subnet = subnets.get(instance.subnet or "")
+    return Node(
+        name=name,
+        zone=None if subnet is None else subnet.zone,
+        instance_id=name,
+        node_pool=_pool(instance),
+        auto_mode=POOL_TAGS[1] in instance.tags,
+    )

@@ -1,0 +1,144 @@
+"""cli.doctor.surroundings: of its own machines the doctor says what `survey` says of others'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cli.doctor import report
+from cli.doctor.surroundings import Machines, read
+from core.instances import STANDARD_QUOTA
+from core.survey.finding import Weight
+from core.survey.judge import around_findings
+from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
+from tests.unit.cli.survey.machines import own_groups
+from tests.unit.cli.survey.others import surveyed
+from tests.unit.cli.survey.worlds import World, bare
+
+Change = Callable[[World], object]
+OWNED = {"Key": "kubernetes.io/cluster/shop", "Value": "owned"}
+
+
+def world(change: Change = lambda _: None) -> World:
+    made = own_groups(bare())
+    for each in made.instances.values():
+        each["Tags"] = [OWNED]
+    change(made)
+    return made
+
+
+def checks(made: World, **wanted: Any) -> dict[str, Weight]:
+    asked = Machines(
+        eks_cluster="shop", region="eu-north-1", **{"groups": tuple(made.groups), **wanted}
+    )
+    found = around_findings(read(lambda _: made, asked))
+    return {each.check: each.weight for each in found}
+
+
+def full(made: World) -> None:
+    made.around.subnets["subnet-a"] = ("eu-north-1a", 1)
+
+
+def used_up(made: World) -> None:
+    made.around.limits[STANDARD_QUOTA] = 12
+
+
+def extended(made: World) -> None:
+    made.around.versions[0]["versionStatus"] = "EXTENDED_SUPPORT"
+    made.around.versions[0]["endOfExtendedSupportDate"] = datetime(2027, 9, 1, tzinfo=UTC)
+
+
+def trouble(made: World) -> None:
+    made.around.events = [
+        {
+            "arn": "arn:e",
+            "eventTypeCode": "AWS_EC2_OPERATIONAL_ISSUE",
+            "service": "EC2",
+            "eventTypeCategory": "issue",
+            "availabilityZone": "eu-north-1a",
+        }
+    ]
+
+
+def shifted(made: World) -> None:
+    made.around.managed = [
+        {
+            "arn": made.around.cluster["arn"],
+            "zonalShifts": [{"awayFrom": "eun1-az1", "appliedStatus": "APPLIED"}],
+        }
+    ]
+
+
+def denied(made: World) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        error = {"Error": {"Code": "AccessDeniedException", "Message": "no"}}
+        raise ClientError(error, "ListManagedResources")
+
+    made.around.list_managed_resources = refuse  # type: ignore[method-assign]
+
+
+SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
+    "nothing amiss": (lambda _: None, {}),
+    "a subnet without addresses": (full, {"subnet-full": Weight.PRODUCER}),
+    "a quota that is used up": (used_up, {"quota-machines": Weight.PRODUCER}),
+    "a version in extended support": (extended, {"support-extended": Weight.ADVICE}),
+    "an issue of EC2's": (trouble, {"health-issue": Weight.PRODUCER}),
+    "a zone that is shifted away": (shifted, {"zone-shifted": Weight.PRODUCER}),
+    "a right that is missing": (denied, {"unread": Weight.UNKNOWN}),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), SAID.values(), ids=SAID.keys())
+def test_the_doctor_says_of_the_account_what_a_survey_says(
+    change: Change, said: dict[str, Weight]
+) -> None:
+    made = world(change)
+    assert checks(made) == said
+    assert set(said) <= {each.check for each in surveyed(made)}
+
+
+def test_the_subnets_of_somebody_elses_groups_are_not_judged() -> None:
+    made = world(full)
+    assert checks(made, groups=[n for n in made.groups if not n.endswith("-0")]) == {}
+
+
+def karpenters(made: World) -> None:
+    made.groups, made.member_of = {}, {}
+    full(made)
+    for each in made.instances.values():
+        each["Tags"] = [OWNED, {"Key": "karpenter.sh/nodepool", "Value": "kafka"}]
+
+
+@pytest.mark.parametrize(
+    ("pools", "said"),
+    [(None, {"subnet-full"}), (("kafka",), {"subnet-full"}), (("web",), set())],
+)
+def test_a_node_pool_is_judged_by_the_subnets_its_machines_stand_in(
+    pools: tuple[str, ...] | None, said: set[str]
+) -> None:
+    assert set(checks(world(karpenters), groups=(), node_pools=pools)) == said
+
+
+def test_machines_that_are_not_found_are_not_known_to_have_room() -> None:
+    made = world(lambda w: w.instances.clear())
+    assert checks(made, groups=(), node_groups=("quorum",))["unread"] is Weight.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("change", "code"), [(full, 1), (extended, 0), (denied, 2), (lambda _: None, 0)]
+)
+def test_what_would_stop_a_rotation_has_the_exit_code_of_a_difference(
+    change: Change, code: int
+) -> None:
+    made = world(change)
+    asked = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
+    found = around_findings(read(lambda _: made, asked))
+    assert replace(diagnosis([], []), surroundings=found).exit_code == code
+    assert replace(diagnosis([FINDING], []), surroundings=found).exit_code == max(1, code)
+    last = report.verdict(replace(diagnosis([], []), surroundings=found))
+    assert ("around it may hurt" in last) == (code > 0)
