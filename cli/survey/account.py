@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from cli.survey import templates
 from core.errors import StillwaterError
 from core.instances import table
 from core.survey.node_facts import (
@@ -66,6 +67,8 @@ def instance(item: Mapping[str, Any]) -> Instance:
         type=str(item.get("InstanceType") or ""),
         vcpus=vcpus(item),
         subnet=item.get("SubnetId"),
+        metadata_open=templates.metadata_open(item.get("MetadataOptions") or {}),
+        metadata_far=templates.metadata_far(item.get("MetadataOptions") or {}),
     )
 
 
@@ -188,13 +191,18 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         protected=_protected(item),
         # It has a status only then.
         deleting=bool(item.get("Status")),
-        follows_latest=_template(item).get("Version") == "$Latest",
+        follows_latest=any(each.version == "$Latest" for each in templates.named(item)),
+        templates=templates.named(item),
+        weighted=templates.weighted(item),
+        healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
+        placement=item.get("PlacementGroup"),
     )
 
 
-def _template(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    mixed = (item.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
-    return dict(item.get("LaunchTemplate") or mixed.get("LaunchTemplateSpecification") or {})
+def _healthy_percent(policy: Mapping[str, Any]) -> int | None:
+    """Return the share that a maintenance policy keeps; -1 takes a policy away."""
+    share = policy.get("MinHealthyPercentage")
+    return None if share is None or int(share) < 0 else int(share)
 
 
 def _reuse(item: Mapping[str, Any]) -> Mapping[str, Any]:

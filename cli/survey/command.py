@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 from botocore.config import Config
@@ -22,12 +22,14 @@ from cli.survey import (
     balancers,
     controllers,
     draft,
+    ebs,
     kafka,
     machines,
     others,
     page,
     rights,
     surroundings,
+    templates,
     tools,
     webhooks,
 )
@@ -47,6 +49,7 @@ from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 
+V = TypeVar("V")
 # Services that answer for every region in one of them.
 GLOBAL = {"health": "us-east-1"}
 STYLES = {
@@ -137,16 +140,22 @@ def read(
         return client(service, region)
 
     machinery = machines_below(aws, nodes)
+    classes = known(lambda: machines.node_classes(api))
+    more = {name for each in _of_part(classes).values() for name in each.subnets}
+    volumes = on(pods, lambda found: kafka.volumes(api, found))
+    disks = on(volumes, lambda found: ebs.disks(aws("ec2"), found))
 
     return Surveyed(
         kafkas=known(lambda: kafka.kafkas(api, namespace)),
         pools=known(lambda: kafka.pools(api, namespace)),
+        pod_sets=known(lambda: kafka.pod_sets(api, namespace)),
+        rebalances=known(lambda: kafka.rebalances(api, namespace)),
         topics=known(lambda: kafka.topics(api, namespace)),
         other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,
         nodes=nodes,
         **machinery,
-        **around(aws, machinery, _name(machinery, context), region),
+        **around(aws, machinery, _name(machinery, context), region, more),
         budgets=known(lambda: tools.budgets(api, namespace)),
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
@@ -164,7 +173,9 @@ def read(
         node_pools=known(
             lambda: machines.node_pools(api, {} if isinstance(nodes, Unread) else nodes)
         ),
-        volumes=on(pods, lambda found: kafka.volumes(api, found)),
+        node_classes=classes,
+        volumes=ebs.as_they_are(volumes, disks),
+        disks=disks,
         balanced=balanced,
         target_groups=on(
             balanced,
@@ -209,6 +220,12 @@ def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread
         ),
         "group_of": group_of,
         "groups": groups,
+        "templates": on(
+            groups,
+            lambda found: (
+                templates.templates(aws("ec2"), aws("autoscaling"), found.values()) if found else {}
+            ),
+        ),
         "scale_ins": on(
             groups,
             lambda found: account.scale_ins(aws("autoscaling"), found) if found else {},
@@ -228,25 +245,30 @@ def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread
     }
 
 
+def _of_part(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
+    """Return what is known of a part; that it could not be read is said by itself."""
+    return {} if isinstance(part, Unread) else part
+
+
 def _name(machinery: Mapping[str, Any], context: str) -> str | None:
     """Return what EKS calls the cluster of some machines."""
-    groups, machines = (
-        {} if isinstance(part, Unread) else part
-        for part in (machinery["groups"], machinery["instances"])
-    )
-    tagged = (*(g.tags or {} for g in groups.values()), *(m.tags for m in machines.values()))
+    groups, held = _of_part(machinery["groups"]), _of_part(machinery["instances"])
+    tagged = (*(g.tags or {} for g in groups.values()), *(m.tags for m in held.values()))
     return eks_cluster(tagged, context)
 
 
 def around(
-    aws: Callable[[str], Any], machinery: Mapping[str, Any], cluster: str | None, region: str | None
+    aws: Callable[[str], Any],
+    machinery: Mapping[str, Any],
+    cluster: str | None,
+    region: str | None,
+    subnets: Collection[str] = (),
 ) -> dict[str, Any]:
     """Read the account around the machines: what a replacement needs, what AWS has announced."""
     instances, groups = machinery["instances"], machinery["groups"]
-    held = {} if isinstance(instances, Unread) else instances
-    owned = {} if isinstance(groups, Unread) else groups
+    held, owned = _of_part(instances), _of_part(groups)
     named = {subnet for group in owned.values() for subnet in group.subnets}
-    named |= {each.subnet for each in held.values() if each.subnet}
+    named |= {each.subnet for each in held.values() if each.subnet} | set(subnets)
     plane = known(lambda: surroundings.control_plane(aws("eks"), cluster))
     types = {each.type for each in held.values() if each.lifecycle is None}
     return {

@@ -17,10 +17,15 @@ ESSENTIALS = {
     "coredns": "the cluster's DNS",
     "amazon-k8s-cni": "the VPC CNI",
     "kube-proxy": "kube-proxy",
+    "cilium": "Cilium",
+    "calico/node": "Calico",
+    "k8s-dns-node-cache": "the node-local cache of the cluster's DNS",
 }
 
 # The VPC CNI's word for giving pods addresses of the subnets that ENIConfigs name.
 CUSTOM_NETWORKING = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+# And for taking them by blocks of 16.
+PREFIXES = "ENABLE_PREFIX_DELEGATION"
 
 
 def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
@@ -41,6 +46,7 @@ def essentials(found: Iterable[Object]) -> tuple[Essential, ...]:
             what=what,
             down=down(item),
             elsewhere=_variable(container, CUSTOM_NETWORKING).lower() == "true",
+            by_prefix=_variable(container, PREFIXES).lower() == "true",
         )
         for image, what in ESSENTIALS.items()
         for item, container in running(found, rf"(^|/){image}([:@]|$)")

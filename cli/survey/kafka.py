@@ -14,12 +14,14 @@ from core.survey.kafka_facts import (
     KafkaPool,
     Outside,
     Pod,
+    PodSet,
+    Rebalance,
     Topic,
     Volume,
 )
 from infra.eks.api import Api, Object
 
-GROUP = "kafka.strimzi.io"
+GROUP, POD_SETS = "kafka.strimzi.io", "core.strimzi.io"
 # How the functions can say who they are.
 SPOKEN = (None, "tls", "scram-sha-512")
 NETWORK_DRIVERS = (
@@ -128,12 +130,50 @@ def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
     )
 
 
+def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
+    return tuple(
+        PodSet(
+            namespace=item["metadata"]["namespace"],
+            name=item["metadata"]["name"],
+            kafka=labels(item).get("strimzi.io/cluster", ""),
+            leaving=going(item),
+            error=next(
+                (
+                    _said(each)
+                    for each in (item.get("status") or {}).get("conditions") or ()
+                    # Strimzi writes it in small letters.
+                    if each.get("type") == "Error" and str(each.get("status")).lower() == "true"
+                ),
+                None,
+            ),
+        )
+        for item in custom(api, POD_SETS, "strimzipodsets", namespace)
+    )
+
+
+def rebalances(api: Api, namespace: str | None) -> tuple[Rebalance, ...]:
+    """Return the rebalances that are carried out at this moment."""
+    return tuple(
+        Rebalance(
+            namespace=item["metadata"]["namespace"],
+            name=item["metadata"]["name"],
+            kafka=labels(item).get("strimzi.io/cluster", ""),
+        )
+        for item in custom(api, GROUP, "kafkarebalances", namespace)
+        if any(
+            each.get("type") == "Rebalancing" and each.get("status") == "True"
+            for each in (item.get("status") or {}).get("conditions") or ()
+        )
+    )
+
+
 def topics(api: Api, namespace: str | None) -> tuple[Topic, ...]:
     return tuple(
         _topic(item)
         for item in custom(api, GROUP, "kafkatopics", namespace)
         # Of one that the operator leaves alone, what is written need not be what Kafka has.
         if noted(item).get("strimzi.io/managed", "").lower() != "false"
+        and noted(item).get("strimzi.io/pause-reconciliation", "").lower() != "true"
     )
 
 

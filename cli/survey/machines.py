@@ -10,7 +10,7 @@ from cli.survey.listing import custom, going, items, labels, noted
 from cli.survey.pods import requirements
 from cli.survey.quantities import quantity
 from core.survey.kafka_facts import Pod
-from core.survey.node_facts import Node, NodeBudget, NodePool, Taint
+from core.survey.node_facts import Node, NodeBudget, NodeClass, NodePool, Taint
 from infra.eks.api import Api, Object
 
 # Before NodePools there were Provisioners.
@@ -28,6 +28,8 @@ LEAVING = {
     "karpenter.sh/disruption",
     "ToBeDeletedByClusterAutoscaler",
     "DeletionCandidateOfClusterAutoscaler",
+    # Somebody has said that it does not run: its volumes are given to other nodes.
+    "node.kubernetes.io/out-of-service",
     "aws-node-termination-handler/asg-lifecycle-termination",
     "aws-node-termination-handler/rebalance-recommendation",
     "aws-node-termination-handler/scheduled-maintenance",
@@ -42,6 +44,11 @@ AILING = {
         ("ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"), "False"
     ),
 }
+# What NodePools start nodes by: Karpenter's, and Auto Mode's.
+CLASSES = (
+    ("karpenter.k8s.aws", "ec2nodeclasses", "EC2NodeClass"),
+    ("eks.amazonaws.com", "nodeclasses", "NodeClass"),
+)
 # As in use1-az4, which is the same zone in every account; groups and subnets go by names.
 ZONE_ID = re.compile(r"[a-z0-9-]+-az[0-9]+")
 SINCE_FORCEFUL = "karpenter.sh/v1"
@@ -160,7 +167,45 @@ def _node_pool(item: Object, seen: int) -> NodePool:
         replicas=item["spec"].get("replicas"),
         nodes=held,
         requirements=requirements({"matchExpressions": template.get("requirements") or ()}),
+        node_class=_class_of(template.get("nodeClassRef") or {}),
     )
+
+
+def _class_of(named: Object) -> str | None:
+    kind = named.get("kind")
+    return f"{kind} {named.get('name')}" if kind else None
+
+
+def node_classes(api: Api) -> dict[str, NodeClass]:
+    """Return the classes that say where and of what NodePools start nodes."""
+    return {
+        each.title: each
+        for group, kind, title in CLASSES
+        for each in (_node_class(title, item) for item in custom(api, group, kind, None))
+    }
+
+
+def _node_class(kind: str, item: Object) -> NodeClass:
+    spec, status = item.get("spec") or {}, item.get("status") or {}
+    terms = (str(each.get("alias") or "") for each in spec.get("amiSelectorTerms") or ())
+    options = spec.get("metadataOptions") or {}
+    return NodeClass(
+        title=f"{kind} {item['metadata']['name']}",
+        subnets={str(each["id"]): str(each["zone"]) for each in status.get("subnets") or ()},
+        not_ready=_unready(status),
+        newest_image=next((each for each in terms if each.endswith("@latest")), None),
+        metadata_open=options.get("httpTokens") == "optional"
+        and options.get("httpEndpoint", "enabled") == "enabled",
+    )
+
+
+def _unready(status: Object) -> str | None:
+    """Return why an object of Karpenter's says that it is not ready."""
+    for each in status.get("conditions") or ():
+        if each.get("type") == "Ready" and each.get("status") == "False":
+            said = each.get("message") or each.get("reason") or "no reason is given"
+            return " ".join(str(said).split())
+    return None
 
 
 def _held(item: Object) -> int | None:
@@ -173,10 +218,8 @@ def _held(item: Object) -> int | None:
 def _stuck(item: Object) -> str | None:
     """Return why a pool starts no node."""
     status = item.get("status") or {}
-    for each in status.get("conditions") or ():
-        if each.get("type") == "Ready" and each.get("status") == "False":
-            said = each.get("message") or each.get("reason") or "no reason is given"
-            return f"it is not ready ({' '.join(str(said).split())})"
+    if why := _unready(status):
+        return f"it is not ready ({why})"
     used, held = status.get("resources") or {}, _held(item)
     for resource, written in (item["spec"].get("limits") or {}).items():
         most, now = quantity(written), quantity(used.get(resource)) or 0.0

@@ -92,7 +92,12 @@ def workloads(api: Api) -> list[Object]:
 
 def handlers(found: Iterable[Object]) -> tuple[TerminationHandler, ...]:
     return tuple(
-        _handler(title_of(item), container, down=down(item))
+        _handler(
+            title_of(item),
+            container,
+            down=down(item),
+            on_host=bool(item["spec"]["template"]["spec"].get("hostNetwork")),
+        )
         for item, container in running(found, r"node-termination-handler")
     )
 
@@ -104,7 +109,7 @@ def down(item: Object) -> bool:
     return bool(wanted) and not status.get("availableReplicas", status.get("numberAvailable", 0))
 
 
-def _handler(title: str, container: Object, *, down: bool) -> TerminationHandler:
+def _handler(title: str, container: Object, *, down: bool, on_host: bool) -> TerminationHandler:
     def number(key: str, default: int, older: str = "") -> int:
         return int(setting(container, key, str(default), older))
 
@@ -124,6 +129,7 @@ def _handler(title: str, container: Object, *, down: bool) -> TerminationHandler
         asks_for_tag=tag if asks else None,
         drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
         down=down,
+        on_host=on_host,
         sees_hooks=switch("ENABLE_ASG_LIFECYCLE_DRAINING", "false"),
         taints_out_of_service=switch("ENABLE_OUT_OF_SERVICE_TAINT", "false"),
         refuses=tuple(

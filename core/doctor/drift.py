@@ -383,7 +383,8 @@ def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
             "none",
             "true",
             f"`kubectl -n {expected.namespace} annotate kafka {expected.cluster} "
-            f"strimzi.io/pause-reconciliation-`: a pod that is lost does not come back meanwhile",
+            f"strimzi.io/pause-reconciliation-`: meanwhile nothing is rolled, and nothing that the "
+            f"spec asks for is done",
         )
     if len(found.operators or {}) > 1:
         yield Drift(

@@ -17,6 +17,20 @@ class Subnet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """A volume as EBS describes it."""
+
+    type: str
+    gib: float
+    state: str = "in-use"
+    multi_attach: bool = False
+    # The ARN of the key that it is encrypted under.
+    key: str | None = None
+    # How far its last modification is, where that is not over: modifying, optimizing, failed.
+    change: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountQuota:
     """How much of something the account may have in this region, and has."""
 

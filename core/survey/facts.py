@@ -10,17 +10,29 @@ from core.survey.account_facts import (
     AccountQuota,
     AwsHealth,
     ControlPlane,
+    Disk,
     Insight,
     Shiftable,
     Subnet,
     TargetGroup,
 )
-from core.survey.kafka_facts import Kafka, KafkaPool, OtherKafka, Pod, Topic, Volume
+from core.survey.kafka_facts import (
+    Kafka,
+    KafkaPool,
+    OtherKafka,
+    Pod,
+    PodSet,
+    Rebalance,
+    Topic,
+    Volume,
+)
 from core.survey.node_facts import (
     Instance,
     MachineStatus,
+    MachineTemplate,
     ManagedNodeGroup,
     Node,
+    NodeClass,
     NodePool,
     ScaleIn,
     ScalingGroup,
@@ -57,6 +69,8 @@ class Surveyed:
 
     kafkas: tuple[Kafka, ...] | Unread
     pools: tuple[KafkaPool, ...] | Unread
+    pod_sets: tuple[PodSet, ...] | Unread
+    rebalances: tuple[Rebalance, ...] | Unread
     topics: tuple[Topic, ...] | Unread
     other_kafkas: tuple[OtherKafka, ...] | Unread
     pods: tuple[Pod, ...] | Unread
@@ -67,6 +81,8 @@ class Surveyed:
     # Instance id -> group's name; an instance of no group is not in it.
     group_of: Mapping[str, str] | Unread
     groups: Mapping[str, ScalingGroup] | Unread
+    # By the group's name.
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread
     # By the group's name; a group that nothing shrinks is not in it.
     scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unread
     # Group's name -> the state of the instance refresh it is in.
@@ -85,7 +101,11 @@ class Surveyed:
     # Workloads whose account a role lets evict pods, or delete nodes.
     entitled: tuple[Evictor, ...] | Unread
     node_pools: Mapping[str, NodePool] | Unread
+    # By its title.
+    node_classes: Mapping[str, NodeClass] | Unread
     volumes: tuple[Volume, ...] | Unread
+    # By its id at EBS; one that is gone is not in it.
+    disks: Mapping[str, Disk] | Unread
     balanced: tuple[Balanced, ...] | Unread
     # Namespace -> labels by which its pods get readiness gates: the controller's, or Auto Mode's.
     gated_namespaces: Mapping[str, frozenset[str]] | Unread

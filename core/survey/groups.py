@@ -47,6 +47,7 @@ def groups(seen: Surveyed) -> Iterator[Finding]:
         yield from _room(group, subject)
         yield from _there(group, subject)
         yield from _own_ends(group, subject)
+        yield from _at_once(group, subject)
         yield from _shrinks(group, subject, seen)
         yield from _now(group, subject, seen)
         yield from _moved(group, subject, seen)
@@ -111,7 +112,7 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     # Of a node that ends the group says why it has one less.
     if group.states is None or any(state.startswith(ENDING) for state in states):
         return
-    if len(states) < group.desired:
+    if len(states) < group.desired and not group.weighted:
         yield Finding(
             "group-short",
             Weight.PRODUCER,
@@ -125,7 +126,7 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
 def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     """Find a group that wants fewer nodes than Kafka alone has of it, and one that starts spot."""
     held = {pod.node for pod in pods_on(group, seen)}
-    if group.desired < len(held):
+    if group.desired < len(held) and not group.weighted:
         yield Finding(
             "group-shrinks",
             Weight.BROKER,
@@ -236,6 +237,23 @@ def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     for opinion, said in ENDED_BY.items():
         if opinion in group.asks:
             yield Finding("group-health", *said[:1], subject, *said[1:])
+
+
+def _at_once(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    """Find a maintenance policy by which the group itself ends several machines at once."""
+    if group.healthy_percent is None or group.weighted:
+        return
+    out = group.desired - -(-group.healthy_percent * group.desired // 100)
+    if out > 1:
+        yield Finding(
+            "group-maintenance",
+            Weight.PRODUCER,
+            subject,
+            f"its instance maintenance policy keeps {group.healthy_percent} % healthy: {out} of "
+            f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
+            f"old",
+            "set MinHealthyPercentage to 100 and MaxHealthyPercentage above it",
+        )
 
 
 def _hooks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:

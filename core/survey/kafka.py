@@ -223,8 +223,9 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 "paused",
                 Weight.PRODUCER,
                 kafka.title,
-                "strimzi.io/pause-reconciliation is true: a pod that is lost does not come back, "
-                "and nothing that Drain Cleaner asks for is done",
+                "strimzi.io/pause-reconciliation is true: lost pods are made again as they were, "
+                "and nothing else is done: no roll that Drain Cleaner asks for, no new certificate "
+                "before the old one ends",
                 "remove the annotation",
             )
         if isinstance(seen.operators, Unread):
@@ -270,6 +271,40 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 f"{listed(each.title for each in watching)} all watch its namespace: each rolls "
                 f"brokers without regard to the other",
                 "leave one of them, or keep their namespaces apart (STRIMZI_NAMESPACE)",
+            )
+
+
+def carried_out(seen: Surveyed) -> Iterator[Finding]:
+    """Find pod sets that bring no pod back, and rebalances that move replicas at this moment."""
+    for kafka in of(seen.kafkas):
+        mine = (kafka.namespace, kafka.name)
+        for each in of(seen.pod_sets):
+            if (each.namespace, each.kafka) != mine or not (each.leaving or each.error):
+                continue
+            yield Finding(
+                "pod-set",
+                Weight.BROKER if each.leaving else Weight.PRODUCER,
+                kafka.title,
+                f"StrimziPodSet {each.name} "
+                + (
+                    "is deleted and not gone: Strimzi leaves its pods alone, and a lost one does "
+                    "not come back"
+                    if each.leaving
+                    else f"has an error ({each.error}): a pod that is lost may not come back"
+                ),
+                "see what holds it (finalizers), and let the operator make it again"
+                if each.leaving
+                else "settle what Strimzi names before any node leaves",
+            )
+        moving = [each.name for each in of(seen.rebalances) if (each.namespace, each.kafka) == mine]
+        if moving:
+            yield Finding(
+                "rebalancing",
+                Weight.PRODUCER,
+                kafka.title,
+                f"KafkaRebalance {listed(moving)} is carried out: replicas are moved, and a broker "
+                f"that leaves meanwhile takes some that are whole nowhere else",
+                "let it end, or stop it (strimzi.io/rebalance: stop), before any node leaves",
             )
 
 

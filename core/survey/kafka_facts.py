@@ -73,6 +73,27 @@ class KafkaPool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """A StrimziPodSet, by which Strimzi makes a pool's pods and brings them back."""
+
+    namespace: str
+    name: str
+    kafka: str
+    leaving: bool = False
+    # What Strimzi says it cannot do.
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """A KafkaRebalance that is carried out at this moment."""
+
+    namespace: str
+    name: str
+    kafka: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
     """A KafkaTopic; None where the resource leaves it to the brokers' default."""
 

@@ -54,6 +54,9 @@ class Instance:
     type: str = ""
     vcpus: int = 0
     subnet: str | None = None
+    # Its metadata are told without a token; or to the machine's own network alone.
+    metadata_open: bool = False
+    metadata_far: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,40 @@ class TerminationHook:
     default_result: str
     # Where Auto Scaling itself announces it, beside EventBridge.
     target: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineTemplate:
+    """What a group starts machines by: a launch template's version, or a launch configuration."""
+
+    title: str
+    missing: bool = False
+    # How it buys them, where that is not on demand: spot, capacity-block.
+    market: str | None = None
+    metadata_open: bool = False
+    # A placement group, or hosts, that it names.
+    placement: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateName:
+    """A launch template's id or name with a version; or a launch configuration's name alone."""
+
+    name: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClass:
+    """An EC2NodeClass of Karpenter's, or a NodeClass of Auto Mode's."""
+
+    title: str
+    # Subnet -> its zone, of those that it starts nodes in.
+    subnets: Mapping[str, str] = field(default_factory=dict)
+    not_ready: str | None = None
+    # The term by which it takes the newest image of all, whenever there is one.
+    newest_image: str | None = None
+    metadata_open: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +154,13 @@ class ScalingGroup:
     deleting: bool = False
     # Its launch template's version is $Latest: whoever makes the next one changes its machines.
     follows_latest: bool = False
+    # What it starts machines by.
+    templates: tuple[TemplateName, ...] = ()
+    # Its sizes count vCPUs, memory or weights, and not machines.
+    weighted: bool = False
+    # The share of its machines that its maintenance policy keeps; None: it has none.
+    healthy_percent: int | None = None
+    placement: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +227,8 @@ class NodePool:
     # How many it has, as its status says.
     nodes: int | None = None
     requirements: tuple[Requirement, ...] = ()
+    # The title of the class that says where and of what its nodes start.
+    node_class: str | None = None
 
     def may_start(self, label: str, value: str) -> bool:
         """Say whether its next node may carry a label's value."""

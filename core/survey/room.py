@@ -19,6 +19,8 @@ VPC_CNI = "the VPC CNI"
 # A machine takes an address of its own and, by the VPC CNI, one per pod; more, as it takes them
 # before they are asked for, and a prefix of 16 where it is told to.
 COMFORTABLE = 16
+# Of addresses taken by prefix, a machine's own and one block of 16; and what leaves room for two.
+PREFIX, COMFORTABLE_BY_PREFIX = 17, 34
 GIB_PER_TIB = 1024
 # What a root volume takes where nobody says otherwise.
 ROOT_GIB = 20
@@ -33,7 +35,7 @@ def addresses(seen: Surveyed) -> Iterator[Finding]:
         for zone in sorted({subnet.zone for subnet in subnets.values()}):
             there = {name: s for name, s in subnets.items() if s.zone == zone}
             free = sum(subnet.free_addresses for subnet in there.values())
-            if free < COMFORTABLE:
+            if free < (COMFORTABLE if wanted < PREFIX else COMFORTABLE_BY_PREFIX):
                 yield _short(title, zone, sorted(there), free, wanted)
     yield from _nowhere(seen, seen.subnets)
     yield from _custom_networking(seen)
@@ -81,7 +83,18 @@ def _places(
     for pool in sorted({node.node_pool for node in every if node.node_pool}):
         pooled = [n for n in every if n.node_pool == pool and n.name not in grouped]
         stand = {instance.subnet for n in pooled if (instance := _instance(n, seen))}
-        yield f"NodePool {pool}", pooled, {n: s for n, s in known.items() if n in stand}
+        zones = {node.zone for node in pooled}
+        named = _named_by_class(pool, seen) or stand
+        mine = {n: s for n, s in known.items() if n in named and s.zone in zones}
+        yield f"NodePool {pool}", pooled, mine
+
+
+def _named_by_class(pool: str, seen: Surveyed) -> set[str]:
+    """Return the subnets in which a NodePool's class starts nodes; none where nobody says so."""
+    pools = {} if isinstance(seen.node_pools, Unread) else seen.node_pools
+    classes = {} if isinstance(seen.node_classes, Unread) else seen.node_classes
+    known = classes.get((pools[pool].node_class if pool in pools else None) or "")
+    return set() if known is None else set(known.subnets)
 
 
 def _instance(node: Node, seen: Surveyed) -> Instance | None:
@@ -93,13 +106,16 @@ def _instance(node: Node, seen: Surveyed) -> Instance | None:
 def _addresses_of_a_machine(nodes: list[Node], seen: Surveyed) -> int:
     """Return how many addresses a machine takes at the least before a broker runs on it."""
     plugin = [each for each in of(seen.essentials) if each.what == VPC_CNI]
+    prefixed = any(each.by_prefix and not each.elsewhere for each in plugin)
     own = any(node.auto_mode for node in nodes)
     plane = seen.control_plane
     ipv6 = not isinstance(plane, Unread) and plane.ipv6
     by_plugin = own or any(not each.elsewhere for each in plugin)
     # Where the plugin was not seen, nothing says that pods take none.
     unseen = isinstance(seen.essentials, Unread) or not plugin
-    return 1 if ipv6 or not (by_plugin or unseen) else 2
+    if ipv6 or not (by_plugin or unseen):
+        return 1
+    return PREFIX if prefixed else 2
 
 
 def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) -> Finding:
@@ -110,16 +126,22 @@ def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) ->
             "subnet-full",
             Weight.PRODUCER,
             title,
-            f"{said}, and a replacement with its broker takes {wanted} at the least: it cannot "
-            f"start, or its broker stays pending",
+            f"{said}, and a replacement with its broker takes {wanted} at the least"
+            + (", 16 of them in one block" if wanted == PREFIX else "")
+            + ": it cannot start, or its broker stays pending",
             f"free addresses there, or give it another subnet of {zone}, before any node leaves",
         )
     return Finding(
         "subnet-tight",
         Weight.ADVICE,
         title,
-        f"{said}: enough for one machine, unless it takes addresses ahead of its pods, as the VPC "
-        f"CNI does with 15 or more, or something else there grows first",
+        f"{said}: enough for one machine, unless "
+        + (
+            "no 16 of them are one block"
+            if wanted == PREFIX
+            else "it takes addresses ahead of its pods, as the VPC CNI does with 15 or more"
+        )
+        + ", or something else there grows first",
         f"free addresses there, or give it another subnet of {zone}",
     )
 

@@ -62,6 +62,8 @@ class TerminationHandler:
     down: bool = False
     # In metadata mode: it drains when its group takes the machine away.
     sees_hooks: bool = False
+    # Its pods are in their machines' own network.
+    on_host: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +230,8 @@ class Essential:
     down: bool
     # The VPC CNI gives pods addresses of subnets that other objects name (custom networking).
     elsewhere: bool = False
+    # The VPC CNI takes addresses by blocks of 16 (prefix delegation).
+    by_prefix: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

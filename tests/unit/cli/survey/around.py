@@ -30,6 +30,9 @@ class Around:
             (STANDARD_QUOTA, *QUOTA_OF_FAMILY.values(), DISKS), 500.0
         )
         self.gib = [100]
+        # Of Kafka's disks, what is unusual; and those that are gone.
+        self.disks: dict[str, Item] = {}
+        self.lost: set[str] = set()
         # Machines of the account beside the cluster's.
         self.machines: list[Item] = []
         self.cluster: Item = {"name": "shop", "arn": CLUSTER, "version": "1.34", "status": "ACTIVE"}
@@ -76,8 +79,19 @@ class Around:
     def describe_instances(self, world: World, **_: Any) -> Item:
         return {"Reservations": [{"Instances": [*world.instances.values(), *self.machines]}]}
 
-    def describe_volumes(self, _: World, **__: Any) -> Item:
-        return {"Volumes": [{"Size": size} for size in self.gib]}
+    def describe_volumes(self, _: World, *, Filters: list[Item]) -> Item:  # noqa: N803
+        """Return disks by name, each as usual but for what is said of it, or all gp3 there is."""
+        ((kind, wanted),) = ((each["Name"], each["Values"]) for each in Filters)
+        if kind == "volume-type":
+            return {"Volumes": [{"Size": size} for size in self.gib]}
+        usual = {"VolumeType": "gp3", "Size": 500, "State": "in-use", "MultiAttachEnabled": False}
+        return {
+            "Volumes": [
+                {"VolumeId": name, **usual, **self.disks.get(name, {})}
+                for name in wanted
+                if name not in self.lost
+            ]
+        }
 
     def list_aws_default_service_quotas(self, _: World, *, ServiceCode: str) -> Item:  # noqa: N803
         of_disks = ServiceCode == "ebs"

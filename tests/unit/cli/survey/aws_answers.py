@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from tests.unit.cli.survey.around import Around
 from tests.unit.cli.survey.manifests import Item
 
@@ -27,6 +29,10 @@ class AwsAnswers:
     queue_attributes: Item
     impaired: dict[str, Item]
     around: Around
+    # What the launch templates of all groups say; None: they are gone.
+    template: Item | None
+    launch_configurations: list[Item]
+    modifications: list[Item]
 
     def client(self, service: str, region: str | None) -> Any:
         assert region in (None, "eu-north-1")
@@ -78,6 +84,23 @@ class AwsAnswers:
 
     def describe_instance_refreshes(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
         return {"InstanceRefreshes": self.refreshes.get(AutoScalingGroupName, [])}
+
+    def describe_launch_template_versions(self, **given: Any) -> Item:
+        """Return a group's template as it is asked for, or that it is gone."""
+        (version,) = given["Versions"]
+        if self.template is None:
+            error = {"Error": {"Code": "InvalidLaunchTemplateId.NotFound", "Message": "no"}}
+            raise ClientError(error, "DescribeLaunchTemplateVersions")
+        said = {"LaunchTemplateData": self.template, "VersionNumber": 1}
+        return {"LaunchTemplateVersions": [said | {"Asked": version}]}
+
+    def describe_launch_configurations(self, **_: Any) -> Item:
+        return {"LaunchConfigurations": self.launch_configurations}
+
+    def describe_volumes_modifications(self, *, Filters: list[Item]) -> Item:  # noqa: N803
+        (wanted,) = (each["Values"] for each in Filters if each["Name"] == "volume-id")
+        found = [each for each in self.modifications if each["VolumeId"] in wanted]
+        return {"VolumesModifications": found}
 
     def describe_nodegroup(self, *, clusterName: str, nodegroupName: str) -> Item:  # noqa: N803
         assert clusterName == "shop"

@@ -39,6 +39,7 @@ def group(name: str, zones: list[str], **more: Any) -> Item:
         "AvailabilityZones": zones,
         "VPCZoneIdentifier": ",".join(f"subnet-{zone[-1]}" for zone in zones),
         "HealthCheckType": "EC2",
+        "LaunchTemplate": {"LaunchTemplateId": "lt-0a1b", "Version": "7"},
         "InstanceLifecyclePolicy": {"RetentionTriggers": {"TerminateHookAbandon": "retain"}},
         "Tags": [],
         **more,

@@ -14,6 +14,7 @@ from cli.survey import command
 from core.survey.rights import READS
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.machines import managed, own_groups
+from tests.unit.cli.survey.platforms import by_configuration
 from tests.unit.cli.survey.test_around import behind, told
 from tests.unit.cli.survey.worlds import World, bare
 
@@ -65,14 +66,20 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     world.queue_attributes["Policy"] = {"Statement": []}
     behind(**{"load_balancing.cross_zone.enabled": "use_load_balancer_configuration"})(world)
     told("issue")(world)
-    assert _asked_of(world) | _asked_of(managed(bare())) == set(READS)
+    before_templates = own_groups(bare())
+    by_configuration()(before_templates)
+    asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
+    assert set().union(*asked) == set(READS)
 
 
 def test_every_listing_is_read_over_all_of_its_pages() -> None:
     from botocore.exceptions import DataNotFoundError  # noqa: PLC0415
 
     paged = {
-        "ec2": ("DescribeSubnets", "DescribeVolumes", "DescribeInstances"),
+        "ec2": (
+            *("DescribeSubnets", "DescribeVolumes", "DescribeVolumesModifications"),
+            "DescribeInstances",
+        ),
         "eks": ("DescribeClusterVersions", "ListInsights"),
         "service-quotas": ("ListServiceQuotas", "ListAWSDefaultServiceQuotas"),
         "arc-zonal-shift": ("ListManagedResources",),

@@ -24,6 +24,7 @@ QUEUE_POLICY = {
 RULE = {"source": ["aws.autoscaling"], "detail-type": ["EC2 Instance-terminate Lifecycle Action"]}
 PREFERRED = {
     "kafka.strimzi.io": "v1",
+    "core.strimzi.io": "v1",
     "karpenter.sh": "v1",
     "elbv2.k8s.aws": "v1beta1",
     "kafka.banzaicloud.io": "v1beta1",
@@ -69,6 +70,9 @@ class World(AwsAnswers, Api):
         # Kinds that are served in one version alone.
         self.only_in: dict[str, str] = {}
         self.around = Around()
+        self.template: Item | None = {"MetadataOptions": {"HttpTokens": "required"}}
+        self.launch_configurations: list[Item] = []
+        self.modifications: list[Item] = []
         # Pods of Kafkas that are not Strimzi's.
         self.beside: list[Item] = []
 

@@ -116,6 +116,8 @@ VOLUME = Volume(
 GOOD = Surveyed(
     kafkas=(KAFKA,),
     pools=(KafkaPool(namespace="streaming", name="main", kafka="payments", replicas=3),),
+    pod_sets=(),
+    rebalances=(),
     topics=(),
     other_kafkas=(),
     pods=tuple(map(pod, range(3))),
@@ -124,6 +126,7 @@ GOOD = Surveyed(
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
     groups={f"kafka-{index}": group(index) for index in range(3)},
     statuses={},
+    templates={},
     scale_ins={},
     refreshes={},
     managed_node_groups={},
@@ -137,7 +140,9 @@ GOOD = Surveyed(
     evictors=(),
     entitled=(),
     node_pools={},
+    node_classes={},
     volumes=(VOLUME,),
+    disks={},
     balanced=(
         Balanced(namespace="streaming", name="brokers", selector=LABELS, target_group="brokers"),
     ),

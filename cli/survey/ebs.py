@@ -1,0 +1,57 @@
+"""Reads Kafka's disks from EBS into core.survey's facts, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from cli.survey.surroundings import pages
+from core.survey.account_facts import Disk
+from core.survey.ebs import EBS_IDS
+from core.survey.facts import Unread
+from core.survey.kafka_facts import Volume
+
+# Filters take no more values at once.
+AT_ONCE = 200
+OVER = "completed"
+
+
+def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
+    """Return Kafka's disks by id; one that is gone is left out, since a filter passes over it."""
+    names = sorted({v.handle for v in volumes if v.handle and v.handle.startswith(EBS_IDS)})
+    found: dict[str, Disk] = {}
+    for start in range(0, len(names), AT_ONCE):
+        asked = [{"Name": "volume-id", "Values": names[start : start + AT_ONCE]}]
+        changes = {
+            str(each["VolumeId"]): str(each.get("ModificationState"))
+            for each in pages(
+                ec2, "describe_volumes_modifications", "VolumesModifications", Filters=asked
+            )
+        }
+        for item in pages(ec2, "describe_volumes", "Volumes", Filters=asked):
+            name = str(item["VolumeId"])
+            change = changes.get(name, OVER)
+            found[name] = Disk(
+                type=str(item.get("VolumeType") or ""),
+                gib=float(item.get("Size") or 0),
+                state=str(item.get("State") or "in-use"),
+                multi_attach=bool(item.get("MultiAttachEnabled")),
+                key=item.get("KmsKeyId"),
+                change=None if change == OVER else change,
+            )
+    return found
+
+
+def as_they_are(
+    volumes: tuple[Volume, ...] | Unread, known: Mapping[str, Disk] | Unread
+) -> tuple[Volume, ...] | Unread:
+    """Return volumes with type and size as EBS has them: a class speaks of those it makes next."""
+    if isinstance(volumes, Unread) or isinstance(known, Unread):
+        return volumes
+    return tuple(
+        replace(each, ebs_type=disk.type or each.ebs_type, gib=disk.gib or each.gib)
+        if (disk := known.get(each.handle or ""))
+        else each
+        for each in volumes
+    )

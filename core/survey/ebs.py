@@ -1,0 +1,92 @@
+"""Judges Kafka's disks as EBS itself describes them, whatever their class and claim say.
+
+Source: EBS's volumes: states, Multi-Attach, encryption under another account's key, modifications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from core.survey.account_facts import Disk
+from core.survey.facts import Surveyed, Unread, of
+from core.survey.finding import Finding, Weight, listed
+
+EBS_IDS = "vol-"
+
+
+def disks(seen: Surveyed) -> Iterator[Finding]:
+    """Find disks that are gone, broken, open to two machines, or under somebody else's key."""
+    if isinstance(seen.disks, Unread):
+        return
+    held = {
+        volume.handle: f"{volume.namespace}/{volume.claim}"
+        for volume in of(seen.volumes)
+        if volume.handle and volume.handle.startswith(EBS_IDS)
+    }
+    if gone := [claim for handle, claim in held.items() if handle not in seen.disks]:
+        yield Finding(
+            "volume-gone",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"EBS knows no volume of {listed(gone)}: they were deleted, or are of another account "
+            f"or region, and a broker that restarts finds no data",
+            "look for their ids in EBS, and restore them from a snapshot before their pods restart",
+        )
+    known = {claim: seen.disks[handle] for handle, claim in held.items() if handle in seen.disks}
+    if broken := [claim for claim, disk in known.items() if disk.state == "error"]:
+        yield Finding(
+            "volume-error",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"EBS says that {listed(broken)} failed (state error): its data is not to be had",
+            "let no other broker leave, and restore it from a snapshot or from its replicas",
+        )
+    if open_ones := [claim for claim, disk in known.items() if disk.multi_attach]:
+        yield Finding(
+            "volume-multi-attach",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"{listed(open_ones)} may be attached to several machines (Multi-Attach): a broker on "
+            f"a node that is cut off may write on beside its successor",
+            "disable Multi-Attach of the volume, as each of Kafka's has one writer",
+        )
+    yield from _keys(known, seen)
+    yield from _changing(known)
+
+
+def _keys(known: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
+    plane = seen.control_plane
+    here = None if isinstance(plane, Unread) else _account(plane.arn)
+    foreign = {
+        claim: account
+        for claim, disk in known.items()
+        if (account := _account(disk.key)) and here and account != here
+    }
+    for account in sorted(set(foreign.values())):
+        claims = listed(claim for claim, owner in foreign.items() if owner == account)
+        yield Finding(
+            "volume-key",
+            Weight.ADVICE,
+            "volumes of Kafka",
+            f"{claims} are encrypted under a key of account {account}: when that withdraws its "
+            f"grant or its key, they can be attached to no other node",
+            "know who looks after that key, or copy the volumes under a key of this account",
+        )
+
+
+def _account(arn: str | None) -> str | None:
+    """Return the account that an ARN names."""
+    return next(iter((arn or "").split(":")[4:5]), None)
+
+
+def _changing(known: Mapping[str, Disk]) -> Iterator[Finding]:
+    under_way = [f"{claim} ({disk.change})" for claim, disk in known.items() if disk.change]
+    if under_way:
+        yield Finding(
+            "volume-modified",
+            Weight.ADVICE,
+            "volumes of Kafka",
+            f"EBS changes {listed(under_way)}: until that is over, or for hours after it failed, "
+            f"they cannot grow, and they may be slower",
+            "wait for its end before a node leaves, and ask for the next change after that",
+        )

@@ -1,0 +1,160 @@
+"""Judges what the next machine of a group will be, and what the present ones tell their pods.
+
+Sources: EC2's launch templates and launch configurations, placement groups, instance metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, of
+from core.survey.finding import Finding, Weight, listed
+from core.survey.node_facts import MachineTemplate, ScalingGroup
+
+SPOT = "spot"
+IMDS = (
+    "whatever runs there, or is made to fetch an address, may take the node's own rights at AWS "
+    "(IMDSv1 asks for no token)"
+)
+
+
+def templates(seen: Surveyed) -> Iterator[Finding]:
+    """Find groups whose next machine does not start, may be taken back, or tells too much."""
+    if isinstance(seen.groups, Unread) or isinstance(seen.templates, Unread):
+        return
+    for group in seen.groups.values():
+        subject = f"Auto Scaling group {group.name}"
+        known = seen.templates.get(group.name, ())
+        for template in known:
+            yield from _starts(template, group, subject)
+        if any(template.metadata_open for template in known):
+            yield Finding(
+                "metadata-open",
+                Weight.ADVICE,
+                subject,
+                f"machines that it starts answer IMDSv1: {IMDS}",
+                "set HttpTokens of its template to required",
+            )
+        named = {template.placement for template in known if template.placement}
+        if places := sorted(
+            named | ({f"placement group {p}"} if (p := group.placement) else set())
+        ):
+            yield Finding(
+                "group-placement",
+                Weight.ADVICE,
+                subject,
+                f"it starts machines in {listed(places)} alone: where that has no room, a "
+                f"replacement does not start, though its zone has",
+                "see that it has room for one machine more (a spread group holds seven of a zone)",
+            )
+
+
+def _starts(template: MachineTemplate, group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    if template.missing:
+        yield Finding(
+            "template-gone",
+            Weight.PRODUCER,
+            subject,
+            f"it starts machines by {template.title}, which does not exist: no replacement starts",
+            "name a template and version that exist before any node leaves",
+        )
+    # What EKS sells as spot it says of its own groups.
+    if group.managed_node_group or template.market is None or group.may_be_spot:
+        return
+    spot = template.market == SPOT
+    yield Finding(
+        "group-spot" if spot else "group-block",
+        Weight.BROKER,
+        subject,
+        f"{template.title} asks for {template.market}: the next node "
+        + (
+            "may be taken back with two minutes' notice"
+            if spot
+            else "ends when what was bought does, whatever runs there"
+        ),
+        "take the market options out of it",
+    )
+
+
+def metadata(seen: Surveyed) -> Iterator[Finding]:
+    """Find machines that tell every pod too much, and handlers that are told nothing."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.instances, Unread):
+        return
+    held = [
+        (node.name, machine)
+        for node in seen.nodes.values()
+        if (machine := seen.instances.get(node.instance_id or ""))
+    ]
+    if told := [name for name, machine in held if machine.metadata_open]:
+        yield Finding(
+            "metadata-open",
+            Weight.ADVICE,
+            "nodes of Kafka",
+            f"{listed(told)} answer IMDSv1: {IMDS}",
+            "set HttpTokens of their template, node class or of the machines to required",
+        )
+    far = [name for name, machine in held if machine.metadata_far]
+    for handler in of(seen.handlers):
+        if far and not handler.queue_mode and not handler.on_host:
+            yield Finding(
+                "metadata-far",
+                Weight.BROKER,
+                handler.title,
+                f"it asks the metadata of {listed(far)} from a pod's network, which these answer "
+                f"to the machine itself alone (hop limit 1, or none): it hears nothing",
+                "let it use the host's network, or run it in queue mode",
+            )
+
+
+def node_classes(seen: Surveyed) -> Iterator[Finding]:
+    """Find NodePools whose class starts nothing, elsewhere, or another image at any time."""
+    if (
+        isinstance(seen.nodes, Unread)
+        or isinstance(seen.node_pools, Unread)
+        or isinstance(seen.node_classes, Unread)
+    ):
+        return
+    for name in sorted({node.node_pool for node in seen.nodes.values() if node.node_pool}):
+        pool = seen.node_pools.get(name)
+        found = None if pool is None else seen.node_classes.get(pool.node_class or "")
+        if pool is None or found is None:
+            continue
+        subject = f"NodePool {name}"
+        mine = [node for node in seen.nodes.values() if node.node_pool == name]
+        if found.not_ready and not pool.stuck:
+            yield Finding(
+                "karpenter-stuck",
+                Weight.PRODUCER,
+                subject,
+                f"Karpenter starts no node of it: {found.title} is not ready ({found.not_ready}); "
+                f"a broker that leaves waits for one",
+                "settle that before any node leaves",
+            )
+        zones = set(found.subnets.values())
+        if zones and (apart := [n for n in mine if n.zone and n.zone not in zones]):
+            yield Finding(
+                "karpenter-moved",
+                Weight.BROKER,
+                subject,
+                f"{listed(f'{node.name} is in {node.zone}' for node in apart)}, and {found.title} "
+                f"names subnets in {listed(zones)} alone: a replacement cannot take the broker's "
+                f"volume",
+                "let it select a subnet of that zone again before the node leaves",
+            )
+        if found.newest_image:
+            yield Finding(
+                "karpenter-latest",
+                Weight.ADVICE,
+                subject,
+                f"{found.title} takes whatever image is newest ({found.newest_image}): on the day "
+                f"that AWS publishes one, every node of it has drifted and is replaced",
+                "name a version (alias: al2023@v20261101), and raise it when you mean to rotate",
+            )
+        if found.metadata_open:
+            yield Finding(
+                "metadata-open",
+                Weight.ADVICE,
+                subject,
+                f"machines that {found.title} starts answer IMDSv1: {IMDS}",
+                "set httpTokens of its metadataOptions to required",
+            )
