@@ -104,7 +104,7 @@ def doubts_of(spec: ClusterSpec) -> list[str]:
         *limits.unchecked(spec),
         *limits.tight(spec),
         *contradictions.doubts(spec),
-        *addon_versions.doubts(spec.kubernetes.version),
+        *addon_versions.doubts(spec.kubernetes.version, spec.kubernetes.addon_versions),
         *advice(spec),
     ]
 

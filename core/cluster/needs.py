@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from core import instances
@@ -86,6 +86,26 @@ def quotas_of(spec: ClusterSpec) -> dict[str, float]:
         "kms_keys": 2,
         "rules": 24,
     }
+
+
+# What an account begins with: the quota pages of EC2, EBS, VPC and Elastic Load Balancing. Of
+# machines it begins with so few that everybody has had them raised.
+BEGINS_WITH: Mapping[str, tuple[float, str]] = {
+    "elastic_ips": (5, "Elastic IP addresses, one for each zone's way out"),
+    "gp3_tib": (50, "TiB of gp3 volumes"),
+}
+
+
+def beyond_what_accounts_begin_with(spec: ClusterSpec) -> Iterator[str]:
+    """Warn of a cluster that takes more than an account that was never raised may have."""
+    wanted = quotas_of(spec)
+    for name, (quota, what) in BEGINS_WITH.items():
+        if wanted.get(name, 0) > quota:
+            yield (
+                f"The cluster takes {wanted[name]:g} {what}, and an account begins with {quota:g}: "
+                f"`up` stops there unless the quota was raised; `stillwater preflight` says what "
+                f"yours has, and Service Quotas raises it, which may take days."
+            )
 
 
 def subnets_of(spec: ClusterSpec) -> dict[str, int]:

@@ -36,8 +36,26 @@ def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     return found
 
 
-def doubts(kubernetes_version: str) -> list[str]:
-    """Return a sentence for a Kubernetes that came after this release."""
+def doubts(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+    """Return a sentence for a Kubernetes that came after this release, and for add-ons not ours."""
+    return [*_of_a_newer_kubernetes(kubernetes_version), *_untried(kubernetes_version, chosen)]
+
+
+def _untried(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+    """Name versions that are of another minor version than ours: EKS offers each for some alone."""
+    return [
+        f"kubernetes.addon_versions has {addon} at {asked}, and this release was tried with "
+        f"{ADDONS[addon]}: EKS offers a version for some Kubernetes alone, and whether this one is "
+        f"for {kubernetes_version} was not checked; `stillwater preflight` asks EKS."
+        for addon, asked in sorted(chosen.items())
+        if addon in ADDONS and addon != FOLLOWS_KUBERNETES
+        if (written := VERSION.fullmatch(asked)) is not None
+        if asked.split(".")[0] != ADDONS[addon].split(".")[0]
+        or written["minor"] != ADDONS[addon].split(".")[1]
+    ]
+
+
+def _of_a_newer_kubernetes(kubernetes_version: str) -> list[str]:
     asked, known = (
         tuple(int(part) for part in written.split("."))
         for written in (kubernetes_version, ADDONS_KUBERNETES)

@@ -139,19 +139,66 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     },
 }
 _UNDEFINED = "is not defined in the schema and the schema does not allow additional properties"
-# The network plugin's grow with each of its versions: of these the kind alone is known.
-_OPEN: Mapping[str, Mapping[str, Any]] = {"vpc-cni": {"env": {"*": str}}}
+# The network plugin's own variables (README of amazon-vpc-cni-k8s), all of them strings.
+_OF_NETWORK = (
+    *("ADDITIONAL_ENI_TAGS", "ANNOTATE_POD_IP", "AWS_EC2_ENDPOINT", "AWS_EXTERNAL_SERVICE_CIDRS"),
+    *("AWS_MANAGE_ENIS_NON_SCHEDULABLE", "AWS_REGION", "AWS_VPC_CNI_NODE_PORT_SUPPORT"),
+    *("AWS_VPC_ENI_MTU", "AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER"),
+    *("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS"),
+    *("AWS_VPC_K8S_CNI_EXTERNALSNAT", "AWS_VPC_K8S_CNI_LOGLEVEL", "AWS_VPC_K8S_CNI_LOG_FILE"),
+    *("AWS_VPC_K8S_CNI_RANDOMIZESNAT", "AWS_VPC_K8S_CNI_VETHPREFIX"),
+    *("AWS_VPC_K8S_PLUGIN_LOG_FILE", "AWS_VPC_K8S_PLUGIN_LOG_LEVEL", "CLUSTER_ENDPOINT"),
+    *("CLUSTER_NAME", "CNI_MTU", "DISABLE_CONTAINER_V6", "DISABLE_INTROSPECTION"),
+    *("DISABLE_LEAKED_ENI_CLEANUP", "DISABLE_METRICS", "DISABLE_NETWORK_RESOURCE_PROVISIONING"),
+    *("DISABLE_POD_V6", "DISABLE_TCP_EARLY_DEMUX", "ENABLE_BANDWIDTH_PLUGIN", "ENABLE_IMDS_ONLY"),
+    *("ENABLE_IMDS_ONLY_MODE", "ENABLE_IPv4", "ENABLE_IPv6", "ENABLE_MULTI_NIC", "ENABLE_NFTABLES"),
+    *("ENABLE_POD_ENI", "ENABLE_PREFIX_DELEGATION", "ENABLE_SUBNET_DISCOVERY", "ENABLE_V4_EGRESS"),
+    *("ENABLE_V6_EGRESS", "ENI_CONFIG_ANNOTATION_DEF", "ENI_CONFIG_LABEL_DEF"),
+    *("INTROSPECTION_BIND_ADDRESS", "IP_COOLDOWN_PERIOD", "MAX_ENI", "MINIMUM_IP_TARGET"),
+    *("NETWORK_POLICY_ENFORCING_MODE", "POD_MTU", "POD_SECURITY_GROUP_ENFORCING_MODE", "VPC_ID"),
+    *("WARM_ENI_TARGET", "WARM_IP_TARGET", "WARM_PREFIX_TARGET"),
+)
+_TOLD_AS_TEXT = ("true", "false")
+_NETWORK: Mapping[str, Any] = {
+    **_PODS,
+    "branchENICooldown": object,
+    "cniConfig": dict,
+    "enableNetworkPolicy": _TOLD_AS_TEXT,
+    "enableWindowsIpam": _TOLD_AS_TEXT,
+    "enableWindowsPrefixDelegation": _TOLD_AS_TEXT,
+    "eniConfig": {"create": bool, "region": str, "subnets": dict},
+    "env": dict.fromkeys(_OF_NETWORK, str),
+    "extraVolumeMounts": list,
+    "extraVolumes": list,
+    "init": dict,
+    "livenessProbe": dict,
+    "livenessProbeTimeoutSeconds": int,
+    "minimumWindowsIPTarget": object,
+    "nodeAgent": dict,
+    "originalMatchLabels": bool,
+    "podMonitor": dict,
+    "priorityClassName": str,
+    "readinessProbe": dict,
+    "readinessProbeTimeoutSeconds": int,
+    "resources": dict,
+    "securityContext": dict,
+    "serviceAccount": dict,
+    "terminationGracePeriodSeconds": int,
+    "updateStrategy": dict,
+    "warmWindowsIPTarget": object,
+    "warmWindowsPrefixTarget": object,
+}
 
 
 @limit("eks/addon:Addon", source=SOURCE)
 def settings_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
     """Keys that its schema has, each of its kind."""
     name, given = str(wanted.inputs.get("addonName")), wanted.inputs.get("configurationValues")
-    schema = SCHEMAS.get(name) or _OPEN.get(name)
+    schema = _NETWORK if name == "vpc-cni" else SCHEMAS.get(name)
     told = _content(given) if given and schema is not None else None
     if not isinstance(told, dict) or schema is None:
         return
-    wrong = next(_wrongs(told, schema, "$", whole=name in SCHEMAS), "")
+    wrong = next(_wrongs(told, schema, "$"), "")
     if wrong:
         message = "ConfigurationValue provided in request is not supported: Json schema validation "
         message += f"failed with error: [{wrong}]"
@@ -167,15 +214,11 @@ def _content(written: Any) -> Any:
         return None
 
 
-def _wrongs(
-    told: Mapping[str, Any], schema: Mapping[str, Any], at: str, *, whole: bool = True
-) -> Iterator[str]:
+def _wrongs(told: Mapping[str, Any], schema: Mapping[str, Any], at: str) -> Iterator[str]:
     for key, value in told.items():
-        kind = schema.get(key, schema.get("*"))
-        where = f"{at}.{key}"
+        kind, where = schema.get(key), f"{at}.{key}"
         if kind is None:
-            if whole:
-                yield f"{where}: {_UNDEFINED}"
+            yield f"{where}: {_UNDEFINED}"
         elif isinstance(kind, Mapping):
             if isinstance(value, dict):
                 yield from _wrongs(value, kind, where)

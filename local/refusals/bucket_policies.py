@@ -65,14 +65,22 @@ def _kinds() -> Mapping[str, frozenset[str]]:
 def strange_action(actions: Sequence[str]) -> str:
     """Return what is wrong with a statement's actions where S3 has no such one, or nothing.
 
-    Actions with wildcards are not judged: S3 takes those that match one.
+    One with wildcards must match an action that there is.
     """
     for action in actions:
-        _, _, name = action.partition(":")
-        plain = action.startswith("s3:") and not re.search(r"[*?]", name)
-        if plain and _kinds() and name not in _kinds():
+        if action.startswith("s3:") and _kinds() and not _kinds_of(action):
             return "Policy has invalid action"
     return ""
+
+
+def _kinds_of(action: str) -> list[frozenset[str]]:
+    """Return the kinds of resource of each action that one with wildcards matches."""
+    return [kinds for name, kinds in _kinds().items() if _matches(action, name)]
+
+
+def _matches(action: str, name: str) -> bool:
+    pattern = re.escape(action.rpartition(":")[2]).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.fullmatch(pattern, name) is not None
 
 
 def wrong(statement: Mapping[str, Any], actions: Sequence[str], resources: Sequence[str]) -> str:
@@ -98,21 +106,16 @@ def _of_conditions(statement: Mapping[str, Any], actions: Sequence[str]) -> str:
 
 
 def _may_list(action: str) -> bool:
-    pattern = re.escape(action.rpartition(":")[2]).replace(r"\*", ".*").replace(r"\?", ".")
-    return any(re.fullmatch(pattern, each) for each in _LISTINGS)
+    return any(_matches(action, each) for each in _LISTINGS)
 
 
 def _of_scope(actions: Sequence[str], resources: Sequence[str]) -> str:
-    """Say where an action is about none of a statement's resources.
-
-    Actions with wildcards are not judged.
-    """
+    """Say where an action, or all that it matches, is about none of a statement's resources."""
     buckets = any("/" not in each for each in resources)
     objects = any("/" in each or each.endswith("*") for each in resources)
     for action in actions:
-        kinds = _kinds().get(action.removeprefix("s3:"))
-        if kinds is None:
-            continue
-        if not (("bucket" in kinds and buckets) or ("object" in kinds and objects)):
+        matched = _kinds_of(action) if action.startswith("s3:") else []
+        kinds = frozenset().union(*matched)
+        if matched and not (("bucket" in kinds and buckets) or ("object" in kinds and objects)):
             return "Action does not apply to any resource(s) in statement"
     return ""
