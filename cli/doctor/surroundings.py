@@ -13,7 +13,7 @@ from typing import Any
 
 from cli.survey import account
 from cli.survey.answers import known, on
-from cli.survey.command import CLIENT, GLOBAL, around
+from cli.survey.command import CLIENT, around, region_of
 from cli.survey.surroundings import RUNNING, pages
 from core.errors import StillwaterError
 from core.survey.account_facts import Subnet
@@ -44,7 +44,7 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
     """Return what the account would refuse a replacement of these machines, or has announced."""
 
     def aws(service: str) -> Any:
-        where = GLOBAL.get(service) or wanted.region
+        where = region_of(service, wanted.region)
         return session.client(service, region_name=where, config=CLIENT)
 
     return around_findings(read(aws, wanted))

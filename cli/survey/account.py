@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cli.survey import templates
+from cli.survey import machine_templates
 from core.errors import StillwaterError
 from core.instances import table
 from core.survey.node_facts import (
@@ -67,8 +67,8 @@ def instance(item: Mapping[str, Any]) -> Instance:
         type=str(item.get("InstanceType") or ""),
         vcpus=vcpus(item),
         subnet=item.get("SubnetId"),
-        metadata_open=templates.metadata_open(item.get("MetadataOptions") or {}),
-        metadata_far=templates.metadata_far(item.get("MetadataOptions") or {}),
+        metadata_open=machine_templates.metadata_open(item.get("MetadataOptions") or {}),
+        metadata_far=machine_templates.metadata_far(item.get("MetadataOptions") or {}),
     )
 
 
@@ -191,9 +191,9 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         protected=_protected(item),
         # It has a status only then.
         deleting=bool(item.get("Status")),
-        follows_latest=any(each.version == "$Latest" for each in templates.named(item)),
-        templates=templates.named(item),
-        weighted=templates.weighted(item),
+        follows_latest=any(each.version == "$Latest" for each in machine_templates.named(item)),
+        templates=machine_templates.named(item),
+        weighted=machine_templates.weighted(item),
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
     )

@@ -8,6 +8,7 @@ from typing import TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.preflight.refusals import sentence
+from cli.preflight.ways_out import way_out
 from core.errors import StillwaterError
 from core.survey.facts import Unread
 
@@ -20,7 +21,7 @@ def known(ask: Callable[[], T]) -> T | Unread:
     try:
         return ask()
     except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
-        return Unread(sentence(error))
+        return Unread(sentence(error), way_out(error))
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
         return Unread(f"the answer is not as documented ({type(error).__name__}: {error})")
 

@@ -24,12 +24,12 @@ from cli.survey import (
     draft,
     ebs,
     kafka,
+    machine_templates,
     machines,
     others,
     page,
     rights,
     surroundings,
-    templates,
     tools,
     webhooks,
 )
@@ -50,8 +50,8 @@ from infra.eks.access import connect, files
 from infra.eks.api import Api
 
 V = TypeVar("V")
-# Services that answer for every region in one of them.
-GLOBAL = {"health": "us-east-1"}
+# Services that answer in one region of a partition for all of it, by how its regions begin.
+GLOBAL = {"health": {"": "us-east-1", "us-gov-": "us-gov-west-1", "cn-": "cn-northwest-1"}}
 STYLES = {
     Weight.BROKER: "red",
     Weight.PRODUCER: "red",
@@ -101,7 +101,7 @@ def examine(
         raise StillwaterError(f"The AWS profile cannot be used: {sentence(error)}.") from None
 
     def client(service: str, of_nodes: str | None) -> Any:
-        where = GLOBAL.get(service) or region or of_nodes or session.region_name
+        where = region_of(service, region or of_nodes or session.region_name)
         return session.client(service, region_name=where, config=CLIENT)
 
     seen = read(api, client, namespace, name)
@@ -113,6 +113,18 @@ def examine(
         why = f"There is no description: {description.why}."
         return Survey(name, titles, findings(seen), undescribed=why)
     return Survey(name, titles, findings(seen), description=description)
+
+
+def region_of(service: str, region: str | None) -> str | None:
+    """Return where a service is asked about a region: some answer in one of each partition."""
+    places = GLOBAL.get(service)
+    if places is None:
+        return region
+    return next(
+        place
+        for begins, place in sorted(places.items(), reverse=True)
+        if (region or "").startswith(begins)
+    )
 
 
 def _nothing(where: str) -> str:
@@ -190,6 +202,9 @@ def read(
         restricted_namespaces=known(lambda: tools.restricted_namespaces(api)),
         essentials=on(workloads, controllers.essentials),
         quotas=on(pods, lambda found: tools.quotas(api, {pod.namespace for pod in found})),
+        limit_ranges=on(
+            pods, lambda found: tools.limit_ranges(api, {pod.namespace for pod in found})
+        ),
         pod_webhooks=known(lambda: webhooks.pod_webhooks(api)),
         node_provisioners=on(workloads, controllers.node_provisioners),
         volume_controllers=on(workloads, controllers.volume_controllers),
@@ -223,7 +238,9 @@ def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread
         "templates": on(
             groups,
             lambda found: (
-                templates.templates(aws("ec2"), aws("autoscaling"), found.values()) if found else {}
+                machine_templates.templates(aws("ec2"), aws("autoscaling"), found.values())
+                if found
+                else {}
             ),
         ),
         "scale_ins": on(

@@ -95,6 +95,15 @@ def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
         flavour=flavour,
         replicas=int(item["spec"].get("replicas", 1)),
         config=_environment(main),
+        claims_go=tuple(
+            sorted(
+                when
+                for when, what in (
+                    item["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+                ).items()
+                if what == "Delete"
+            )
+        ),
     )
     return _with_pods(kafka, lambda: list(_selected(api, item)))
 

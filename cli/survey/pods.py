@@ -85,7 +85,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
             for each in spec.get("volumes") or ()
             if "emptyDir" in each and DATA.fullmatch(str(each["name"]))
         ),
-        alone_on_its_node=_alone(spec, labelled),
+        alone_on_its_node=_alone(spec, labelled) or _holds_port(spec, main),
         ignores_disruption=ignores_disruption(item),
         wants=placement(spec),
         quality=status.get("qosClass"),
@@ -157,6 +157,12 @@ def _alone(spec: Object, labelled: Mapping[str, str]) -> bool:
         each.get("topologyKey") in {HOST, *ZONES} and _itself(each, labelled)
         for each in affinity.get(REQUIRED) or ()
     ) or any(each.get("topologyKey") == HOST and _itself(each, labelled) for each in strict)
+
+
+def _holds_port(spec: Object, main: Object) -> bool:
+    """Say whether a pod takes a port of its machine's, which a second one like it cannot have."""
+    ports = main.get("ports") or ()
+    return any(each.get("hostPort") for each in ports) or bool(spec.get("hostNetwork") and ports)
 
 
 def _itself(rule: Object, labelled: Mapping[str, str]) -> bool:

@@ -20,6 +20,7 @@ from core.survey.tool_facts import (
     DisruptionBudget,
     DrainCleaner,
     Evictor,
+    LimitRange,
     Operator,
     Quota,
     TerminationHandler,
@@ -219,6 +220,22 @@ def quotas(api: Api, spaces: Iterable[str]) -> tuple[Quota, ...]:
             where, name = item["metadata"]["namespace"], item["metadata"]["name"]
             found.append(Quota(namespace=where, name=name, exceeded=exceeded))
     return tuple(found)
+
+
+def limit_ranges(api: Api, spaces: Iterable[str]) -> tuple[LimitRange, ...]:
+    """Return what LimitRanges of some namespaces let a container or a pod have of memory."""
+    return tuple(
+        LimitRange(
+            namespace=str(item["metadata"]["namespace"]),
+            name=str(item["metadata"]["name"]),
+            most_bytes=most,
+        )
+        for space in sorted(spaces)
+        for item in items(api, V1, "limitranges", space)
+        for each in item["spec"].get("limits") or ()
+        if each.get("type") in {"Container", "Pod"}
+        if (most := quantity((each.get("max") or {}).get("memory"))) is not None
+    )
 
 
 def restricted_namespaces(api: Api) -> frozenset[str]:

@@ -14,6 +14,8 @@ from core.doctor.snapshot import Binding, Pod, Service, Snapshot
 
 MISSING, PRESENT = "missing", "present"
 GATES = naming.readiness_gate("")
+# Of a drainer beside ours.
+OFF_THEM, ASKS = "take it away, or", ": it drains nodes without a question to Kafka"
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,25 +320,17 @@ def _second_handlers(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     """Find who drains Kafka's nodes beside the one termination handler that we tell when to."""
     ours = expected.snapshot.queues or {}
     for title, handler in (found.second_handlers or {}).items():
-        if handler.queue is None and not handler.on_kafkas_nodes:
-            continue
-        if handler.queue is None:
+        what = f"second node termination handler {title}"
+        if handler.queue is None and handler.on_kafkas_nodes:
             how = "on Kafka's nodes, by the instance metadata"
-            remedy = (
-                f"take it away, or off these nodes (let it not tolerate the taint "
-                f"{naming.DEDICATED_TAINT_KEY}={naming.DEDICATED_TAINT_VALUE}): it drains them "
-                f"without a question to Kafka"
-            )
+            taint = f"{naming.DEDICATED_TAINT_KEY}={naming.DEDICATED_TAINT_VALUE}"
+            yield Drift(what, MISSING, how, f"{OFF_THEM} off them (tolerate {taint} no more){ASKS}")
         elif handler.queue in ours:
-            how = f"reads our queue {handler.queue}"
-            remedy = "take it away: of each drain that is meant for ours it takes its share"
-        else:
-            how = f"reads queue {handler.queue}"
-            remedy = (
-                "take it away, or see that no rule sends this queue events of Kafka's groups and "
-                "machines: it drains them without a question to Kafka"
-            )
-        yield Drift(f"second node termination handler {title}", MISSING, how, remedy)
+            remedy = "take it away: of the drains that are meant for ours it takes its share"
+            yield Drift(what, MISSING, f"reads our queue {handler.queue}", remedy)
+        elif handler.queue is not None:
+            remedy = f"{OFF_THEM} let no rule send its queue events of Kafka's machines{ASKS}"
+            yield Drift(what, MISSING, f"reads queue {handler.queue}", remedy)
 
 
 def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:

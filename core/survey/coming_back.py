@@ -79,6 +79,26 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                 )
 
 
+def limits(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that have more memory than a LimitRange lets the next ones have."""
+    for kafka in every_kafka(seen):
+        for each in of(seen.limit_ranges):
+            large = [
+                pod.name
+                for pod in pods_of(seen, kafka)
+                if pod.namespace == each.namespace and (pod.memory_bytes or 0) > each.most_bytes
+            ]
+            if large:
+                yield Finding(
+                    "limit-range",
+                    Weight.BROKER,
+                    kafka.title,
+                    f"LimitRange {each.namespace}/{each.name} lets a pod have less memory than "
+                    f"{listed(large)} have: they are refused once they are created again",
+                    "raise its max, or have no LimitRange in that namespace",
+                )
+
+
 def essentials(seen: Surveyed) -> Iterator[Finding]:
     """Find what no pod starts without, and which does not run."""
     for each in of(seen.essentials):

@@ -46,6 +46,7 @@ from core.survey.tool_facts import (
     Essential,
     EvictionWebhook,
     Evictor,
+    LimitRange,
     NodeProvisioner,
     Operator,
     PodWebhook,
@@ -58,9 +59,10 @@ from core.survey.tool_facts import (
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A part nothing is known of, and why."""
+    """A part nothing is known of, why, and what to do about it where that is no missing right."""
 
     why: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +117,7 @@ class Surveyed:
     restricted_namespaces: frozenset[str] | Unread
     essentials: tuple[Essential, ...] | Unread
     quotas: tuple[Quota, ...] | Unread
+    limit_ranges: tuple[LimitRange, ...] | Unread
     pod_webhooks: tuple[PodWebhook, ...] | Unread
     node_provisioners: tuple[NodeProvisioner, ...] | Unread
     volume_controllers: tuple[VolumeController, ...] | Unread

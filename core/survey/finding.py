@@ -42,7 +42,7 @@ def unknown(part: str, unread: Unread) -> Finding:
         Weight.UNKNOWN,
         part,
         f"it could not be read: {unread.why}",
-        "give the caller the right to read it, and survey again",
+        unread.remedy or "give the caller the right to read it, and survey again",
     )
 
 

@@ -16,6 +16,7 @@ from core.survey import (
     groups,
     handlers,
     kafka,
+    machine_templates,
     machines,
     others,
     placement,
@@ -23,7 +24,6 @@ from core.survey import (
     provisioners,
     room,
     target_groups,
-    templates,
     unseen,
     volumes,
 )
@@ -54,6 +54,8 @@ _JUDGES: tuple[Judge, ...] = (
     others.whole_today,
     others.one_zone,
     others.ready_too_soon,
+    others.images,
+    others.claims,
     others.settings,
     others.unjudged,
     placement.zones,
@@ -71,9 +73,9 @@ _JUDGES: tuple[Judge, ...] = (
     volumes.volumes,
     ebs.disks,
     groups.groups,
-    templates.templates,
-    templates.metadata,
-    templates.node_classes,
+    machine_templates.templates,
+    machine_templates.metadata,
+    machine_templates.node_classes,
     machines.orphans,
     machines.scheduled,
     machines.now,
@@ -87,6 +89,7 @@ _JUDGES: tuple[Judge, ...] = (
     provisioners.controllers,
     coming_back.deletions,
     coming_back.refusals,
+    coming_back.limits,
     coming_back.essentials,
     coming_back.drivers,
     balancing.readiness,
@@ -137,10 +140,10 @@ def _judged(judge: Judge, seen: Surveyed) -> list[Finding]:
 
 def _unread(seen: Surveyed) -> Iterator[Finding]:
     """Yield a finding per reason: what one refusal hides is hidden together."""
-    hidden: dict[str, list[str]] = {}
+    hidden: dict[Unread, list[str]] = {}
     for field in fields(seen):
         part = getattr(seen, field.name)
         if isinstance(part, Unread) and part is not NOT_ASKED:
-            hidden.setdefault(part.why, []).append(field.name.replace("_", " "))
+            hidden.setdefault(part, []).append(field.name.replace("_", " "))
     for why, parts in hidden.items():
-        yield unknown(", ".join(parts), Unread(why))
+        yield unknown(", ".join(parts), why)

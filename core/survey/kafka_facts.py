@@ -257,6 +257,8 @@ class OtherKafka:
     ways_in: tuple[str, ...] = ()
     # Why nothing is known of its pods.
     unseen: str | None = None
+    # When a StatefulSet deletes claims by itself: whenScaled, whenDeleted.
+    claims_go: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -6,6 +6,8 @@ beside those, in the same words.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
@@ -13,6 +15,8 @@ from core.survey.finding import Finding, Weight, listed
 from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole
 from core.survey.kafka_facts import Flavour, OtherKafka, Pod
 
+# Docker Hub's own, by a version: what is newest is still there.
+BITNAMIS = re.compile(r"(docker\.io/|index\.docker\.io/)?bitnami/[a-z-]+:(?!latest$).+")
 FACTOR, IN_SYNC = "default.replication.factor", "min.insync.replicas"
 
 
@@ -72,6 +76,45 @@ def ready_too_soon(seen: Surveyed) -> Iterator[Finding]:
                     "let the readiness probe ask the broker whether it is in sync, or ask Kafka "
                     "itself before each node",
                 )
+
+
+def images(seen: Surveyed) -> Iterator[Finding]:
+    """Find images that a node which has them runs, and no other node can fetch."""
+    for other in of(seen.other_kafkas):
+        if BITNAMIS.fullmatch(other.image):
+            yield Finding(
+                "image-gone",
+                Weight.PRODUCER,
+                other.title,
+                f"it runs {other.image}, and Bitnami took its versions off Docker Hub in 2025: on "
+                f"a node that has not run it before, its pod stays in ImagePullBackOff",
+                "run a copy from a registry of your own, or the same version of bitnamilegacy, "
+                "before any node leaves",
+            )
+
+
+def claims(seen: Surveyed) -> Iterator[Finding]:
+    """Find claims that several pods have together, or that end by themselves."""
+    for other in of(seen.other_kafkas):
+        held = Counter(claim for pod in pods_of(seen, other) for claim in set(pod.claims))
+        if shared := [claim for claim, pods in held.items() if pods > 1]:
+            yield Finding(
+                "claim-shared",
+                Weight.BROKER,
+                other.title,
+                f"several of its pods have {listed(shared)}: two brokers write to one disk, or the "
+                f"second one on another node never starts",
+                "give each pod a claim of its own (volumeClaimTemplates of a StatefulSet)",
+            )
+        if other.claims_go:
+            yield Finding(
+                "claims-deleted",
+                Weight.PRODUCER,
+                other.title,
+                f"its persistentVolumeClaimRetentionPolicy is Delete ({listed(other.claims_go)}): "
+                f"who scales it in, or deletes it to make it anew, deletes its brokers' data",
+                "set both of it to Retain",
+            )
 
 
 def settings(seen: Surveyed) -> Iterator[Finding]:

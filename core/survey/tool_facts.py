@@ -257,6 +257,15 @@ class PodWebhook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRange:
+    """The most memory that a LimitRange lets a container or a pod have."""
+
+    namespace: str
+    name: str
+    most_bytes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
     """A ResourceQuota of which more is used than it allows."""
 

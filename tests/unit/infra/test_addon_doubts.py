@@ -1,4 +1,4 @@
-"""infra.eks.addon_versions: an add-on of a minor version that is not ours is doubted, not refused."""
+"""infra.eks.addon_versions: an add-on of a minor version that is not ours is doubted."""
 
 from __future__ import annotations
 

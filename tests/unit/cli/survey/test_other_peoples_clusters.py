@@ -164,7 +164,10 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
     ),
     "spot": (spot, {"spot"}),
     "two Kafkas of one name": (two_kafkas, {"listener", "grace"}),
-    "another Kafka beside it": (changed(own, bitnami), {"not-strimzi", "not-running"}),
+    "another Kafka beside it": (
+        changed(own, bitnami),
+        {"not-strimzi", "not-running", "image-gone"},
+    ),
     "a binding after the pods": (changed(own, bound), {"gate-missing", "lbc-backoff"}),
     "no EventBridge rule": (changed(own, lambda w: w.rules.clear()), {"nth-deaf"}),
     "a rule for spot alone": (

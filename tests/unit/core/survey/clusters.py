@@ -151,6 +151,7 @@ GOOD = Surveyed(
     restricted_namespaces=frozenset(),
     essentials=(),
     quotas=(),
+    limit_ranges=(),
     pod_webhooks=(),
     node_provisioners=(NodeProvisioner(title="kube-system/karpenter", queue="theirs"),),
     volume_controllers=(VolumeController(title="kube-system/ebs-csi-controller"),),

@@ -1,0 +1,180 @@
+"""More clusters as companies run them: Kafkas of others, ended logins, a namespace's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import (
+    ClientError,
+    NoCredentialsError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+)
+
+from cli.survey import command
+from core.survey.finding import Finding
+from core.survey.judge import findings
+from infra.eks.api import ApiError
+from tests.unit.cli.survey.around import CLUSTER
+from tests.unit.cli.survey.manifests import meta
+from tests.unit.cli.survey.others import checks, own, surveyed
+from tests.unit.cli.survey.test_not_strimzi import beside, container, of_it, pods
+from tests.unit.cli.survey.worlds import World
+
+Change = Callable[[World], object]
+
+
+def one_claim(world: World) -> None:
+    for each in world.beside:
+        each["spec"]["volumes"] = [
+            {"name": "d", "persistentVolumeClaim": {"claimName": "data-log-0"}}
+        ]
+
+
+def claims_go(**policy: str) -> Change:
+    return lambda world: world.only("statefulsets")["spec"].update(
+        persistentVolumeClaimRetentionPolicy=policy
+    )
+
+
+PORTS = [{"containerPort": 9092, "hostPort": 9092}]
+BESIDE: dict[str, tuple[Callable[[], World], set[str]]] = {
+    "Bitnami's versions of before its registry moved": (
+        lambda: beside("docker.io/bitnami/kafka:3.7.0"),
+        {"image-gone"},
+    ),
+    "the same without a registry's name": (
+        lambda: beside("bitnami/kafka:3.9.0-debian-12-r4"),
+        {"image-gone"},
+    ),
+    "where they were moved to": (lambda: beside("docker.io/bitnamilegacy/kafka:3.7.0"), set()),
+    "a mirror of one's own": (lambda: beside("registry.example/bitnami/kafka:3.7.0"), set()),
+    "apart by a port of the machine's": (
+        lambda: changed_beside(pods(affinity=None), container(ports=PORTS)),
+        set(),
+    ),
+    "apart by the machine's network": (
+        lambda: changed_beside(
+            pods(affinity=None, hostNetwork=True), container(ports=[{"containerPort": 9092}])
+        ),
+        set(),
+    ),
+    "one claim for all of them": (lambda: changed_beside(one_claim), {"claim-shared"}),
+    "claims that end as it shrinks": (
+        lambda: changed_beside(claims_go(whenScaled="Delete")),
+        {"claims-deleted"},
+    ),
+    "claims that stay": (lambda: changed_beside(claims_go(whenScaled="Retain")), set()),
+}
+
+
+def changed_beside(*changes: Change) -> World:
+    world = beside()
+    for change in changes:
+        change(world)
+    return world
+
+
+@pytest.mark.parametrize(("build", "said"), BESIDE.values(), ids=BESIDE.keys())
+def test_a_kafka_of_somebody_else_is_told_what_hurts_it(
+    build: Callable[[], World], said: set[str]
+) -> None:
+    assert of_it(surveyed(build())) == said
+
+
+def coded(code: str, message: str = "no") -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, "DescribeIt")
+
+
+SCP = "not authorized to perform: it with an explicit deny in a service control policy"
+ENDED: dict[str, tuple[Exception, str]] = {
+    "a session of SSO": (UnauthorizedSSOTokenError(), "log in"),
+    "a token that is not renewed": (
+        TokenRetrievalError(provider="sso", error_msg="expired"),
+        "log in",
+    ),
+    "no credentials": (NoCredentialsError(), "log in"),
+    "a token of STS's": (coded("ExpiredTokenException"), "log in"),
+    "a region that is not enabled": (coded("AuthFailure"), "log in"),
+    "a service control policy": (coded("AccessDenied", SCP), "service control policy"),
+    "a permissions boundary": (
+        coded("AccessDenied", "because no permissions boundary allows it"),
+        "permissions boundary",
+    ),
+    "a right": (coded("AccessDenied", "no identity-based policy allows it"), "the right"),
+}
+
+
+def refusing(error: Exception) -> list[Finding]:
+    class Client:
+        def __getattr__(self, _call: str) -> Any:
+            def refuse(*_: Any, **__: Any) -> Any:
+                raise error
+
+            return refuse
+
+    return findings(command.read(own(), lambda *_: Client(), None, CLUSTER))
+
+
+@pytest.mark.parametrize(("error", "words"), ENDED.values(), ids=ENDED.keys())
+def test_what_cannot_be_read_says_once_what_to_do_about_it(error: Exception, words: str) -> None:
+    (said,) = refusing(error)
+    assert said.check == "unread"
+    assert words in said.remedy, said.remedy
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(401, "log in"), (0, "reach its API server"), (403, "the right")]
+)
+def test_an_api_server_that_does_not_answer_is_told_from_one_that_refuses(
+    status: int, words: str
+) -> None:
+    world = own()
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise ApiError(status, "", "GET it was refused")
+
+    world._request = refuse  # type: ignore[method-assign]
+    found = [each for each in surveyed(world) if "GET it was refused" in each.evidence]
+    assert found
+    assert all(words in each.remedy for each in found), found
+
+
+def limited(kind: str, most: str) -> Change:
+    limits = [{"type": kind, "max": {"memory": most}}]
+    item = {"metadata": meta("sizes", "shop-kafka"), "spec": {"limits": limits}}
+    return lambda world: world.add("limitranges", item)
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "said"),
+    [
+        ("Container", "4Gi", {"limit-range"}),
+        ("Pod", "4Gi", {"limit-range"}),
+        ("Container", "16Gi", set()),
+        ("PersistentVolumeClaim", "1Gi", set()),
+    ],
+)
+def test_a_limit_below_what_brokers_have_keeps_them_from_coming_back(
+    kind: str, most: str, said: set[str]
+) -> None:
+    world = own()
+    limited(kind, most)(world)
+    assert checks(world) == said
+
+
+@pytest.mark.parametrize(
+    ("region", "where"),
+    [
+        ("eu-north-1", "us-east-1"),
+        ("us-gov-west-1", "us-gov-west-1"),
+        ("us-gov-east-1", "us-gov-west-1"),
+        ("cn-north-1", "cn-northwest-1"),
+        (None, "us-east-1"),
+    ],
+)
+def test_aws_health_is_asked_where_its_partition_answers(region: str | None, where: str) -> None:
+    assert command.region_of("health", region) == where
+    assert command.region_of("ec2", region) == region
