@@ -38,6 +38,7 @@ from cli.survey import queues as handler_queues
 from cli.survey import target_groups as groups_of_targets
 from cli.survey.answers import known, on
 from cli.survey.cluster_name import eks_cluster
+from cli.survey.listing import served
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
 from core.survey.account_facts import ControlPlane
@@ -162,6 +163,7 @@ def read(
         pools=known(lambda: kafka.pools(api, namespace)),
         pod_sets=known(lambda: kafka.pod_sets(api, namespace)),
         rebalances=known(lambda: kafka.rebalances(api, namespace)),
+        pod_set_versions=known(lambda: served(api, kafka.POD_SETS)),
         topics=known(lambda: kafka.topics(api, namespace)),
         other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,

@@ -33,6 +33,8 @@ GATE = """\
 #    image: ...
 #    operators:
 """
+# How an EKS cluster of before access entries knows its callers; and what the functions list.
+CONFIG_MAP, POD_SETS = "CONFIG_MAP", "v1"
 UNUSABLE = "# It cannot be used as it is: "
 
 
@@ -55,6 +57,7 @@ def draft(seen: Surveyed, context: str) -> str:
     noted = [f"{key} could not be read: fill it in." for key in missing]
     noted += [sentence for kafka in of(seen.kafkas) for sentence in _ways_in(kafka)]
     noted += _draining(seen, given)
+    noted += _too_old(seen)
     noted += _taken_names(seen)
     written = yaml.safe_dump({"adopt": given}, sort_keys=False, allow_unicode=True)
     # What must be filled in is said already.
@@ -150,6 +153,25 @@ def _draining(seen: Surveyed, given: dict[str, Any]) -> Iterator[str]:
                 f"drainer: {each.title} drains what waits in a hook; before level act take it "
                 f"away, and set drainer to ours or none."
             )
+
+
+def _too_old(seen: Surveyed) -> Iterator[str]:
+    """Say what the functions of levels from watch on ask of a cluster, and it does not have."""
+    plane = seen.control_plane
+    if not isinstance(plane, Unread) and plane.authentication == CONFIG_MAP:
+        yield (
+            f"EKS cluster {plane.name} knows its callers by the ConfigMap aws-auth alone, and from "
+            f"level watch on the functions come by access entries: `aws eks update-cluster-config "
+            f"--name {plane.name} --access-config authenticationMode=API_AND_CONFIG_MAP`, which "
+            f"cannot be taken back and changes nothing for those who are known today."
+        )
+    versions = seen.pod_set_versions
+    if not isinstance(versions, Unread) and versions and POD_SETS not in versions:
+        yield (
+            f"Its API server serves StrimziPodSets as {', '.join(sorted(versions))} alone, and "
+            f"from level watch on the functions ask for {POD_SETS}: upgrade Strimzi to 0.49 or "
+            f"newer first."
+        )
 
 
 def _taken_names(seen: Surveyed) -> Iterator[str]:

@@ -14,7 +14,6 @@ from core.doctor.snapshot import Binding, Pod, Service, Snapshot
 
 MISSING, PRESENT = "missing", "present"
 GATES = naming.readiness_gate("")
-# Of a drainer beside ours.
 OFF_THEM, ASKS = "take it away, or", ": it drains nodes without a question to Kafka"
 
 
@@ -323,8 +322,7 @@ def _second_handlers(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
         what = f"second node termination handler {title}"
         if handler.queue is None and handler.on_kafkas_nodes:
             how = "on Kafka's nodes, by the instance metadata"
-            taint = f"{naming.DEDICATED_TAINT_KEY}={naming.DEDICATED_TAINT_VALUE}"
-            yield Drift(what, MISSING, how, f"{OFF_THEM} off them (tolerate {taint} no more){ASKS}")
+            yield Drift(what, MISSING, how, f"{OFF_THEM} let it not tolerate their taint{ASKS}")
         elif handler.queue in ours:
             remedy = "take it away: of the drains that are meant for ours it takes its share"
             yield Drift(what, MISSING, f"reads our queue {handler.queue}", remedy)

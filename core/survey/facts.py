@@ -73,6 +73,8 @@ class Surveyed:
     pools: tuple[KafkaPool, ...] | Unread
     pod_sets: tuple[PodSet, ...] | Unread
     rebalances: tuple[Rebalance, ...] | Unread
+    # Versions in which its API server serves StrimziPodSets.
+    pod_set_versions: frozenset[str] | Unread
     topics: tuple[Topic, ...] | Unread
     other_kafkas: tuple[OtherKafka, ...] | Unread
     pods: tuple[Pod, ...] | Unread

@@ -93,9 +93,9 @@ class World(AwsAnswers, Api):
         if parts[0] == "apis" and len(parts) == 2:
             if parts[1] not in self.versions:
                 raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
-            version = {"groupVersion": f"{parts[1]}/{self.versions[parts[1]]}"}
-            others = [{"groupVersion": f"{parts[1]}/{each}"} for each in self.only_in.values()]
-            return {"preferredVersion": version, "versions": [version, *others]}
+            names = [self.versions[parts[1]], *self.only_in.values()]
+            each = [{"groupVersion": f"{parts[1]}/{name}", "version": name} for name in names]
+            return {"preferredVersion": each[0], "versions": each}
         if self.only_in.get(kind, path.split("/")[3]) != path.split("/")[3]:
             raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
         if len(parts) >= 2 and parts[-2] == "services":

@@ -118,6 +118,7 @@ GOOD = Surveyed(
     pools=(KafkaPool(namespace="streaming", name="main", kafka="payments", replicas=3),),
     pod_sets=(),
     rebalances=(),
+    pod_set_versions=frozenset({"v1"}),
     topics=(),
     other_kafkas=(),
     pods=tuple(map(pod, range(3))),
