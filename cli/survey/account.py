@@ -22,6 +22,8 @@ from core.survey.node_facts import (
 AT_ONCE = 50
 ON_DEMAND_ALONE = 100
 UNHEALTHY = "Unhealthy"
+# Of a group's activities, how many are looked at, and which are over.
+LATEST, OVER = 20, {"Successful", "Failed", "Cancelled"}
 # States of an instance that does not go on.
 ENDING = {"shutting-down", "stopping", "stopped", "terminated"}
 CHECKS = {
@@ -189,6 +191,9 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         },
         reuses=bool(_reuse(item).get("ReuseOnScaleIn")),
         protected=_protected(item),
+        failed_start=_failed_start(client, name)
+        if members is not None and len(members) < int(item["DesiredCapacity"])
+        else None,
         # It has a status only then.
         deleting=bool(item.get("Status")),
         follows_latest=any(each.version == "$Latest" for each in machine_templates.named(item)),
@@ -197,6 +202,16 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
     )
+
+
+def _failed_start(client: Any, group: str) -> str | None:
+    """Return why a group's last activity that is over has failed; None: it has not."""
+    answer = client.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=LATEST)
+    over = (each for each in answer["Activities"] if each["StatusCode"] in OVER)
+    last = next(over, None)
+    if last is None or last["StatusCode"] == "Successful":
+        return None
+    return " ".join(str(last.get("StatusMessage") or "no reason is given").split())
 
 
 def _healthy_percent(policy: Mapping[str, Any]) -> int | None:

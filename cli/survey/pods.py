@@ -24,6 +24,8 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # A shell's word for waiting; and a command that does nothing else.
 SLEEP = re.compile(r"\bsleep (\d+)")
 SLEPT = re.compile(r"((/bin/)?(ba)?sh -c )?(/bin/)?sleep \d+")
+# What the VPC resource controller adds to pods that a SecurityGroupPolicy selects.
+OWN_INTERFACE = "vpc.amazonaws.com/pod-eni"
 PROBES = {"tcpSocket": "port", "exec": "command", "httpGet": "http", "grpc": "grpc"}
 CONTAINER, HEAP_OPTIONS = "kafka", "KAFKA_HEAP_OPTS"
 
@@ -97,6 +99,10 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         ),
         priority=int(spec.get("priority") or 0),
         unrestricted=tuple(sorted(set(_unrestricted(spec)))),
+        own_interface=any(
+            OWN_INTERFACE in ((each.get("resources") or {}).get("limits") or {})
+            for each in spec["containers"]
+        ),
         readiness=_readiness(main),
         pre_stop_seconds=slept,
         pre_stop_odd=odd,

@@ -36,11 +36,12 @@ def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
 
 
 def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
-    """Return webhooks without which no pod is created, and which nobody answers."""
+    """Return webhooks without which no pod is created, and which nobody here answers."""
     return tuple(
         PodWebhook(
             name=f"{webhook['name']} of {item['metadata']['name']}",
             unanswered=why,
+            outside=(webhook.get("clientConfig") or {}).get("url"),
             leaves_out=_without(api, webhook),
             match_labels=(webhook.get("objectSelector") or {}).get("matchLabels") or {},
             expressions=requirements(webhook.get("objectSelector") or {}),
@@ -51,6 +52,7 @@ def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
         for webhook in item.get("webhooks") or ()
         if PODS & _asked_about(webhook) and webhook.get("failurePolicy", "Fail") == "Fail"
         if (why := _unanswered(api, webhook.get("clientConfig") or {}))
+        or (webhook.get("clientConfig") or {}).get("url")
     )
 
 

@@ -41,7 +41,8 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
     for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         for hook in of(seen.pod_webhooks):
-            if asked := [pod.name for pod in pods if hook.asked_of(pod)]:
+            asked = [pod.name for pod in pods if hook.unanswered and hook.asked_of(pod)]
+            if asked:
                 yield Finding(
                     "pods-refused",
                     Weight.UNKNOWN if hook.conditional else Weight.BROKER,
@@ -76,6 +77,22 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                     f"ResourceQuota {quota.namespace}/{quota.name} allows less than is used "
                     f"({listed(quota.exceeded)}): a pod that leaves is not created again",
                     "raise the quota before any pod leaves",
+                )
+
+
+def asked_outside(seen: Surveyed) -> Iterator[Finding]:
+    """Name who is asked before a pod of Kafka's is created, and is not in this cluster."""
+    for kafka in every_kafka(seen):
+        for hook in of(seen.pod_webhooks):
+            if hook.outside and any(hook.asked_of(pod) for pod in pods_of(seen, kafka)):
+                yield Finding(
+                    "webhook-outside",
+                    Weight.ADVICE,
+                    kafka.title,
+                    f"webhook {hook.name} asks {hook.outside} before a pod is created, and refuses "
+                    f"it without an answer (failurePolicy Fail): whether that answers was not "
+                    f"judged",
+                    "know who keeps it running, or leave Kafka's namespace out of it",
                 )
 
 

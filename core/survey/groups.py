@@ -117,8 +117,13 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             "group-short",
             Weight.PRODUCER,
             subject,
-            f"it wants {group.desired} nodes and has {len(states)}: a start has failed, for want "
-            f"of capacity, addresses, a quota or its template, or is about to be tried",
+            f"it wants {group.desired} nodes and has {len(states)}: "
+            + (
+                f"its last start has failed ({group.failed_start})"
+                if group.failed_start
+                else "a start has failed, for want of capacity, addresses, a quota or its "
+                "template, or is about to be tried"
+            ),
             "look at its scaling activities before any node leaves",
         )
 

@@ -192,6 +192,8 @@ class Pod:
     # Of its time to stop, how much a preStop hook sleeps; and whether it does what is not known.
     pre_stop_seconds: int = 0
     pre_stop_odd: bool = False
+    # It takes a network interface of its own (security groups for pods).
+    own_interface: bool = False
 
     @property
     def title(self) -> str:

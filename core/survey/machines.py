@@ -6,6 +6,7 @@ without Auto Scaling.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed, Unread
@@ -14,6 +15,8 @@ from core.survey.node_facts import Node
 
 # Codes of EC2's scheduled events after which the machine does not go on.
 ENDS_MACHINE = ("instance-retirement", "instance-stop")
+# As in t3.large and t4g.medium.
+BURSTABLE = re.compile(r"t\d")
 # How the tags of an instance begin that somebody else than Auto Scaling or Karpenter has started.
 STARTED_BY: Mapping[str, str] = {
     "spotinst:": "Spot by Flexera (Ocean or Elastigroup)",
@@ -96,6 +99,26 @@ def _keeper(node: Node, seen: Surveyed) -> str | None:
     tags = {} if instance is None else instance.tags
     found = (who for begins, who in STARTED_BY.items() if any(t.startswith(begins) for t in tags))
     return next(found, None)
+
+
+def burstable(seen: Surveyed) -> Iterator[Finding]:
+    """Find machines whose processors, disks and network live on credits."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.instances, Unread):
+        return
+    types = {
+        node.name: machine.type
+        for node in seen.nodes.values()
+        if (machine := seen.instances.get(node.instance_id or ""))
+    }
+    if found := [f"{name} ({kind})" for name, kind in types.items() if BURSTABLE.match(kind)]:
+        yield Finding(
+            "burstable",
+            Weight.PRODUCER,
+            "nodes of Kafka",
+            f"{listed(found)} earn their speed as credits: when a broker copies its replicas back "
+            f"these end, and it falls out of sync or is missed",
+            "run brokers on machines that keep their speed (m, r or i families)",
+        )
 
 
 def now(seen: Surveyed) -> Iterator[Finding]:

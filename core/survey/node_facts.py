@@ -150,6 +150,8 @@ class ScalingGroup:
     protected: bool = False
     # Instance -> its lifecycle state, or Unhealthy where the group calls it so.
     states: Mapping[str, str] | None = None
+    # Why AWS has given it no machine, where it has fewer than it wants.
+    failed_start: str | None = None
     # Somebody deletes the group.
     deleting: bool = False
     # Its launch template's version is $Latest: whoever makes the next one changes its machines.

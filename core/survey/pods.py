@@ -154,6 +154,21 @@ def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
         )
 
 
+def interfaces(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that only some types of machines have a network interface for."""
+    for kafka in every_kafka(seen):
+        if found := [pod.name for pod in pods_of(seen, kafka) if pod.own_interface]:
+            yield Finding(
+                "branch-interfaces",
+                Weight.ADVICE,
+                kafka.title,
+                f"{listed(found)} have security groups of their own, and so a branch interface of "
+                f"their machine: few types have such (no t3, a large one 9), and a pod waits until "
+                f"the VPC resource controller has made it one",
+                "see that whatever starts the next node chooses types with branch interfaces",
+            )
+
+
 def priority(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that any other pod may push off its node."""
     for kafka in every_kafka(seen):

@@ -22,6 +22,7 @@ READS: Mapping[str, str] = {
     "autoscaling:DescribePolicies": "what lowers a group's size by its metrics",
     "autoscaling:DescribeScheduledActions": "what lowers a group's size by the clock",
     "autoscaling:DescribeInstanceRefreshes": "a refresh that is under way",
+    "autoscaling:DescribeScalingActivities": "why a group has fewer machines than it wants",
     "autoscaling:DescribeLaunchConfigurations": "the same, of groups from before templates",
     "eks:DescribeNodegroup": "how managed node groups update, if there are any",
     "eks:DescribeCluster": "the control plane's version, state and upgrade policy",

@@ -239,8 +239,9 @@ class PodWebhook:
     """A webhook that is asked before a pod is created, and refuses it where it does not answer."""
 
     name: str
-    # Why nobody answers it.
-    unanswered: str
+    # Why nobody answers it; or where somebody does, of whom nothing is known here.
+    unanswered: str | None
+    outside: str | None = None
     leaves_out: frozenset[str] | None
     # By labels of the pod.
     match_labels: Mapping[str, str]

@@ -33,6 +33,7 @@ class AwsAnswers:
     template: Item | None
     launch_configurations: list[Item]
     modifications: list[Item]
+    activities: list[Item]
 
     def client(self, service: str, region: str | None) -> Any:
         assert region in (None, "eu-north-1")
@@ -61,6 +62,11 @@ class AwsAnswers:
 
     def describe_auto_scaling_groups(self, *, AutoScalingGroupNames: Any, **_: Any) -> Item:  # noqa: N803
         return {"AutoScalingGroups": [self.groups[name] for name in AutoScalingGroupNames]}
+
+    def describe_scaling_activities(self, *, AutoScalingGroupName: str, **_: Any) -> Item:  # noqa: N803
+        """Return what a group has tried, the newest first."""
+        assert AutoScalingGroupName in self.groups
+        return {"Activities": self.activities}
 
     def describe_lifecycle_hooks(self, *, AutoScalingGroupName: str) -> Item:  # noqa: N803
         return {"LifecycleHooks": self.hooks.get(AutoScalingGroupName, [])}

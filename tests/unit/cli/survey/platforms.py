@@ -180,3 +180,47 @@ def of_class(*, zones: str = "abc", ready: str = "True", **spec: Any) -> World:
     item = {"metadata": meta("kafka"), "spec": {**usual, **spec}, "status": status}
     world.add("ec2nodeclasses", item)
     return world
+
+
+def short(world: World) -> None:
+    """Take the machine of the first group away, which wants one all the same."""
+    world.groups[min(world.groups)]["Instances"] = []
+
+
+def tried(*said: tuple[str, str]) -> Change:
+    """Say what groups have tried, the newest first: a status and its message."""
+
+    def made(world: World) -> None:
+        short(world)
+        world.activities = [
+            {"StatusCode": code, "StatusMessage": message, "Cause": "At it."}
+            for code, message in said
+        ]
+
+    return made
+
+
+def pods_limited(**resources: str) -> Change:
+    def made(world: World) -> None:
+        for each in world.kinds["pods"]:
+            each["spec"]["containers"][0]["resources"]["limits"].update(resources)
+
+    return made
+
+
+def outside_webhook(policy: str, *resources: str) -> Change:
+    """Let somebody outside the cluster be asked about new pods, or about what is named."""
+    webhook = {
+        "name": "admit.example.com",
+        "failurePolicy": policy,
+        "rules": [
+            {"apiGroups": [""], "resources": list(resources or ("pods",)), "operations": ["CREATE"]}
+        ],
+        "clientConfig": {"url": "https://admit.example.com/pods"},
+    }
+    item = {"metadata": meta("theirs"), "webhooks": [webhook]}
+    return lambda world: world.add("validatingwebhookconfigurations", item)
+
+
+def running(image: str) -> Change:
+    return lambda world: world.add("deployments", workload("it", "tools", image))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.cli.survey.others import changed, checks, own
+from tests.unit.cli.survey.others import changed, checks, own, surveyed
 from tests.unit.cli.survey.platforms import (
     FOREIGN_KEY,
     Change,
@@ -22,11 +22,16 @@ from tests.unit.cli.survey.platforms import (
     modification,
     network,
     of_class,
+    outside_webhook,
     pod_set,
     pod_set_marked,
+    pods_limited,
     rebalance,
+    running,
+    short,
     tainted,
     template,
+    tried,
     weighted,
     without_template,
 )
@@ -161,7 +166,25 @@ PLATFORMS: dict[str, tuple[Change, set[str]]] = {
         network("registry.k8s.io/dns/k8s-dns-node-cache:1.26.7", down=True),
         {"essential-down"},
     ),
+    # What runs beside it, and what asks before a pod starts.
+    "pods with branch interfaces": (
+        pods_limited(**{"vpc.amazonaws.com/pod-eni": "1"}),
+        {"branch-interfaces"},
+    ),
+    "an admission service outside the cluster": (outside_webhook("Fail"), {"webhook-outside"}),
+    "one that may be missed": (outside_webhook("Ignore"), set()),
+    "one for other things": (outside_webhook("Fail", "secrets"), set()),
+    "a tool that scales down at night": (
+        running("ghcr.io/caas-team/py-kube-downscaler:25.2.0"),
+        {"evictor"},
+    ),
+    "a tool that moves pods by load": (running("turbonomic/kubeturbo:8.15.5"), {"evictor"}),
+    "a tool that reboots sick nodes": (
+        running("quay.io/medik8s/self-node-remediation-operator:v0.10.0"),
+        {"evictor"},
+    ),
     # Nodes.
+    "machines that live on credits": (machines(InstanceType="t3.xlarge"), {"burstable"}),
     "a node out of service": (tainted("node.kubernetes.io/out-of-service"), {"node-leaving"}),
     "Fargate": (fargate, {"machine-unknown"}),
 }
@@ -170,6 +193,25 @@ PLATFORMS: dict[str, tuple[Change, set[str]]] = {
 @pytest.mark.parametrize(("change", "said"), PLATFORMS.values(), ids=PLATFORMS.keys())
 def test_a_platform_is_told_what_hurts_it_and_nothing_else(change: Change, said: set[str]) -> None:
     assert checks(changed(own, change)()) == said
+
+
+CAPACITY = "We currently do not have sufficient r7g.large capacity in eu-north-1a."
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (tried(("Failed", CAPACITY)), CAPACITY),
+        (tried(("InProgress", ""), ("Failed", CAPACITY)), CAPACITY),
+        # What failed before the last success is over.
+        (tried(("Successful", ""), ("Failed", CAPACITY)), "is about to be tried"),
+        (short, "is about to be tried"),
+    ],
+    ids=["no capacity in a zone", "tried again", "long ago", "nothing tried"],
+)
+def test_a_group_that_lacks_a_machine_says_why_aws_gave_none(change: Change, words: str) -> None:
+    (said,) = (each for each in surveyed(changed(own, change)()) if each.check == "group-short")
+    assert words in said.evidence
 
 
 CLASSES = {

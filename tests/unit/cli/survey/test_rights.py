@@ -14,7 +14,7 @@ from cli.survey import command
 from core.survey.rights import READS
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.machines import managed, own_groups
-from tests.unit.cli.survey.platforms import by_configuration
+from tests.unit.cli.survey.platforms import by_configuration, short
 from tests.unit.cli.survey.test_around import behind, told
 from tests.unit.cli.survey.worlds import World, bare
 
@@ -68,6 +68,7 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     told("issue")(world)
     before_templates = own_groups(bare())
     by_configuration()(before_templates)
+    short(world)
     asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
     assert set().union(*asked) == set(READS)
 

@@ -73,6 +73,7 @@ class World(AwsAnswers, Api):
         self.template: Item | None = {"MetadataOptions": {"HttpTokens": "required"}}
         self.launch_configurations: list[Item] = []
         self.modifications: list[Item] = []
+        self.activities: list[Item] = []
         # Pods of Kafkas that are not Strimzi's.
         self.beside: list[Item] = []
 
