@@ -38,6 +38,12 @@ def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
                 state=str(item.get("State") or "in-use"),
                 multi_attach=bool(item.get("MultiAttachEnabled")),
                 key=item.get("KmsKeyId"),
+                attached={
+                    str(each["InstanceId"]): str(each.get("State") or "attached")
+                    for each in item.get("Attachments") or ()
+                    # What a service has attached is no machine of the account's.
+                    if each.get("InstanceId")
+                },
                 change=None if change == OVER else change,
             )
     return found

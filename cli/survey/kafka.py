@@ -68,8 +68,15 @@ def _kafka(item: Object) -> Kafka:
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
         leaving=going(item),
+        unreconciled=_changed_since(item),
         labels=labels(item),
     )
+
+
+def _changed_since(item: Object) -> bool:
+    """Say whether somebody has changed a resource since its operator looked at it."""
+    looked = (item.get("status") or {}).get("observedGeneration")
+    return looked is not None and int(item["metadata"].get("generation") or 0) > int(looked)
 
 
 def _migrating(item: Object) -> bool:
@@ -137,6 +144,7 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
             name=item["metadata"]["name"],
             kafka=labels(item).get("strimzi.io/cluster", ""),
             leaving=going(item),
+            outdated=_outdated(item.get("status") or {}),
             error=next(
                 (
                     _said(each)
@@ -149,6 +157,11 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
         )
         for item in custom(api, POD_SETS, "strimzipodsets", namespace)
     )
+
+
+def _outdated(status: Object) -> int:
+    pods, current = status.get("pods"), status.get("currentPods")
+    return 0 if pods is None or current is None else max(0, int(pods) - int(current))
 
 
 def rebalances(api: Api, namespace: str | None) -> tuple[Rebalance, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,8 @@ class Disk:
     multi_attach: bool = False
     # The ARN of the key that it is encrypted under.
     key: str | None = None
+    # Machine -> whether it is attached there: attaching, attached, detaching, busy.
+    attached: Mapping[str, str] = field(default_factory=dict)
     # How far its last modification is, where that is not over: modifying, optimizing, failed.
     change: str | None = None
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import Disk
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed, Unread, node_of, of
 from core.survey.finding import Finding, Weight, listed
 
 EBS_IDS = "vol-"
+# States of an attachment that ends.
+NOT_OFF = ("detaching", "busy")
 
 
 def disks(seen: Surveyed) -> Iterator[Finding]:
@@ -50,8 +52,36 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
             f"a node that is cut off may write on beside its successor",
             "disable Multi-Attach of the volume, as each of Kafka's has one writer",
         )
+    yield from _attachments(seen.disks, seen)
     yield from _keys(known, seen)
     yield from _changing(known)
+
+
+def _attachments(disks: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
+    """Find disks that hang on a machine that is not their pod's, or do not come off."""
+    handles = {(v.namespace, v.claim): v.handle for v in of(seen.volumes)}
+    hanging = []
+    for pod in of(seen.pods):
+        node = node_of(pod, seen)
+        mine = (handles.get((pod.namespace, claim)) for claim in pod.claims)
+        for disk in (disks[handle] for handle in mine if handle in disks):
+            hanging += [
+                f"{pod.name} ({state} on {machine})"
+                for machine, state in disk.attached.items()
+                if node is not None
+                and node.instance_id
+                and (machine != node.instance_id or state in NOT_OFF)
+            ]
+    if hanging:
+        yield Finding(
+            "volume-attached",
+            Weight.PRODUCER,
+            "volumes of Kafka",
+            f"the disk of {listed(hanging)} is not with its pod, or does not come off: EBS "
+            f"attaches it nowhere else before that machine lets it go",
+            "see to that machine: its file system may still be in use, or it hangs; stop it before "
+            "a volume is taken by force",
+        )
 
 
 def _keys(known: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from core.survey.facts import Surveyed, Unread, of, pods_of
 from core.survey.finding import Finding, Weight, listed
-from core.survey.kafka_facts import Kafka, Pod
+from core.survey.kafka_facts import Kafka, Pod, PodSet
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
 REPLICATION = {
@@ -279,22 +279,16 @@ def carried_out(seen: Surveyed) -> Iterator[Finding]:
     for kafka in of(seen.kafkas):
         mine = (kafka.namespace, kafka.name)
         for each in of(seen.pod_sets):
-            if (each.namespace, each.kafka) != mine or not (each.leaving or each.error):
-                continue
+            if (each.namespace, each.kafka) == mine:
+                yield from _pod_set(each, kafka.title)
+        if kafka.unreconciled:
             yield Finding(
-                "pod-set",
-                Weight.BROKER if each.leaving else Weight.PRODUCER,
+                "unreconciled",
+                Weight.ADVICE,
                 kafka.title,
-                f"StrimziPodSet {each.name} "
-                + (
-                    "is deleted and not gone: Strimzi leaves its pods alone, and a lost one does "
-                    "not come back"
-                    if each.leaving
-                    else f"has an error ({each.error}): a pod that is lost may not come back"
-                ),
-                "see what holds it (finalizers), and let the operator make it again"
-                if each.leaving
-                else "settle what Strimzi names before any node leaves",
+                "it was changed since the operator carried it out last: what the change rolls is "
+                "rolled at any moment, or once a pause or an error is over",
+                "let the operator carry it out before any node leaves",
             )
         moving = [each.name for each in of(seen.rebalances) if (each.namespace, each.kafka) == mine]
         if moving:
@@ -306,6 +300,36 @@ def carried_out(seen: Surveyed) -> Iterator[Finding]:
                 f"that leaves meanwhile takes some that are whole nowhere else",
                 "let it end, or stop it (strimzi.io/rebalance: stop), before any node leaves",
             )
+
+
+def _pod_set(found: PodSet, title: str) -> Iterator[Finding]:
+    named = f"StrimziPodSet {found.name}"
+    if found.leaving:
+        yield Finding(
+            "pod-set",
+            Weight.BROKER,
+            title,
+            f"{named} is deleted and not gone: Strimzi leaves its pods alone, and a lost one does "
+            f"not come back",
+            "see what holds it (finalizers), and let the operator make it again",
+        )
+    if found.error:
+        yield Finding(
+            "pod-set",
+            Weight.PRODUCER,
+            title,
+            f"{named} has an error ({found.error}): a pod that is lost may not come back",
+            "settle what Strimzi names before any node leaves",
+        )
+    if found.outdated:
+        yield Finding(
+            "pod-set",
+            Weight.PRODUCER,
+            title,
+            f"{found.outdated} of its pods are not as {named} describes them: the operator rolls "
+            f"them, one after the other",
+            "let that end before any node leaves",
+        )
 
 
 def eras(seen: Surveyed) -> Iterator[Finding]:

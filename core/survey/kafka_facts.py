@@ -49,6 +49,8 @@ class Kafka:
     not_ready: str | None = None
     # Of a resource without node pools: how many brokers it wants.
     replicas: int | None = None
+    # It was changed since the operator carried it out last.
+    unreconciled: bool = False
     # The listener by which clients outside the cluster come in, where Strimzi's status names one.
     outside: Outside | None = None
     # Somebody has deleted it.
@@ -82,6 +84,8 @@ class PodSet:
     leaving: bool = False
     # What Strimzi says it cannot do.
     error: str | None = None
+    # How many of its pods are not as it describes them.
+    outdated: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

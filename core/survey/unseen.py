@@ -155,3 +155,13 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
             "nodes of Kafka are labelled with it and it is not listed: how it replaces them was "
             "not judged",
         )
+    classes = seen.node_classes
+    for name in sorted(named & set(seen.node_pools)):
+        wanted = seen.node_pools[name].node_class
+        if wanted and not isinstance(classes, Unread) and wanted not in classes:
+            yield _unknown(
+                "class-unseen",
+                f"NodePool {name}",
+                f"it names {wanted}, which is not listed: in which subnets and of which image its "
+                f"next node starts was not judged",
+            )

@@ -224,3 +224,22 @@ def outside_webhook(policy: str, *resources: str) -> Change:
 
 def running(image: str) -> Change:
     return lambda world: world.add("deployments", workload("it", "tools", image))
+
+
+def attached(machine: str, state: str = "attached") -> Change:
+    """Say to which machine the disk of the first broker is attached."""
+    return disk(Attachments=[{"InstanceId": machine, "State": state}])
+
+
+def reconciled(generation: int, observed: int | None) -> Change:
+    def made(world: World) -> None:
+        item = world.only("kafkas")
+        item["metadata"]["generation"] = generation
+        item["status"] = {} if observed is None else {"observedGeneration": observed}
+
+    return made
+
+
+def without_class(world: World) -> World:
+    world.kinds["ec2nodeclasses"] = []
+    return world

@@ -8,6 +8,7 @@ from tests.unit.cli.survey.others import changed, checks, own, surveyed
 from tests.unit.cli.survey.platforms import (
     FOREIGN_KEY,
     Change,
+    attached,
     by_configuration,
     by_vcpus,
     crowded,
@@ -27,12 +28,14 @@ from tests.unit.cli.survey.platforms import (
     pod_set_marked,
     pods_limited,
     rebalance,
+    reconciled,
     running,
     short,
     tainted,
     template,
     tried,
     weighted,
+    without_class,
     without_template,
 )
 
@@ -123,6 +126,18 @@ PLATFORMS: dict[str, tuple[Change, set[str]]] = {
         pod_set(status={"conditions": [{"type": "Error", "status": "true", "message": "quota"}]}),
         {"pod-set"},
     ),
+    "a pod set that is rolled": (
+        pod_set(status={"pods": 3, "currentPods": 1, "readyPods": 3}),
+        {"pod-set"},
+    ),
+    "a pod set that was rolled": (
+        pod_set(status={"pods": 3, "currentPods": 3, "readyPods": 3}),
+        set(),
+    ),
+    "a change that the operator has not carried out": (reconciled(8, 7), {"unreconciled"}),
+    # Of it the missing operator is said, and the pods that are missing.
+    "a resource that no operator has looked at": (reconciled(1, None), set()),
+    "a change that it has carried out": (reconciled(8, 8), set()),
     "a rebalance under way": (rebalance("Rebalancing"), {"rebalancing"}),
     "a rebalance that is done": (rebalance("Ready"), set()),
     "a proposal nobody has approved": (rebalance("ProposalReady"), set()),
@@ -140,6 +155,12 @@ PLATFORMS: dict[str, tuple[Change, set[str]]] = {
         set(),
     ),
     "a disk that EBS has in error": (disk(State="error"), {"volume-error"}),
+    "a disk on its broker's machine": (attached("i-orders-mains-0"), set()),
+    "a disk that hangs on another machine": (attached("i-gone"), {"volume-attached"}),
+    "a disk that does not come off": (
+        attached("i-orders-mains-0", "detaching"),
+        {"volume-attached"},
+    ),
     "a disk that is being changed": (modification("optimizing"), {"volume-modified"}),
     "a disk whose change failed": (modification("failed"), {"volume-modified"}),
     "a disk that was changed": (modification("completed"), set()),
@@ -222,6 +243,7 @@ CLASSES = {
         lambda: of_class(amiSelectorTerms=[{"alias": "al2023@latest"}]),
         {"karpenter-drift", "karpenter-latest"},
     ),
+    "that nobody lists": (lambda: without_class(of_class()), {"class-unseen"}),
     "that allows IMDSv1": (
         lambda: of_class(metadataOptions={"httpTokens": "optional"}),
         {"metadata-open"},
