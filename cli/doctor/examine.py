@@ -105,7 +105,7 @@ def examine(target: Target) -> Diagnosis:
 
 
 def _surroundings(target: Target, groups: Collection[str]) -> list[Finding]:
-    """Return what is said of the account; a twin's has no quotas, calendars or announcements."""
+    """Return what is said of the account around the cluster's machines; a twin has none."""
     if target.endpoint_url is not None:
         return []
     machines = surroundings.Machines(

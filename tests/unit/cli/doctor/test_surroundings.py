@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cli.doctor import report
-from cli.doctor.surroundings import Machines, read
+from cli.doctor.surroundings import Machines, findings, read
 from core.instances import STANDARD_QUOTA
 from core.survey.finding import Weight
 from core.survey.judge import around_findings
@@ -142,3 +142,22 @@ def test_what_would_stop_a_rotation_has_the_exit_code_of_a_difference(
     assert replace(diagnosis([FINDING], []), surroundings=found).exit_code == max(1, code)
     last = report.verdict(replace(diagnosis([], []), surroundings=found))
     assert ("around it may hurt" in last) == (code > 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("https://ec2.eu-north-1.amazonaws.com", True),
+        ("https://vpce-0a1b.ec2.eu-north-1.vpce.amazonaws.com", True),
+        ("https://ec2.cn-north-1.amazonaws.com.cn", True),
+        ("https://ec2.eu-north-1.api.aws", True),
+        ("http://127.0.0.1:5000", False),
+        ("https://localstack.example.com", False),
+    ],
+)
+def test_whoever_stands_in_for_aws_is_not_asked_for_its_account(url: str, asked: bool) -> None:  # noqa: FBT001
+    made = world(full)
+    made.meta = type("Meta", (), {"endpoint_url": url})  # type: ignore[attr-defined]
+    session = type("Session", (), {"client": lambda *_, **__: made})()
+    wanted = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
+    assert bool(findings(session, wanted)) == asked
