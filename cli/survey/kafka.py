@@ -250,8 +250,14 @@ def _volume(
         ),
         ebs_type=_ebs_type(kind),
         gib=_gib(str((disk.get("capacity") or {}).get("storage") or "")),
-        handle=(disk.get("csi") or {}).get("volumeHandle"),
+        handle=(disk.get("csi") or {}).get("volumeHandle") or _in_tree_id(disk),
     )
+
+
+def _in_tree_id(disk: Object) -> str | None:
+    """Return the id of a volume of before there were drivers: aws://ZONE/vol-0a1b, or vol-0a1b."""
+    written = str((disk.get("awsElasticBlockStore") or {}).get("volumeID") or "")
+    return written.rpartition("/")[2] or None
 
 
 def _source(disk: Object) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from cli.survey.listing import items, labels, one
@@ -13,6 +14,7 @@ from infra.eks.api import Api, Object
 # The eviction of pods as a rule of a webhook names it.
 EVICTIONS = {"pods/eviction", "pods/*"}
 EVERYTHING = "*/*"
+BESIDE_THE_SERVER = re.compile(r"https://(127\.0\.0\.1|localhost|\[::1\])[:/]")
 # A new pod.
 PODS = {"pods", "*", EVERYTHING}
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -41,7 +43,7 @@ def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
         PodWebhook(
             name=f"{webhook['name']} of {item['metadata']['name']}",
             unanswered=why,
-            outside=(webhook.get("clientConfig") or {}).get("url"),
+            outside=_outside(webhook),
             leaves_out=_without(api, webhook),
             match_labels=(webhook.get("objectSelector") or {}).get("matchLabels") or {},
             expressions=requirements(webhook.get("objectSelector") or {}),
@@ -51,9 +53,14 @@ def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
         for item in items(api, ADMISSION, kind)
         for webhook in item.get("webhooks") or ()
         if PODS & _asked_about(webhook) and webhook.get("failurePolicy", "Fail") == "Fail"
-        if (why := _unanswered(api, webhook.get("clientConfig") or {}))
-        or (webhook.get("clientConfig") or {}).get("url")
+        if (why := _unanswered(api, webhook.get("clientConfig") or {})) or _outside(webhook)
     )
+
+
+def _outside(webhook: Object) -> str | None:
+    """Return the address of who is asked outside the cluster; EKS's own stand beside the server."""
+    url = str((webhook.get("clientConfig") or {}).get("url") or "")
+    return None if not url or BESIDE_THE_SERVER.match(url) else url
 
 
 def _asked_about(webhook: Object) -> set[str]:

@@ -155,7 +155,7 @@ def test_what_would_stop_a_rotation_has_the_exit_code_of_a_difference(
         ("https://localstack.example.com", False),
     ],
 )
-def test_whoever_stands_in_for_aws_is_not_asked_for_its_account(url: str, asked: bool) -> None:  # noqa: FBT001
+def test_whoever_stands_in_for_aws_is_not_asked_for_its_account(url: str, asked: bool) -> None:
     made = world(full)
     made.meta = type("Meta", (), {"endpoint_url": url})  # type: ignore[attr-defined]
     session = type("Session", (), {"client": lambda *_, **__: made})()

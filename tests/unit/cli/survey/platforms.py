@@ -208,7 +208,9 @@ def pods_limited(**resources: str) -> Change:
     return made
 
 
-def outside_webhook(policy: str, *resources: str) -> Change:
+def outside_webhook(
+    policy: str, *resources: str, url: str = "https://admit.example.com/pods"
+) -> Change:
     """Let somebody outside the cluster be asked about new pods, or about what is named."""
     webhook = {
         "name": "admit.example.com",
@@ -216,7 +218,7 @@ def outside_webhook(policy: str, *resources: str) -> Change:
         "rules": [
             {"apiGroups": [""], "resources": list(resources or ("pods",)), "operations": ["CREATE"]}
         ],
-        "clientConfig": {"url": "https://admit.example.com/pods"},
+        "clientConfig": {"url": url},
     }
     item = {"metadata": meta("theirs"), "webhooks": [webhook]}
     return lambda world: world.add("validatingwebhookconfigurations", item)
@@ -243,3 +245,11 @@ def reconciled(generation: int, observed: int | None) -> Change:
 def without_class(world: World) -> World:
     world.kinds["ec2nodeclasses"] = []
     return world
+
+
+def in_tree_and_lost(world: World) -> None:
+    """Name the disks as Kubernetes did before there were drivers; the first one is gone."""
+    for each in world.kinds["persistentvolumes"]:
+        name = each["spec"].pop("csi")["volumeHandle"]
+        each["spec"]["awsElasticBlockStore"] = {"volumeID": f"aws://eu-north-1a/{name}"}
+    lost_disk(world)

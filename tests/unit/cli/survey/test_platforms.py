@@ -16,6 +16,7 @@ from tests.unit.cli.survey.platforms import (
     each_group,
     fargate,
     free,
+    in_tree_and_lost,
     lost_disk,
     machines,
     metadata_handler,
@@ -155,6 +156,7 @@ PLATFORMS: dict[str, tuple[Change, set[str]]] = {
         set(),
     ),
     "a disk that EBS has in error": (disk(State="error"), {"volume-error"}),
+    "a disk of before there were drivers, that is gone": (in_tree_and_lost, {"volume-gone"}),
     "a disk on its broker's machine": (attached("i-orders-mains-0"), set()),
     "a disk that hangs on another machine": (attached("i-gone"), {"volume-attached"}),
     "a disk that does not come off": (
@@ -193,6 +195,10 @@ PLATFORMS: dict[str, tuple[Change, set[str]]] = {
         {"branch-interfaces"},
     ),
     "an admission service outside the cluster": (outside_webhook("Fail"), {"webhook-outside"}),
+    "EKS's own beside the API server": (
+        outside_webhook("Fail", url="https://127.0.0.1:9443/validate"),
+        set(),
+    ),
     "one that may be missed": (outside_webhook("Ignore"), set()),
     "one for other things": (outside_webhook("Fail", "secrets"), set()),
     "a tool that scales down at night": (
