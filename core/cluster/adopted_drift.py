@@ -221,6 +221,8 @@ def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Drift]:
 
 def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     url = adopted.queue_url
+    if adopted.level is Level.ACT:
+        yield from _by_metadata(standing)
     if adopted.installs_handler:
         yield from _installed(adopted, standing)
     if adopted.evicts:
@@ -284,6 +286,15 @@ def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
                 "give the rule detail.LifecycleHookName with the name of your own hook, as "
                 "docs/how-to/adopt.md says: else it drains at once what is held",
             )
+
+
+def _by_metadata(standing: Standing) -> Iterator[Drift]:
+    """Find a handler that reads of its own machine that it waits in a hook, and drains it then."""
+    for each in () if isinstance(standing.handlers, Unread) else standing.handlers:
+        if each.sees_hooks and not each.queue_mode and each.drains:
+            remedy = "set ENABLE_ASG_LIFECYCLE_DRAINING to false, or keep it off Kafka's nodes"
+            found = f"{each.title} drains at once what is held"
+            yield Drift("lifecycle draining by the instance metadata", "none", found, remedy)
 
 
 def _second_drainer(standing: Standing) -> Iterator[Drift]:
