@@ -59,11 +59,11 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
 
 def _attachments(disks: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
     """Find disks that hang on a machine that is not their pod's, or do not come off."""
-    handles = {(v.namespace, v.claim): v.handle for v in of(seen.volumes)}
+    handles = {(v.namespace, v.claim): v.handle or "" for v in of(seen.volumes)}
     hanging = []
     for pod in of(seen.pods):
         node = node_of(pod, seen)
-        mine = (handles.get((pod.namespace, claim)) for claim in pod.claims)
+        mine = (handles.get((pod.namespace, claim), "") for claim in pod.claims)
         for disk in (disks[handle] for handle in mine if handle in disks):
             hanging += [
                 f"{pod.name} ({state} on {machine})"

@@ -84,7 +84,8 @@ class Around:
         ((kind, wanted),) = ((each["Name"], each["Values"]) for each in Filters)
         if kind == "volume-type":
             return {"Volumes": [{"Size": size} for size in self.gib]}
-        usual = {"VolumeType": "gp3", "Size": 500, "State": "in-use", "MultiAttachEnabled": False}
+        # Type and size are left to the class and the claim, where nothing else is said.
+        usual = {"State": "in-use", "MultiAttachEnabled": False}
         return {
             "Volumes": [
                 {"VolumeId": name, **usual, **self.disks.get(name, {})}
