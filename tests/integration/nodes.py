@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -229,6 +229,13 @@ def make_subnets(twin: Twin) -> Mapping[str, str]:
         )["Subnet"]["SubnetId"]
         for place, letter in enumerate("abc")
     }
+
+
+def make_volumes(twin: Twin, names: Iterable[str]) -> dict[str, str]:
+    """Make a volume for each of some names; return what EC2 calls them."""
+    ec2, zone = twin.aws("ec2"), f"{environment.REGION}a"
+    made = {"AvailabilityZone": zone, "Size": 500, "VolumeType": "gp3"}
+    return {name: str(ec2.create_volume(**made)["VolumeId"]) for name in names}
 
 
 def make_target_group(twin: Twin, subnet: str, attributes: Mapping[str, str]) -> str:

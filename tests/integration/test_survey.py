@@ -19,7 +19,7 @@ from local import environment, twin
 from local.kubernetes import crds
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
-from tests.integration.nodes import make_subnets, make_target_group
+from tests.integration.nodes import make_subnets, make_target_group, make_volumes
 from tests.integration.waiting import until
 from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.around import TARGET_GROUP, Around
@@ -62,8 +62,6 @@ NOT_SERVED = {
     *("machine quotas", "disk quota", "control plane", "upgrade insights"),
     *("zonal shifts", "aws health"),
 }
-# The twin's EC2 starts every machine with IMDSv1, whatever its template says.
-OF_THE_TWIN = {"metadata-open"}
 GATE = {"conditionType": "target-health.elbv2.k8s.aws/boot"}
 PLANTED = {
     "hook-default",
@@ -113,7 +111,8 @@ class Cluster:
         self.scaling = running.aws("autoscaling")
         self.subnets = make_subnets(running)
         self.real = self._machines()
-        self.real |= self._disks()
+        disks = (disk["spec"]["csi"]["volumeHandle"] for disk in world.kinds["persistentvolumes"])
+        self.real |= make_volumes(running, disks)
         self.real[worlds.QUEUE_URL] = self._queue()
         self.real[TARGET_GROUP] = make_target_group(running, self.subnets["a"], Around().said)
         self.real["eu-north-1"] = environment.REGION
@@ -165,19 +164,6 @@ class Cluster:
                 self.scaling.put_lifecycle_hook(AutoScalingGroupName=name, **hook)
             real[instance] = until(lambda name=name: self._member(name), f"a member of {name}")
         return real
-
-    def _disks(self) -> dict[str, str]:
-        """Make what the world's volumes stand for; return their real names."""
-        ec2, zone = self.twin.aws("ec2"), f"{environment.REGION}a"
-        named = [
-            each["spec"]["csi"]["volumeHandle"] for each in self.world.kinds["persistentvolumes"]
-        ]
-        return {
-            name: str(
-                ec2.create_volume(AvailabilityZone=zone, Size=500, VolumeType="gp3")["VolumeId"]
-            )
-            for name in named
-        }
 
     def _member(self, group: str) -> str | None:
         found = self.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])
@@ -350,7 +336,8 @@ def told_of_it(found: dict[str, Any]) -> list[str]:
     return [
         str(each["check"])
         for each in found["findings"]
-        if each["check"] not in OF_THE_TWIN
+        # The twin's EC2 starts every machine with IMDSv1.
+        if each["check"] != "metadata-open"
         and (each["check"] != "unread" or not set(each["subject"].split(", ")) <= NOT_SERVED)
     ]
 

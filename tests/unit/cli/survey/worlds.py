@@ -95,8 +95,8 @@ class World(AwsAnswers, Api):
             if parts[1] not in self.versions:
                 raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
             names = [self.versions[parts[1]], *self.only_in.values()]
-            each = [{"groupVersion": f"{parts[1]}/{name}", "version": name} for name in names]
-            return {"preferredVersion": each[0], "versions": each}
+            served = [{"groupVersion": f"{parts[1]}/{name}", "version": name} for name in names]
+            return {"preferredVersion": served[0], "versions": served}
         if self.only_in.get(kind, path.split("/")[3]) != path.split("/")[3]:
             raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
         if len(parts) >= 2 and parts[-2] == "services":
