@@ -26,7 +26,8 @@ from cli.rotate_plan import rendered
 from cli.watching import Pace, watch
 from core import naming
 from core.errors import InvalidInput, StillwaterError
-from core.rotation.run_record import Phase, Run, RunState, to_document
+from core.rotation.run_codec import to_document
+from core.rotation.run_record import Phase, Run, RunState
 from core.slack.rotation_thread import PHASES
 from core.words import span, time_said
 from handlers.store.records import DynamoRecords

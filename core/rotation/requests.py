@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from core.errors import Conflict
+from core.rotation.run_codec import without_unread_state
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
 
 
 def pause(run: Run, actor: str, now: float) -> Run:
     """Begin with no further node: the run stands still once nobody is away."""
     _still_open(run, "paused")
+    _readable(run)
     asked = replace(run, pause_asked_by=actor)
     ready = any(turn.ahead for turn in run.waiting)  # Its next turn calls that off.
     if run.state is not RunState.RUNNING or not (run.in_hand or ready):
@@ -36,6 +38,7 @@ def resume(
     are for whoever begins from now on, and the record says what they change.
     """
     _still_open(run, "resumed")
+    _readable(run)
     turns = tuple(_again(run, t, now, skip=skip) for t in run.turns)
     going = replace(
         run,
@@ -85,8 +88,15 @@ def _again(run: Run, turn: NodeTurn, now: float, *, skip: bool) -> NodeTurn:
 
 
 def abort(run: Run, actor: str, now: float) -> Run:
-    """Begin with no further node and end once nobody is away; who has not left yet stays."""
+    """Begin with no further node and end once nobody is away; who has not left yet stays.
+
+    A run that cannot be read ends at once: whoever is away comes back by its own incident.
+    """
     _still_open(run, "aborted")
+    if run.unreadable:
+        said = f"{actor} aborts the run, which a newer release wrote; who is away comes back."
+        ended = without_unread_state(replace(run, state=RunState.ABORTED, next_turn_at=None))
+        return noted(replace(ended, abort_asked_by=actor, ended_at=now), actor, said, now)
     asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
     return noted(asked, actor, f"{actor} aborts the run.", now)
 
@@ -94,3 +104,17 @@ def abort(run: Run, actor: str, now: float) -> Run:
 def _still_open(run: Run, done: str) -> None:
     if run.over:
         raise Conflict(f"Run {run.id} cannot be {done}: it is {run.state.value} ({run.reason})")
+
+
+def unreadable_sentence(run: Run) -> str:
+    """Say of a run which words of a newer release stand in it, and what to do."""
+    words = ", ".join(run.unreadable)
+    return (
+        f"Run {run.id} was written by a newer release ({words}), which this one cannot read: "
+        f"deploy that release again, or abort the run."
+    )
+
+
+def _readable(run: Run) -> None:
+    if run.unreadable:
+        raise Conflict(unreadable_sentence(run))

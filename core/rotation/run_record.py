@@ -8,13 +8,12 @@ leave through an incident each (core.incidents.planned), opened by the run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from core.availability.lease import party_name
-from core.incidents.codec import as_document
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300
@@ -153,6 +152,10 @@ class Run:
     turned_at: float | None = None
     next_turn_at: float | None = None
     version: int = 0
+    # What a newer release wrote and this one cannot read; core.rotation.run_codec writes it back.
+    unread: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Of that, the words without which nothing can be decided.
+    unreadable: tuple[str, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -246,39 +249,3 @@ def unattended(run: Run, now: float, late_seconds: float) -> bool:
     """Say whether nothing carries a run any more although it should be carried."""
     expected = max(run.turned_at or run.started_at, run.next_turn_at or 0.0)
     return run.state is RunState.RUNNING and now - expected > late_seconds
-
-
-def to_document(run: Run) -> dict[str, Any]:
-    return dict(as_document(run))
-
-
-def from_document(document: dict[str, Any], version: int) -> Run:
-    """Read what `to_document` wrote; a field this version does not know is left out."""
-    known = _known_fields(Run, document)
-    known["state"] = RunState(known["state"])
-    known["options"] = _options(known["options"])
-    known["turns"] = tuple(
-        NodeTurn(**{**_tuples(_known_fields(NodeTurn, turn)), "phase": Phase(turn["phase"])})
-        for turn in known["turns"]
-    )
-    known["notes"] = tuple(Note(**_known_fields(Note, note)) for note in known["notes"])
-    known["pages"] = tuple(known["pages"])
-    known["out_of_sync"] = tuple(known.get("out_of_sync", ()))
-    known["throttled"] = tuple(known.get("throttled", ()))
-    if known.get("replication"):
-        known["replication"] = Replication(**_known_fields(Replication, known["replication"]))
-    return Run(**{**known, "version": version})
-
-
-def _options(document: dict[str, Any]) -> Options:
-    """Read options; before `at_once` a number alone was called otherwise."""
-    earlier = {"at_once": document.get("parallel_per_zone", 1)}
-    return Options(**_tuples(_known_fields(Options, {**earlier, **document})))
-
-
-def _known_fields(cls: type[Any], document: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in document.items() if k in cls.__dataclass_fields__}
-
-
-def _tuples(document: dict[str, Any]) -> dict[str, Any]:
-    return {k: tuple(v) if isinstance(v, list) else v for k, v in document.items()}

@@ -33,6 +33,7 @@ from core.incidents.sweep import (
     turn,
 )
 from core.naming import SYSTEM_POOL
+from core.rotation.requests import unreadable_sentence
 from core.rotation.run_record import Run, unattended
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
@@ -104,7 +105,10 @@ class Broom:
         return {**done, "filed": self.archivist.file_closed()}
 
     def _wake_run(self, run: Run | None, now: float) -> None:
-        if run is not None and unattended(run, now, self.late_seconds):
+        if run is not None and run.unreadable:
+            reason = unreadable_sentence(run)
+            self._call_once(Concern(f"unreadable:{run.id}", reason, "unreadable"), now)
+        elif run is not None and unattended(run, now, self.late_seconds):
             logger.warning("No turn carried the rotation run.", run=run.id)
             self.reception.ticks.send(rotation_message(run.version))
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from core.errors import Conflict
-from core.rotation.run_record import Run, from_document, to_document
+from core.rotation.run_codec import from_document, to_document
+from core.rotation.run_record import Run
 from handlers.store.records import Records
 
 

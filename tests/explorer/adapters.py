@@ -75,6 +75,7 @@ EFFECTS = frozenset(
         *("put", "file", "record_event", "record_ignored", "close_event", "take_lease"),
         *("begin_drain", "drop_lease", "write", "send", "store", "publish"),
         *("cordon", "uncordon", "evict", "replace", "let_leave", "keep"),
+        *("throttle", "unthrottle"),
     }
 )
 
@@ -143,8 +144,15 @@ class ExploredCloud:
         return {i.instance_id: i.state for i in self._stage.world.instances.values()}
 
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
-        del instance_ids
-        return {}
+        world = self._stage.world
+        return {
+            id_: StatusView(
+                instance_id=id_,
+                impaired={"instance": world.impaired[id_]} if id_ in world.impaired else {},
+            )
+            for id_ in instance_ids
+            if world.instances[id_].state == "running"
+        }
 
 
 class ExploredNodes:
@@ -219,6 +227,7 @@ class ExploredNodes:
             return
         if tainted:
             rules.tainted(world, instance_id)
+            agenda.plan(world, ("freed", instance_id), nature.END)
             agenda.plan(world, ("detached", node), nature.DETACH)
         self._change(node, out_of_service=tainted)
 

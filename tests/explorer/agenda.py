@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from math import ceil
 
+from core.naming import DRAIN_HOOK
 from tests.explorer.limits import VISIBILITY
 from tests.explorer.world import Key, Message, World
 
@@ -20,6 +22,11 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "join": ("api",),
     "asks": ("api",),
 }
+
+
+_HEARD = frozenset(
+    {"EC2 Spot Instance Interruption Warning", "EC2 Instance State-change Notification"}
+)
 
 
 def due(world: World) -> tuple[float, Key] | None:
@@ -49,10 +56,21 @@ def plan(world: World, key: Key, seconds: float) -> None:
 
 
 def send(world: World, queue: str, body: str, seconds: float = 0.0) -> int:
+    if queue == "events" and world.direct and _heard_by_the_handler(body):
+        send(world, "nth", body, seconds)
     number = world.number()
     world.messages[number] = Message(queue, body, world.now)
     world.agenda[queue, number] = world.now + seconds
     return number
+
+
+def _heard_by_the_handler(body: str) -> bool:
+    """Say whether the termination handler hears an event itself, on the direct route."""
+    told = json.loads(body)
+    detail = told.get("detail", {})
+    drains = detail.get("LifecycleHookName") == DRAIN_HOOK
+    retires = "RETIREMENT" in detail.get("eventTypeCode", "") and detail["statusCode"] == "open"
+    return drains or retires or told["detail-type"] in _HEARD
 
 
 def delete(world: World, number: int) -> None:

@@ -10,15 +10,13 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from core.incidents.pause import Pause, to_document
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
-from handlers.store.pauses import pause_key
-from tests.explorer import agenda, drainers, hands, nature
+from tests.explorer import agenda, drainers, hands, nature, outages
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
-from tests.explorer.stage import LATE_READS, RACED, Faults, Stage, remember
-from tests.explorer.world import CLUSTER, FIRST, Key, World
+from tests.explorer.stage import EVERY_WRITE, LATE_READS, RACED, Faults, Stage, remember
+from tests.explorer.world import FIRST, Key, World
 
 # Longer than a tick may be late and than a lease, than the hold limit, than a queue's retention.
 PAST_LEASE, PAST_HOLD, PAST_RETENTION = LEASE + 150, HOLD_LIMIT + 700, RETENTION + 600
@@ -39,8 +37,16 @@ SERVICES = (
 )
 SKEW = 120.0
 
+# What the bench alone follows one by one to the end; walks choose of it as of everything.
+SELDOM = outages.KINDS | {"twin", "late_race"}
+
 Choice = tuple[str, ...]
 Walk = Mapping[int, tuple[Choice, ...]]
+
+
+def is_seldom(choice: Choice) -> bool:
+    """Say whether a choice is one of those that only the bench follows one by one."""
+    return (choice[2] if choice[0] == "call" else choice[0]) in SELDOM
 
 
 def call_faults(trace: Sequence[tuple[str, bool]]) -> Iterator[Choice]:
@@ -50,8 +56,10 @@ def call_faults(trace: Sequence[tuple[str, bool]]) -> Iterator[Choice]:
         if effect:
             yield ("call", str(number), "late_error", name)
             yield ("call", str(number), "death", name)
+        yield ("call", str(number), "twin", name)
         if name in RACED:
             yield ("call", str(number), "race", name)
+            yield ("call", str(number), "late_race", name)
         if name in LATE_READS:
             yield ("call", str(number), "stale", name)
         # Between a check and the one call it guards lies no more than a function may run.
@@ -78,6 +86,7 @@ def world_choices(world: World, key: Key) -> Iterator[Choice]:
     yield ("away", "nth", f"{PAST_RETENTION:.0f}")
     yield from _actors(world)
     yield from hands.choices(world)
+    yield from outages.choices(world)
 
 
 def _actors(world: World) -> Iterator[Choice]:
@@ -114,6 +123,8 @@ def apply(world: World, choice: Choice) -> Faults:
     kind, arguments = choice[0], choice[1:]
     if kind == "call":
         return {int(arguments[0]): arguments[1]}
+    if kind == "every write":
+        return {EVERY_WRITE: arguments[0]}
     _CHOICES[kind](world, *arguments)
     return {}
 
@@ -216,13 +227,7 @@ def _wish(world: World, id_: str, wish: str) -> None:
 
 def _paused(world: World) -> None:
     """A person pauses the cluster, for longer than a lease and a hold."""
-    _said(world, Pause("ann", "maintenance", world.now, world.now + PAST_HOLD))
-
-
-def _said(world: World, pause: Pause | None) -> None:
-    key = pause_key(CLUSTER)
-    version, _ = world.records.get(key, (0, None))
-    world.records[key] = (version + 1, to_document(pause))
+    hands.paused_until(world, world.now + PAST_HOLD)
 
 
 _CHOICES: Mapping[str, Callable[..., None]] = {
@@ -240,11 +245,12 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     "refuse": _refuse,
     "root fails": _root_fails,
     "pause": _paused,
-    "resume": lambda world: _said(world, None),
+    "resume": lambda world: hands.paused_until(world, world.now),
     "hold": lambda world, id_: _wish(world, id_, "hold"),
     "ignore": lambda world, id_: _wish(world, id_, "ignore"),
     "release": lambda world, id_: _wish(world, id_, "release"),
     **hands.DONE,
+    **outages.DONE,
 }
 
 
@@ -260,7 +266,9 @@ def take_step(stage: Stage, world: World, chosen: Sequence[Choice]) -> tuple[Wor
 def drawn(dice: random.Random, world: World, key: Key) -> Choice | None:
     """Draw one choice for a step, of whatever kind there is."""
     if key[0] in nature.OURS and dice.random() < 0.5:
-        kind = dice.choice(("error", "late_error", "death", "stale", "pause", "race"))
+        kind = dice.choice(
+            ("error", "late_error", "death", "stale", "pause", "race", "late_race", "twin")
+        )
         if kind == "pause":
             kind = f"pause:{dice.choice(PAUSES):.0f}"
         return ("call", str(dice.randrange(18)), kind, "")

@@ -14,9 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from core.incidents.actions import HookResult
+from core.incidents.pause import Pause
+from core.incidents.pause import to_document as pause_document
 from core.rotation.requests import abort, pause, resume
-from core.rotation.run_record import from_document, to_document
+from core.rotation.run_codec import from_document, to_document
 from handlers.store.messages import rotation_message
+from handlers.store.pauses import pause_key
 from tests.explorer import agenda, nature
 from tests.explorer.limits import HOLD_LIMIT, LEASE
 from tests.explorer.partitions import elect
@@ -162,6 +165,14 @@ def _run(world: World, word: str) -> None:
     run = _WORDS[word](from_document(document, version), "ann", world.now)
     world.records[_RUN] = (version + 1, to_document(run))
     agenda.send(world, "ticks", rotation_message(version + 1))
+
+
+def paused_until(world: World, until: float) -> None:
+    """Have a person pause the cluster until then."""
+    key = pause_key(CLUSTER)
+    version, _ = world.records.get(key, (0, None))
+    said = Pause("ann", "maintenance", world.now, until)
+    world.records[key] = (version + 1, pause_document(said))
 
 
 def _spot(world: World, instance_id: str) -> None:

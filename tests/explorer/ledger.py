@@ -15,7 +15,7 @@ from core.availability.lease import Lease
 from core.errors import Conflict
 from core.incidents.record import Incident
 from handlers.store.records import Record
-from tests.explorer import rules
+from tests.explorer import releases, rules
 from tests.explorer.world import World
 from tests.unit.handlers.memory_ledger import MemoryLedger
 
@@ -36,7 +36,9 @@ class ObjectLedger(MemoryLedger):
         rules.leased(self._current())
 
     def get(self, id_: str) -> Incident | None:
-        return self._current().incidents.get(id_)
+        world = self._current()
+        held = world.incidents.get(id_)
+        return held if held is None or not world.older else releases.as_read(world, held)
 
     def put(self, incident: Incident) -> Incident:
         written = self._write(incident)
@@ -54,11 +56,15 @@ class ObjectLedger(MemoryLedger):
         if (0 if held is None else held.version) != incident.version:
             raise Conflict(f"Incident {incident.id} was changed by another invocation.")
         written = replace(incident, version=incident.version + 1)
-        world.incidents[incident.id] = written
+        world.incidents[incident.id] = (
+            releases.as_written(world, written, held) if world.older else written
+        )
         return written
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        return tuple(i for i in self._current().incidents.values() if i.open)
+        world = self._current()
+        found = (i for i in world.incidents.values() if i.open)
+        return tuple(releases.as_read(world, i) for i in found) if world.older else tuple(found)
 
     def closing(self, most: int) -> tuple[Incident, ...]:
         world = self._current()

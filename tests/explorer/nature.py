@@ -327,7 +327,8 @@ def drain_of(body: str) -> tuple[str, str]:
     """Return the id under which the handler knows a message, and the instance it is about."""
     told = json.loads(body)
     detail = told.get("detail", told)
-    instance_id = detail.get("EC2InstanceId") or detail.get("instance-id")
+    named = [each["entityValue"] for each in detail.get("affectedEntities", ())]
+    instance_id = detail.get("EC2InstanceId") or detail.get("instance-id") or "".join(named)
     return str(told.get("id") or told.get("RequestId")), str(instance_id)
 
 

@@ -12,9 +12,11 @@ from collections.abc import Set as AbstractSet
 from core.events import Kind
 from core.incidents.record import TERMINAL, Incident, State
 from handlers.store.freezes import LedgerFreezes
+from tests.explorer import refills
 from tests.explorer.ledger import ObjectRecords
 from tests.explorer.limits import HOLD_LIMIT
 from tests.explorer.nature import least
+from tests.explorer.outages import FOREIGN
 from tests.explorer.rules import break_rule, run_of, valid_leases
 from tests.explorer.world import CLUSTER, FIRST, World
 
@@ -30,6 +32,10 @@ def at_rest(world: World) -> None:
     _leases_given_back(world)
     _retired(world)
     _run_over(world)
+    if any(i.instance_id == FOREIGN for i in world.incidents.values()):
+        break_rule(world, "foreign", f"{FOREIGN} is another environment's, and has an incident.")
+    if (throttled := refills.left_on(world)) is not None:
+        break_rule(world, "throttle_left", throttled)
     for rule, left in _lent(world):
         break_rule(world, rule, left)
     # Brokers that are out for good without anybody having been called.
@@ -135,6 +141,6 @@ def _room(world: World) -> Iterator[tuple[str, str]]:
     for name, group in world.groups.items():
         busy = sum(world.pod_on(instance_id) is not None for instance_id in group.instances)
         # Who drains by hand leaves its machine where it is, beside the one that came for it.
-        others = world.gated or bool(world.paged)
+        others = world.gated or world.direct or bool(world.paged)
         if group.desired > max(busy, least(world, group)) and not others:
             yield "room_left", f"{name} wants {group.desired} instances, and {busy} are used."

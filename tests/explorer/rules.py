@@ -8,7 +8,7 @@ decides: a rule that asked core would agree with its mistakes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,8 @@ class Invocation:
     attachments: dict[str, tuple[str, ...]] | None = None
     versions: dict[str, int] = field(default_factory=dict)  # of incidents as it wrote them
     trace: list[tuple[str, bool]] | None = None
+    again: Callable[[float], object] | None = None  # takes the same message once more
+    raced: set[str] = field(default_factory=set)  # kinds of writes that have lost a race
 
 
 def break_rule(world: World, rule: str, sentence: str) -> None:
@@ -56,6 +58,8 @@ def incident_of(world: World, instance_id: str) -> Incident | None:
 
 def evicted(world: World, drain: Drain, node_id: int) -> str:
     """Judge an eviction by the termination handler; return who is to blame for it."""
+    if world.direct:
+        return "nth"  # It asks nobody, and nothing of ours keeps two of its drains apart.
     incident = incident_of(world, drain.instance_id)
     if incident is None:
         break_rule(world, "unasked", f"Node {node_id} is drained, and no incident asked for it.")

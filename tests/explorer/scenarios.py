@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from core.rotation.run_record import NodeTurn, Options, open_run, to_document
+from core.events import Interruption, parse
+from core.incidents.joining import merge, open_incident
+from core.rotation.run_codec import to_document
+from core.rotation.run_record import NodeTurn, Options, open_run
 from handlers.store.messages import rotation_message
-from tests.explorer import agenda, drainers, hands
-from tests.explorer.limits import HOLD_LIMIT
+from tests.explorer import agenda, drainers, hands, nature, refills
+from tests.explorer.limits import HOLD_LIMIT, HOOK_LIMIT
 from tests.explorer.partitions import CROSSED
 from tests.explorer.roots import IMAGE
 from tests.explorer.world import (
@@ -166,6 +169,56 @@ def _emptied_by_us(begin: Callable[[World], None]) -> Callable[[World], None]:
     return begins
 
 
+def _heard_by_the_handler(begin: Callable[[World], None]) -> Callable[[World], None]:
+    """The termination handler hears AWS itself: the plain wiring, without the hold."""
+
+    def begins(world: World) -> None:
+        world.direct = True
+        begin(world)
+
+    return begins
+
+
+def _on_local_disks(begin: Callable[[World], None]) -> Callable[[World], None]:
+    """A broker on another node has lost what it held."""
+
+    def begins(world: World) -> None:
+        begin(world)
+        refills.on_local_disks(world)
+
+    return begins
+
+
+def _held_for_a_day(world: World) -> None:
+    """A pause has held an instance until near the end that AWS sets its hooks."""
+    held, left = HOOK_LIMIT - 2 * 3600, 2 * 3600.0
+    nature.terminate(world, "i-0a")
+    for message in [m for m in world.messages.values() if m.queue == "events"]:
+        for found in parse(message.body):
+            if isinstance(found, Interruption):
+                _joined(world, replace(found, occurred_at=START - held), START - held)
+    for at in list(world.messages):
+        agenda.delete(world, at)
+    for key, hook in world.hooks.items():
+        world.hooks[key] = replace(hook, until=START + left)
+    hands.paused_until(world, START + 3600)
+    world.agenda["leave", "i-0b"] = START + 300
+
+
+def _joined(world: World, found: Interruption, at: float) -> None:
+    known = world.incidents.get(found.instance_id)
+    joined = open_incident(found, at) if known is None else merge(known, found, at)
+    world.incidents[joined.id] = replace(
+        joined, kept_at=START, heartbeat_at=START, version=joined.version + 1
+    )
+
+
+def _refreshed(world: World) -> None:
+    """Somebody begins an instance refresh of every group at once."""
+    for place, instance_id in enumerate(FIRST.values()):
+        world.agenda["leave", instance_id] = START + 10 + place
+
+
 IN_PLACE = (
     Scenario("a rotation in place and a leaver", _Rotated(in_place=True)),
     Scenario(
@@ -173,7 +226,8 @@ IN_PLACE = (
     ),
 )
 ONE = Scenario("one leaver", _leaving("i-0a"))
-TWO = Scenario("two leavers", _leaving("i-0a", "i-0b"))
+_LEAVERS = _leaving("i-0a", "i-0b")
+TWO = Scenario("two leavers", _LEAVERS)
 RETIRED = Scenario("a retirement, a reboot and a leaver", _retired_and_rebooted)
 BEHIND_THE_GATE = (
     Scenario(
@@ -202,6 +256,18 @@ PARTIES = (
         partial(six_brokers, CROSSED),
     ),
 )
+DIRECT = (
+    Scenario("two leavers that the handler hears of", _heard_by_the_handler(_LEAVERS)),
+    Scenario("a spot warning that the handler hears", _heard_by_the_handler(_spot)),
+    Scenario("a retirement that the handler hears", _heard_by_the_handler(_retired)),
+)
+REFILLED = (
+    Scenario("a rotation of local disks and a leaver", _on_local_disks(_Rotated())),
+    Scenario("a zone of local disks", _on_local_disks(_parties(together=True)), six_brokers),
+)
+LONG_HELD = Scenario("hooks near their end and a leaver", _held_for_a_day)
+REFRESHED = Scenario("an instance refresh of all groups", _refreshed)
+ELSEWHERE = (*DIRECT, *REFILLED, LONG_HELD, REFRESHED)
 SCENARIOS = (
     ONE,
     TWO,
@@ -217,4 +283,5 @@ SCENARIOS = (
     *WITHOUT_A_HANDLER,
     *IN_PLACE,
     *PARTIES,
+    *ELSEWHERE,
 )

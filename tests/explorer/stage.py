@@ -17,52 +17,14 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from core.errors import StillwaterError
-from core.incidents.observation import Policy
 from handlers.adapters import metrics
-from handlers.adapters.node_drain import NodeDrain
-from handlers.eviction.gate import Gate
-from handlers.incidents.act import Effects
-from handlers.incidents.broom import Broom
-from handlers.incidents.desk import Desk
-from handlers.incidents.door import Door
-from handlers.incidents.error_snapshots import ErrorSnapshots
-from handlers.incidents.leadership import Leadership
-from handlers.incidents.loop import Loop
-from handlers.incidents.notices import Notices
-from handlers.incidents.observe import Sources
-from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import Shifts
-from handlers.rotation.throttles import Throttles
-from handlers.rotation.turns import Rotations
-from handlers.store.archive import Archivist
-from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import RunChronicle
-from handlers.store.runs import LedgerRuns
-from tests.explorer import agenda, drainers, nature, roots, rules
-from tests.explorer.adapters import (
-    ExploredCloud,
-    ExploredKafka,
-    ExploredNodes,
-    ExploredQueue,
-    ExploredTopic,
-    Tap,
-)
-from tests.explorer.answers import Kept, Token, failure, lost_race, posted
-from tests.explorer.ledger import ObjectLedger, ObjectRecords
-from tests.explorer.limits import (
-    EVENT_RECEIVES,
-    FUNCTION_VISIBILITY,
-    LATE,
-    LEASE,
-    POLICY,
-    SWEEP,
-    TICK_RECEIVES,
-)
-from tests.explorer.own_drain import ExploredDrain
+from tests.explorer import agenda, drainers, nature, outages, refills, roots, rules
+from tests.explorer.answers import failure, lost_race, posted
+from tests.explorer.limits import EVENT_RECEIVES, FUNCTION_VISIBILITY, SWEEP, TICK_RECEIVES
 from tests.explorer.rules import Invocation
 from tests.explorer.swift import swift_replace
-from tests.explorer.world import CLUSTER, PREFIX, WHOSE, Key, World
-from tests.unit.handlers.memory_archive import MemoryArchive
+from tests.explorer.wiring import Way, functions
+from tests.explorer.world import Key, World
 
 Faults = Mapping[int, str]  # number of the call -> what goes wrong there
 # A list or a description may be this far behind what was written.
@@ -83,6 +45,8 @@ RACED = frozenset(
         "records.write",
     }
 )
+# Instead of a call's number: every kind of write loses its race once.
+EVERY_WRITE = -1
 
 
 class Died(BaseException):
@@ -97,108 +61,9 @@ class Stage:
         self.invocation = Invocation("nobody", 0.0)
         self.turns = 0
         self.decided: Callable[[str], None] | None = None
-        ledger = Tap(self, "ledger", "ledger", ObjectLedger(lambda: self.world))
-        records = Tap(self, "ledger", "records", ObjectRecords(lambda: self.world))
-        cloud = Tap(self, "aws", "cloud", ExploredCloud(self))
-        nodes = Tap(self, "api", "nodes", ExploredNodes(self))
-        kafka = Tap(self, "kafka", "kafka", ExploredKafka(self))
-        ticks = Tap(self, "sqs", "ticks", ExploredQueue(self, "ticks"))
-        topic = Tap(self, "sns", "topic", ExploredTopic(self))
-        drains = Tap(self, "sqs", "nth", ExploredQueue(self, "nth"))
-        root_volumes = Tap(self, "aws", "roots", roots.ExploredRoots(self))
-        drain = Tap(self, "api", "drain", ExploredDrain(self))
-        freezes = LedgerFreezes(records, CLUSTER)
-        reception = Reception(ledger, cloud, ticks, WHOSE)
-        self.desk = Desk(reception, Notices(reception, cloud, freezes, PREFIX))
-        self.broom = Broom(
-            reception=reception,
-            inventory=cloud,
-            nodes=nodes,
-            records=records,
-            freezes=freezes,
-            cluster=CLUSTER,
-            late_seconds=LATE,
-            archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
-        )
-        self.door = Door(ledger, ticks, Token())
-        leadership = Leadership(kafka, records, CLUSTER)
-        sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
-        self.gate = Gate(
-            sources=sources,
-            reception=reception,
-            readings=Kept(),
-            policy=POLICY,
-            namespace=drainers.NAMESPACE,
-            cluster="orders",
-            operators=frozenset(),
-            lease_seconds=LEASE,
-            clock=lambda: self.world.now + self.invocation.skew,
-        )
-        snapshots = ErrorSnapshots(kafka, nodes, records)
-
-        cordons = drain
-
-        def loop(policy: Policy, drain: NodeDrain | None) -> Loop:
-            return Loop(
-                sources=replace(sources, drain=drain),
-                effects=Effects(
-                    cloud=cloud,
-                    nodes=nodes,
-                    ledger=ledger,
-                    freezes=freezes,
-                    leadership=leadership,
-                    snapshots=snapshots,
-                    termination_handler=None if drain else drains,
-                    drain=drain,
-                    roots=root_volumes,
-                    cordons=cordons,
-                    ticks=ticks,
-                    lease_seconds=LEASE,
-                    clock=lambda: self.world.now + self.invocation.skew,
-                ),
-                ticks=ticks,
-                policy=policy,
-                late_seconds=LATE,
-                shifts=Shifts(
-                    freezes=freezes,
-                    ledger=ledger,
-                    cloud=cloud,
-                    inventory=cloud,
-                    nodes=nodes,
-                    leadership=leadership,
-                    records=records,
-                    ticks=ticks,
-                    whose=WHOSE,
-                    cluster=CLUSTER,
-                ),
-                topic=topic,
-                rotations=Rotations(
-                    runs=LedgerRuns(records, CLUSTER),
-                    sources=replace(sources, drain=drain),
-                    reception=reception,
-                    snapshots=snapshots,
-                    ticks=ticks,
-                    policy=policy,
-                    late_seconds=LATE,
-                    told=RunChronicle(None),
-                    throttles=Throttles(kafka, records, CLUSTER),
-                    leadership=leadership,
-                ),
-            )
-
-        # By who drains, and whether the disruption budgets open for a party.
-        self.loops = {
-            (emptied_by_us, together): loop(
-                replace(
-                    POLICY,
-                    drain_route="evict" if emptied_by_us else POLICY.drain_route,
-                    stops_together=together,
-                ),
-                drain if emptied_by_us else None,
-            )
-            for emptied_by_us in (False, True)
-            for together in (False, True)
-        }
+        ours = functions(self, lambda: self.world.now + self.invocation.skew)
+        self.desk, self.broom, self.door, self.gate = ours.desk, ours.broom, ours.door, ours.gate
+        self.loops = ours.loops
 
     def step(self, world: World, faults: Faults | None = None) -> Key | None:
         """Let the next thing happen in a world, which is changed; return what it was."""
@@ -211,8 +76,10 @@ class Stage:
             self.run(world, key, faults or {})
         elif key[0] == "drain" and world.gated:
             drainers.handler_asks(self, world, key, faults or {})
-        elif not roots.happen(world, key):
+        elif not (roots.happen(world, key) or outages.happen(world, key)):
             nature.happen(world, key)
+            refills.follow(world, key)
+            outages.autoscaled(world, key)
         return key
 
     def run(self, world: World, key: Key, faults: Faults) -> None:
@@ -242,7 +109,7 @@ class Stage:
             return
         world.messages[number] = replace(message, receives=message.receives + 1)
         world.agenda[key] = world.now + FUNCTION_VISIBILITY
-        loop = self.loops[world.emptied_by_us, world.together]
+        loop = self.loops[Way.of(world)]
         take = loop.turn if message.queue == "ticks" else self.desk.take
         if self.invoke(world, message.queue, faults, lambda now: take(message.body, now)):
             agenda.delete(self.world, number)
@@ -253,11 +120,11 @@ class Stage:
         """Run a function to its end; False when its message is not deleted."""
         outer_world, outer = self.world, self.invocation
         self.world, self.turns = world, self.turns + 1
-        began, world.skew = world.now + world.skew, 0.0
+        began, world.skew = world.now + world.skew + world.clocks.get(function, 0.0), 0.0
         self.invocation = mine = Invocation(
-            function, began, faults=dict(faults), skew=began - world.now
+            function, began, faults=dict(faults), skew=began - world.now, again=call
         )
-        mine.trace = self._trace
+        world.function, mine.trace = function, self._trace
         try:
             call(began)
             done = True
@@ -286,27 +153,56 @@ class Stage:
         number, mine.calls = mine.calls, mine.calls + 1
         if mine.trace is not None:
             mine.trace.append((name, effect))
-        fault = mine.faults.get(number) if mine.faults else None
-        if fault is None:
-            if self.world.down and self.world.is_down(service):
-                raise failure(service, name)
-            return self._noted(mine, name, thunk())
+        planned = mine.faults or self.world.armed
+        fault = self._fault(mine, number, name) if planned else None
+        if fault is not None:
+            return self._failing(mine, service, name, thunk, fault)
+        if self.world.down and (self.world.is_down(service) or self.world.is_down(name)):
+            raise failure(service, name)
+        return self._noted(mine, name, thunk())
+
+    def _failing(
+        self, mine: Invocation, service: str, name: str, thunk: Callable[[], Any], fault: str
+    ) -> Any:
+        """Answer a call at which something goes wrong: before it, with it, or after."""
         kind, _, seconds = fault.partition(":")
         if kind == "race":
             return lost_race(name)
         if kind == "error":
             raise failure(service, name)
+        if kind == "stale":
+            return self._noted(mine, name, self._stale(thunk))
+        if kind == "twin":
+            self._twin(mine)
         if kind == "pause":
             # Between a check and the one call it guards lies no more than a function may run.
             self._pause(mine, min(float(seconds), 60.0) if name == "nth.send" else float(seconds))
-        if kind == "stale":
-            return self._noted(mine, name, self._stale(thunk))
         answer = self._noted(mine, name, thunk())
         if kind == "late_error":
             raise failure(service, name)
+        if kind == "late_race" and name in RACED:
+            return lost_race(name)  # The client asked twice, and was refused by its own write.
         if kind == "death":
             raise Died
         return answer
+
+    def _fault(self, mine: Invocation, number: int, name: str) -> str | None:
+        """Return what goes wrong at a call; a kind of write loses every race only once."""
+        if EVERY_WRITE in mine.faults and name in RACED and name not in mine.raced:
+            mine.raced.add(name)
+            return mine.faults[EVERY_WRITE]
+        armed = self.world.armed.get(name)
+        if armed is not None:
+            self.world.armed = {k: v for k, v in self.world.armed.items() if k != name}
+        return armed or mine.faults.get(number)
+
+    def _twin(self, mine: Invocation) -> None:
+        """Let the same message be taken by another invocation, from its beginning to its end."""
+        if mine.again is None or mine.function not in nature.OURS:
+            return
+        trace, self._trace = self._trace, None
+        self.invoke(self.world, mine.function, {}, mine.again)
+        self.world.function, self._trace = mine.function, trace
 
     def _noted(self, mine: Invocation, name: str, answer: Any) -> Any:
         if name == "ledger.put":

@@ -17,6 +17,7 @@ from core.incidents.observation import GroupView, InstanceView, NodeView, PodVie
 from core.incidents.ownership import ours
 from core.incidents.record import Incident
 from core.naming import managed_tag
+from core.rotation.step import Throttle
 from core.views import ClusterView, Doubt, PartitionView, VoterView
 from tests.explorer import partitions
 from tests.explorer.partitions import MIN_ISR, Order, Partition
@@ -125,6 +126,18 @@ class World:
     claimless: frozenset[int] = frozenset()  # brokers whose claim was deleted: they start no more
     abandoned: frozenset[str] = frozenset()  # instances whose hook somebody abandoned by hand
     scheduled: frozenset[str] = frozenset()  # codes of what AWS has ahead of the first machine
+    direct: bool = False  # the termination handler hears AWS itself
+    local_disks: bool = False  # a broker on another node has lost all it held
+    homes: Mapping[int, str] = field(default_factory=dict)  # broker -> the node whose disk it is on
+    emptied: frozenset[int] = frozenset()  # brokers that copy everything again
+    throttle: Throttle | None = None  # replication's, as we have set it
+    other_throttle: float | None = None  # since when somebody else throttles replication
+    impaired: Mapping[str, float] = field(default_factory=dict)  # instance -> since when, by EC2
+    armed: Mapping[str, str] = field(default_factory=dict)  # call -> what goes wrong with its next
+    clocks: Mapping[str, float] = field(default_factory=dict)  # function -> how far it is ahead
+    function: str = ""  # which of ours runs, or ran last
+    older: Mapping[str, str] = field(default_factory=dict)  # function -> a field it does not know
+    foreign: bool = False  # another environment's events come to the same queue
     broken: tuple[str, ...] = ()  # rules that did not hold
 
     def __post_init__(self) -> None:
@@ -290,6 +303,7 @@ def add_node(world: World, instance_id: str) -> None:
         schedulable=True,
         csi_ready=True,
         boot_id="boot-0",
+        created_at=world.now if world.now > START else START - 86_400,
     )
 
 

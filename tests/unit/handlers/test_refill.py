@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from core.rotation.run_codec import from_document, to_document
 from core.rotation.run_record import (
     NodeTurn,
     Phase,
     Replication,
     Run,
     RunState,
-    from_document,
-    to_document,
 )
 from core.rotation.step import Throttle
 from handlers.rotation.throttles import stray

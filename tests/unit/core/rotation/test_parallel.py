@@ -22,7 +22,8 @@ from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company, in_batches, partings
 from core.rotation.preconditions import objections
-from core.rotation.run_record import NodeTurn, Options, from_document, open_run, to_document
+from core.rotation.run_codec import from_document, to_document
+from core.rotation.run_record import NodeTurn, Options, open_run
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.availability import roller
 from tests.unit.core.availability.clusters import around, calm, clusters, turn_of

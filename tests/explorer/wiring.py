@@ -1,0 +1,169 @@
+"""Wires the shipped functions to an explored world, once: every adapter stands behind a tap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+
+from core.incidents.observation import Policy
+from handlers.adapters.node_drain import NodeDrain
+from handlers.eviction.gate import Gate
+from handlers.incidents.act import Effects
+from handlers.incidents.broom import Broom
+from handlers.incidents.desk import Desk
+from handlers.incidents.door import Door
+from handlers.incidents.error_snapshots import ErrorSnapshots
+from handlers.incidents.leadership import Leadership
+from handlers.incidents.loop import Loop
+from handlers.incidents.notices import Notices
+from handlers.incidents.observe import Sources
+from handlers.incidents.reception import Reception
+from handlers.incidents.shifts import Shifts
+from handlers.rotation.throttles import Throttles
+from handlers.rotation.turns import Rotations
+from handlers.store.archive import Archivist
+from handlers.store.freezes import LedgerFreezes
+from handlers.store.notifying import RunChronicle
+from handlers.store.runs import LedgerRuns
+from tests.explorer import drainers, roots
+from tests.explorer.adapters import (
+    ExploredCloud,
+    ExploredNodes,
+    ExploredQueue,
+    ExploredTopic,
+    Stage,
+    Tap,
+)
+from tests.explorer.answers import Kept, Token
+from tests.explorer.ledger import ObjectLedger, ObjectRecords
+from tests.explorer.limits import LATE, LEASE, POLICY
+from tests.explorer.own_drain import ExploredDrain
+from tests.explorer.refills import RefilledKafka
+from tests.explorer.world import CLUSTER, PREFIX, WHOSE, World
+from tests.unit.handlers.memory_archive import MemoryArchive
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a world's nodes are drained: by whom, told by whom, and in what company."""
+
+    emptied_by_us: bool = False
+    together: bool = False  # the disruption budgets open for a party
+    direct: bool = False  # the termination handler hears AWS itself
+
+    @classmethod
+    def of(cls, world: World) -> Way:
+        """Return how it is done in a world."""
+        return cls(world.emptied_by_us, world.together, world.direct)
+
+    def policy(self) -> Policy:
+        """Return the policy of whoever is drained so."""
+        route = "evict" if self.emptied_by_us else "direct" if self.direct else POLICY.drain_route
+        return replace(POLICY, drain_route=route, stops_together=self.together)
+
+
+@dataclass(frozen=True, slots=True)
+class Functions:
+    """What is deployed."""
+
+    desk: Desk
+    broom: Broom
+    door: Door
+    gate: Gate
+    loops: dict[Way, Loop]
+
+
+def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
+    """Return the functions, each adapter of theirs a tap of the stage's."""
+    ledger = Tap(stage, "ledger", "ledger", ObjectLedger(lambda: stage.world))
+    records = Tap(stage, "ledger", "records", ObjectRecords(lambda: stage.world))
+    cloud = Tap(stage, "aws", "cloud", ExploredCloud(stage))
+    nodes = Tap(stage, "api", "nodes", ExploredNodes(stage))
+    kafka = Tap(stage, "kafka", "kafka", RefilledKafka(stage))
+    ticks = Tap(stage, "sqs", "ticks", ExploredQueue(stage, "ticks"))
+    topic = Tap(stage, "sns", "topic", ExploredTopic(stage))
+    nth = Tap(stage, "sqs", "nth", ExploredQueue(stage, "nth"))
+    root_volumes = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
+    own = Tap(stage, "api", "drain", ExploredDrain(stage))
+    freezes = LedgerFreezes(records, CLUSTER)
+    reception = Reception(ledger, cloud, ticks, WHOSE)
+    leadership = Leadership(kafka, records, CLUSTER)
+    sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
+    snapshots = ErrorSnapshots(kafka, nodes, records)
+
+    def loop(policy: Policy, drain: NodeDrain | None) -> Loop:
+        return Loop(
+            sources=replace(sources, drain=drain),
+            effects=Effects(
+                cloud=cloud,
+                nodes=nodes,
+                ledger=ledger,
+                freezes=freezes,
+                leadership=leadership,
+                snapshots=snapshots,
+                termination_handler=None if drain else nth,
+                drain=drain,
+                roots=root_volumes,
+                cordons=own,
+                ticks=ticks,
+                lease_seconds=LEASE,
+                clock=clock,
+            ),
+            ticks=ticks,
+            policy=policy,
+            late_seconds=LATE,
+            shifts=Shifts(
+                freezes=freezes,
+                ledger=ledger,
+                cloud=cloud,
+                inventory=cloud,
+                nodes=nodes,
+                leadership=leadership,
+                records=records,
+                ticks=ticks,
+                whose=WHOSE,
+                cluster=CLUSTER,
+            ),
+            topic=topic,
+            rotations=Rotations(
+                runs=LedgerRuns(records, CLUSTER),
+                sources=replace(sources, drain=drain),
+                reception=reception,
+                snapshots=snapshots,
+                ticks=ticks,
+                policy=policy,
+                late_seconds=LATE,
+                told=RunChronicle(None),
+                throttles=Throttles(kafka, records, CLUSTER),
+                leadership=leadership,
+            ),
+        )
+
+    ways = [Way(*each) for each in product((False, True), repeat=3) if each[0] + each[2] < 2]
+    return Functions(
+        desk=Desk(reception, Notices(reception, cloud, freezes, PREFIX)),
+        broom=Broom(
+            reception=reception,
+            inventory=cloud,
+            nodes=nodes,
+            records=records,
+            freezes=freezes,
+            cluster=CLUSTER,
+            late_seconds=LATE,
+            archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
+        ),
+        door=Door(ledger, ticks, Token()),
+        gate=Gate(
+            sources=sources,
+            reception=reception,
+            readings=Kept(),
+            policy=POLICY,
+            namespace=drainers.NAMESPACE,
+            cluster="orders",
+            operators=frozenset(),
+            lease_seconds=LEASE,
+            clock=clock,
+        ),
+        loops={way: loop(way.policy(), own if way.emptied_by_us else None) for way in ways},
+    )
