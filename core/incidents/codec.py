@@ -147,7 +147,10 @@ def flat(incident: Incident) -> dict[str, Any]:
 def to_json(incident: Incident) -> str:
     """Return the document of an incident, with what a newer release had written into it."""
     document = flat(incident)
-    unread = document.pop("unread")
+    unread = dict(document.pop("unread"))
+    if document["in_place"] is not None:
+        document["in_place"] |= unread.get("in_place", {})
+    unread.pop("in_place", None)
     return json.dumps({**document, **unread}, separators=(",", ":"), sort_keys=True)
 
 
@@ -164,16 +167,20 @@ def from_json(document: str) -> Incident:
         known[name] = tuple(_transition(each) for each in stored[name])
         if any(each["state"] not in _STATES for each in stored[name]):
             unread[name] = stored[name]
-    known["in_place"] = _in_place(known.get("in_place"))
+    known["in_place"], added = _in_place(known.get("in_place"))
+    unread |= {"in_place": added} if added else {}
     known["scheduled"] = tuple(_change(each) for each in known.get("scheduled", ()))
     sections = {name: section.read(stored) for name, section in SECTIONS.items()}
     return Incident(**known, **sections, unread=unread)
 
 
-def _in_place(stored: Mapping[str, Any] | None) -> InPlace | None:
+def _in_place(stored: Mapping[str, Any] | None) -> tuple[InPlace | None, dict[str, Any]]:
+    """Return the part, and what a newer release has added to it."""
     if stored is None:
-        return None
-    return InPlace(**{k: v for k, v in stored.items() if k in InPlace.__dataclass_fields__})
+        return None, {}
+    fields = InPlace.__dataclass_fields__
+    place = InPlace(**{k: v for k, v in stored.items() if k in fields})
+    return place, {k: v for k, v in stored.items() if k not in fields}
 
 
 def _change(stored: Mapping[str, Any]) -> ScheduledChange:

@@ -7,7 +7,7 @@ a key: those are read as incidents that end by the age of their word, as every f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from core.availability.zones import LOST_ZONE
@@ -21,6 +21,7 @@ from core.zones.incident import (
 
 VERSION = 1
 _KNOWN = frozenset(field.name for field in fields(ZoneIncident))
+_STATES = frozenset(state.value for state in ZoneState)
 _TUPLES = frozenset({"zone_ids", "pages"})
 
 
@@ -29,7 +30,10 @@ def to_document(incidents: Sequence[ZoneIncident]) -> dict[str, Any]:
 
 
 def from_document(document: object) -> tuple[ZoneIncident, ...]:
-    """Read what any version wrote; an entry that makes no sense is left out, the others count."""
+    """Read what any version wrote; an entry that makes no sense is left out, the others count.
+
+    A state of a newer release's is taken for a freeze, which ends by the age of its last word.
+    """
     if isinstance(document, list):
         found = (_legacy(each) for each in document)
     elif isinstance(document, dict) and isinstance(document.get("incidents"), list):
@@ -46,17 +50,31 @@ def _incident(stored: object) -> ZoneIncident | None:
         k: tuple(v) if k in _TUPLES else v for k, v in stored.items() if k in _KNOWN
     }
     try:
-        known["state"] = ZoneState(known["state"])
+        unread = str(known["state"]) not in _STATES
+        known["state"] = _state(known["state"])
         known["history"] = tuple(_entry(each) for each in stored.get("history") or ())
-        return ZoneIncident(**known)
+        incident = ZoneIncident(**known)
+        return _bounded(incident) if unread else incident
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _state(word: object) -> ZoneState:
+    return ZoneState(word) if word in _STATES else ZoneState.FROZEN
+
+
+def _bounded(incident: ZoneIncident) -> ZoneIncident:
+    """Return an incident whose state cannot be read as a freeze, or as watched without a zone."""
+    if incident.zone_id is None:
+        return replace(incident, state=ZoneState.WATCHED)
+    limit = incident.said_at + silence_limit(incident.source)
+    return replace(incident, until=min(incident.until or limit, limit))
 
 
 def _entry(stored: Mapping[str, Any]) -> ZoneEntry:
     return ZoneEntry(
         float(stored["at"]),
-        ZoneState(stored["state"]),
+        _state(stored["state"]),
         str(stored["actor"]),
         str(stored["reason"]),
     )

@@ -8,8 +8,9 @@ leaves an incident whose tick is late: the redelivered message or the sweep carr
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
@@ -38,6 +39,7 @@ from handlers.store.messages import SHIFT_MESSAGE, STRAYS_MESSAGE
 logger = Logger(service="stillwater")
 # A call that fails is tried again at every turn; AWS throttles for minutes.
 FAILING_SECONDS = 600.0
+_TICK = frozenset({"incident_id", "version"})
 
 
 class Turns(Protocol):
@@ -72,7 +74,7 @@ class Loop:
         """
         if self._of_no_incident(message, now):
             return
-        claimed = self._claim(message, now)
+        claimed = self._claim(_named_in(message), now)
         if claimed is None:
             return
         seen = observe(claimed, self.sources, now)
@@ -137,7 +139,7 @@ class Loop:
         if message == STRAYS_MESSAGE:
             self._restore(now)
             return True
-        named = json.loads(message)
+        named = _named_in(message)
         if "page" in named:
             publish(self.topic, named)
         elif "rotation" in named:
@@ -164,9 +166,8 @@ class Loop:
                 "Labels, marks and throttles could not be looked after.", error=str(error)
             )
 
-    def _claim(self, message: str, now: float) -> Incident | None:
+    def _claim(self, named: Mapping[str, Any], now: float) -> Incident | None:
         """Take the incident for this invocation; None when it is over or another carries it."""
-        named = json.loads(message)
         incident = self.effects.ledger.get(named["incident_id"])
         if incident is None or not incident.open:
             self._give_back(incident)
@@ -226,3 +227,24 @@ class Loop:
 
     def _schedule(self, incident: Incident, delay_seconds: float) -> None:
         self.ticks.send(tick_message(incident.id, incident.version), delay_seconds=delay_seconds)
+
+
+def _named_in(message: str) -> Mapping[str, Any]:
+    """Read what a message is about; raises StillwaterError for what a newer release may mean.
+
+    It is delivered again, and then kept among the dead letters for whoever can read it.
+    """
+    try:
+        named = json.loads(message)
+    except ValueError:
+        named = None
+    known = isinstance(named, dict) and (
+        {"page", "rotation"} & named.keys() or named.keys() >= _TICK
+    )
+    if not known:
+        raise StillwaterError(
+            f"A message of the ticks queue names nothing that this release knows "
+            f"({message[:80]!r}); it stays among the dead letters until one that does is deployed."
+        )
+    found: Mapping[str, Any] = named
+    return found

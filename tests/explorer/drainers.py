@@ -30,8 +30,11 @@ ANSWER_SECONDS = TIMEOUT_SECONDS - 2.0
 class Stage(Protocol):
     """Where the gate runs."""
 
-    gate: Gate
     invocation: rules.Invocation
+
+    @property
+    def gate(self) -> Gate:
+        """Return the gate that answers."""
 
     def invoke(
         self,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.incidents.actions import HookResult
+from core.incidents.levels import ACTING
 from core.incidents.observation import GroupView, PodView
 from tests.explorer import partitions, rules
 from tests.explorer.agenda import delete, plan, send
@@ -73,7 +74,8 @@ def terminate(world: World, instance_id: str, *, decrement: bool = False) -> boo
     world.groups[group.name] = replace(group, desired=group.desired - decrement)
     set_lifecycle(world, instance_id, WAIT)
     round_ = world.number()
-    for hook in HOOKS:
+    # Below `act` a group has the hook of its own termination handler alone.
+    for hook in HOOKS if world.level in ACTING else HOOKS[:1]:
         token = f"token-{hook}-{round_}"
         world.hooks[instance_id, hook] = Hook(token, world.now + HEARTBEAT, world.now + HOOK_LIMIT)
         world.agenda["hook", instance_id, hook] = world.now + HEARTBEAT

@@ -58,7 +58,7 @@ def incident_of(world: World, instance_id: str) -> Incident | None:
 
 def evicted(world: World, drain: Drain, node_id: int) -> str:
     """Judge an eviction by the termination handler; return who is to blame for it."""
-    if world.direct:
+    if world.direct and not world.gated:
         return "nth"  # It asks nobody, and nothing of ours keeps two of its drains apart.
     incident = incident_of(world, drain.instance_id)
     if incident is None:

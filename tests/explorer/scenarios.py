@@ -9,6 +9,7 @@ from typing import Any
 
 from core.events import Interruption, parse
 from core.incidents.joining import merge, open_incident
+from core.incidents.levels import Level
 from core.rotation.run_codec import to_document
 from core.rotation.run_record import NodeTurn, Options, open_run
 from handlers.store.messages import rotation_message
@@ -179,6 +180,17 @@ def _heard_by_the_handler(begin: Callable[[World], None]) -> Callable[[World], N
     return begins
 
 
+def _of_others(level: Level, begin: Callable[[World], None]) -> Callable[[World], None]:
+    """Groups, hooks and the termination handler are theirs: we answer evictions, or only watch."""
+
+    def begins(world: World) -> None:
+        world.level, world.direct = level, True
+        begin(world)
+        world.gated = level == "gate"
+
+    return begins
+
+
 def _on_local_disks(begin: Callable[[World], None]) -> Callable[[World], None]:
     """A broker on another node has lost what it held."""
 
@@ -260,6 +272,21 @@ DIRECT = (
     Scenario("two leavers that the handler hears of", _heard_by_the_handler(_LEAVERS)),
     Scenario("a spot warning that the handler hears", _heard_by_the_handler(_spot)),
     Scenario("a retirement that the handler hears", _heard_by_the_handler(_retired)),
+    Scenario("a rotation that the handler hears of", _heard_by_the_handler(_Rotated())),
+)
+THEIRS = (
+    Scenario("two leavers, and we are only asked", _of_others("gate", _LEAVERS)),
+    Scenario(
+        "three drainers, and we are only asked",
+        _of_others(
+            "gate",
+            _drained(
+                ("i-0a", drainers.KUBECTL), ("i-0b", drainers.UPDATE), ("i-0c", drainers.AUTOSCALER)
+            ),
+        ),
+    ),
+    Scenario("a spot warning, and we are only asked", _of_others("gate", _spot)),
+    Scenario("two leavers, and we only watch", _of_others("watch", _LEAVERS)),
 )
 REFILLED = (
     Scenario("a rotation of local disks and a leaver", _on_local_disks(_Rotated())),
@@ -267,7 +294,7 @@ REFILLED = (
 )
 LONG_HELD = Scenario("hooks near their end and a leaver", _held_for_a_day)
 REFRESHED = Scenario("an instance refresh of all groups", _refreshed)
-ELSEWHERE = (*DIRECT, *REFILLED, LONG_HELD, REFRESHED)
+ELSEWHERE = (*DIRECT, *THEIRS, *REFILLED, LONG_HELD, REFRESHED)
 SCENARIOS = (
     ONE,
     TWO,

@@ -18,6 +18,7 @@ from botocore.exceptions import ClientError
 
 from core.errors import StillwaterError
 from handlers.adapters import metrics
+from handlers.eviction.gate import Gate
 from tests.explorer import agenda, drainers, nature, outages, refills, roots, rules
 from tests.explorer.answers import failure, lost_race, posted
 from tests.explorer.limits import EVENT_RECEIVES, FUNCTION_VISIBILITY, SWEEP, TICK_RECEIVES
@@ -62,8 +63,13 @@ class Stage:
         self.turns = 0
         self.decided: Callable[[str], None] | None = None
         ours = functions(self, lambda: self.world.now + self.invocation.skew)
-        self.desk, self.broom, self.door, self.gate = ours.desk, ours.broom, ours.door, ours.gate
-        self.loops = ours.loops
+        self.desk, self.broom, self.door = ours.desk, ours.broom, ours.door
+        self.loops, self._gates = ours.loops, ours.gates
+
+    @property
+    def gate(self) -> Gate:
+        """Return the gate of the world that is shown."""
+        return self._gates[self.world.level]
 
     def step(self, world: World, faults: Faults | None = None) -> Key | None:
         """Let the next thing happen in a world, which is changed; return what it was."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 
+from core.incidents.levels import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
 from handlers.adapters.node_drain import NodeDrain
 from handlers.eviction.gate import Gate
@@ -43,6 +44,9 @@ from tests.explorer.refills import RefilledKafka
 from tests.explorer.world import CLUSTER, PREFIX, WHOSE, World
 from tests.unit.handlers.memory_archive import MemoryArchive
 
+# Below `act`: nothing of what is theirs is changed.
+LEVELS: tuple[Level, ...] = ("watch", "gate")
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
@@ -51,10 +55,13 @@ class Way:
     emptied_by_us: bool = False
     together: bool = False  # the disruption budgets open for a party
     direct: bool = False  # the termination handler hears AWS itself
+    level: Level = OWN
 
     @classmethod
     def of(cls, world: World) -> Way:
         """Return how it is done in a world."""
+        if world.level != OWN:
+            return cls(level=world.level)
         return cls(world.emptied_by_us, world.together, world.direct)
 
     def policy(self) -> Policy:
@@ -70,7 +77,7 @@ class Functions:
     desk: Desk
     broom: Broom
     door: Door
-    gate: Gate
+    gates: dict[Level, Gate]
     loops: dict[Way, Loop]
 
 
@@ -92,7 +99,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
     snapshots = ErrorSnapshots(kafka, nodes, records)
 
-    def loop(policy: Policy, drain: NodeDrain | None) -> Loop:
+    def loop(policy: Policy, drain: NodeDrain | None, level: Level) -> Loop:
         return Loop(
             sources=replace(sources, drain=drain),
             effects=Effects(
@@ -109,6 +116,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
                 ticks=ticks,
                 lease_seconds=LEASE,
                 clock=clock,
+                reach=Reach(level),
             ),
             ticks=ticks,
             policy=policy,
@@ -124,6 +132,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
                 ticks=ticks,
                 whose=WHOSE,
                 cluster=CLUSTER,
+                acts=level in ACTING,
             ),
             topic=topic,
             rotations=Rotations(
@@ -140,7 +149,22 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
             ),
         )
 
+    def gate(level: Level) -> Gate:
+        return Gate(
+            sources=sources,
+            reception=reception,
+            readings=Kept(),
+            policy=POLICY,
+            namespace=drainers.NAMESPACE,
+            cluster="orders",
+            operators=frozenset(),
+            lease_seconds=LEASE,
+            reach=Reach(level),
+            clock=clock,
+        )
+
     ways = [Way(*each) for each in product((False, True), repeat=3) if each[0] + each[2] < 2]
+    ways += [Way(level=level) for level in LEVELS]
     return Functions(
         desk=Desk(reception, Notices(reception, cloud, freezes, PREFIX)),
         broom=Broom(
@@ -154,16 +178,8 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
             archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
         ),
         door=Door(ledger, ticks, Token()),
-        gate=Gate(
-            sources=sources,
-            reception=reception,
-            readings=Kept(),
-            policy=POLICY,
-            namespace=drainers.NAMESPACE,
-            cluster="orders",
-            operators=frozenset(),
-            lease_seconds=LEASE,
-            clock=clock,
-        ),
-        loops={way: loop(way.policy(), own if way.emptied_by_us else None) for way in ways},
+        gates={level: gate(level) for level in (OWN, *LEVELS)},
+        loops={
+            way: loop(way.policy(), own if way.emptied_by_us else None, way.level) for way in ways
+        },
     )

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from core.availability.lease import Lease
+from core.incidents.levels import OWN, Level
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView, RootTask
 from core.incidents.ownership import ours
 from core.incidents.record import Incident
@@ -127,6 +128,7 @@ class World:
     abandoned: frozenset[str] = frozenset()  # instances whose hook somebody abandoned by hand
     scheduled: frozenset[str] = frozenset()  # codes of what AWS has ahead of the first machine
     direct: bool = False  # the termination handler hears AWS itself
+    level: Level = OWN  # of adoption
     local_disks: bool = False  # a broker on another node has lost all it held
     homes: Mapping[int, str] = field(default_factory=dict)  # broker -> the node whose disk it is on
     emptied: frozenset[int] = frozenset()  # brokers that copy everything again

@@ -10,7 +10,7 @@ import pytest
 
 from core.events import Kind
 from core.incidents.actions import Heartbeat, Page
-from core.incidents.codec import from_json, to_json
+from core.incidents.codec import as_document, from_json, to_json
 from core.incidents.decide import next_action
 from core.incidents.observation import InstanceView, Observation
 from core.incidents.record import Incident, State
@@ -50,8 +50,9 @@ def test_a_document_of_every_release_is_read(path: Path) -> None:
                 {"at": 1.5, "state": "recalling", "actor": "tick", "reason": "Recalled."}
             ]
         },
+        {"in_place": {**as_document(InPlace(image_id="ami-1")), "snapshot_id": "snap-1"}},
     ],
-    ids=["field", "kind", "state", "kind-and-field", "transition"],
+    ids=["field", "kind", "state", "kind-and-field", "transition", "part"],
 )
 def test_what_a_newer_release_added_is_written_back_as_it_was(added: dict[str, Any]) -> None:
     incident = from_json(newer(**added))

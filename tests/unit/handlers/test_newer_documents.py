@@ -1,4 +1,4 @@
-"""After a rollback the ledger holds a run of a newer release: it is kept, and carried by nobody."""
+"""After a rollback the ledger holds what a newer release wrote: it is kept, and never good news."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from core.errors import StillwaterError
 from core.rotation.run_codec import from_document, to_document
 from core.rotation.run_record import Run, RunState
+from core.zones.incident import AUTOSHIFT, silence_limit
+from handlers.store.freezes import LostZone
 from handlers.store.messages import rotation_message
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import ask, current, start
@@ -85,3 +88,47 @@ def test_what_a_newer_release_added_is_written_back_as_it_was(station: Station) 
         "budget": {"spent": 2},
     }
     assert stored(from_document(document, 1)) == {**document, "version": 1}
+
+
+def frozen(station: Station, **changed: Any) -> None:
+    """Have a newer release freeze zone a, in words of its own."""
+    word = LostZone("use1-az4", "us-east-1a", source=AUTOSHIFT, occurred_at=station.now)
+    station.freezes.note(word, station.now)
+    document = station.records.read("freezes#orders")
+    changes = [{**each, **changed} for each in document.document["incidents"]]
+    kept = {**document.document, "incidents": changes}
+    station.records.write("freezes#orders", kept, document.version)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"state": "thawing"},
+        {"history": [{"at": 1.0, "state": "thawing", "actor": "tick", "reason": "Soon."}]},
+    ],
+    ids=["state", "history"],
+)
+def test_a_zone_in_a_state_that_cannot_be_read_stays_frozen(
+    station: Station, changed: dict[str, Any]
+) -> None:
+    frozen(station, **changed)
+    other = LostZone("use1-az6", "us-east-1b", source=AUTOSHIFT, occurred_at=station.now)
+    station.freezes.note(other, station.now)
+    zones = {freeze.zone for freeze in station.freezes.current(station.now)}
+    assert zones == {"us-east-1a", "us-east-1b"}
+
+
+def test_a_zone_in_a_state_that_cannot_be_read_stays_so_for_no_longer_than_others(
+    station: Station,
+) -> None:
+    frozen(station, state="thawing", until=None)
+    station.now += silence_limit(AUTOSHIFT) + 1
+    assert station.freezes.current(station.now) == ()
+
+
+@pytest.mark.parametrize("message", ["{", "[]", '"shift"', '{"volume": "vol-1"}'])
+def test_a_message_that_cannot_be_read_is_refused_in_a_sentence(
+    station: Station, message: str
+) -> None:
+    with pytest.raises(StillwaterError, match="names nothing that this release knows"):
+        station.loop.turn(message, station.now)
