@@ -36,6 +36,7 @@ from core.incidents.opening import reopened
 from core.incidents.record import Decision, Incident, State
 from core.incidents.sections import Forwarding
 from core.incidents.terminating import into_hooks
+from core.incidents.whereabouts import pod_there
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 MOST_FORWARDS = 3
@@ -50,7 +51,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.node_id is None:
         return _idle_node_drains(incident, seen, policy)
     pod = seen.pod_named(incident.pod_name)
-    if pod is None or pod.node_name != incident.node_name:
+    if pod is None or not pod_there(incident, pod, seen):
         reason = f"Pod {incident.pod_name} has left {incident.node_name}."
         return go(State.GATING, reason, *renewed(incident))
     if ec2_state(seen) in ENDING | STOPPED:

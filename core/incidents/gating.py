@@ -9,6 +9,7 @@ from core.availability.presence import is_back
 from core.incidents.decisions import asked_for
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Incident
+from core.incidents.whereabouts import attached_there, pod_there
 
 
 def still_missing(incident: Incident, seen: Observation, policy: Policy) -> str | None:
@@ -24,9 +25,9 @@ def _still_held(incident: Incident, seen: Observation, policy: Policy) -> str | 
     if pod is not None and pod.ready and asked_for(incident, policy):
         # Perhaps on its own node again, where a drainer thought better of it.
         return None
-    if pod is not None and pod.node_name == incident.node_name:
+    if pod is not None and pod_there(incident, pod, seen):
         return f"Pod {pod.name} is still on {incident.node_name}."
-    attached = seen.attachments.get(incident.node_name or "", ())
+    attached = attached_there(incident, seen)
     if attached:
         return f"Volume {attached[0]} is still attached to {incident.node_name}."
     if seen.volumes:

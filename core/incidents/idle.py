@@ -12,6 +12,7 @@ from core.incidents.actions import Page
 from core.incidents.decisions import stay
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident
+from core.incidents.whereabouts import attached_there
 
 IDLE_SECONDS = 30.0
 # An operator's restart is over by then; a pod that still has no node does not come from here.
@@ -21,7 +22,7 @@ PATIENCE_SECONDS = 300.0
 def doubt(incident: Incident, seen: Observation, *, patient: bool = True) -> str | None:
     """Return what speaks against a node being idle though no Kafka pod is on it; None: nothing."""
     where = _where(incident, seen)
-    volumes = seen.attachments.get(where, ())
+    volumes = attached_there(incident, seen, where)
     if volumes:
         return f"No Kafka pod is on {where}, and volume {volumes[0]} is attached there"
     homeless = next((pod.name for pod in seen.pods if pod.node_name is None), None)

@@ -18,6 +18,7 @@ from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
 from core.incidents.record import Incident, State, Transition
 from core.incidents.settling import MOST_NOTES, note_refusal
+from core.incidents.whereabouts import pod_there
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
 # Auto Scaling's names for an instance that stands in its terminating hooks.
@@ -114,7 +115,7 @@ def _placed(incident: Incident, seen: Observation) -> Incident:
 def _housed(incident: Incident, seen: Observation) -> Incident:
     """Add the Kafka pod that is on the node, if one is."""
     pod = seen.pod_on(incident.node_name)
-    if pod is None:
+    if pod is None or not pod_there(incident, pod, seen):
         return incident
     return replace(incident, pod_name=pod.name, node_id=pod.node_id, role=pod.role)
 
@@ -150,7 +151,7 @@ def _return_noted(incident: Incident, seen: Observation) -> Incident:
         # Silence proves nothing, neither that it is away nor that it stayed: the hold begins anew.
         return replace(incident, broker_back_at=None)
     pod = seen.pod_named(incident.pod_name)
-    moved = pod is not None and pod.node_name != incident.node_name
+    moved = pod is not None and not pod_there(incident, pod, seen)
     place = incident.in_place
     same = evicting(incident) or (place is not None and place.returned_at is not None)
     settled = pod is not None and pod.ready and (moved or same)
@@ -186,7 +187,7 @@ def _signs(incident: Incident, broker_id: int, seen: Observation) -> BrokerSigns
     signs = BrokerSigns(
         broker_id=broker_id,
         told_to_stop=None if pod is None else pod.stopping,
-        process=None if incident.pod_name is None else _runs(incident, pod),
+        process=None if incident.pod_name is None else _runs(incident, pod, seen),
     )
     view = seen.kafka
     if view is None:
@@ -200,10 +201,10 @@ def _signs(incident: Incident, broker_id: int, seen: Observation) -> BrokerSigns
     )
 
 
-def _runs(incident: Incident, pod: PodView | None) -> bool | None:
+def _runs(incident: Incident, pod: PodView | None, seen: Observation) -> bool | None:
     """Say whether the broker's process runs, as far as its pod shows; None: it may."""
     if pod is None or pod.node_name is None:
         return False
-    if incident.lost_at is not None and pod.node_name == incident.node_name:
+    if incident.lost_at is not None and pod_there(incident, pod, seen):
         return False  # its machine has ended, whatever the pod's status still says
     return True if pod.ready else None

@@ -29,6 +29,7 @@ from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
 from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
+from core.incidents.whereabouts import attached_there
 from core.views import listed
 
 # What EC2 confirms to run nothing; an instance it has forgotten is confirmed by nobody.
@@ -133,7 +134,7 @@ def _still_tainted(incident: Incident, seen: Observation) -> str | None:
 
 def _hooks_let_go(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Let the group have a dead instance once nothing of it is attached: that ends its Node."""
-    held = seen.volumes or seen.attachments.get(incident.node_name or "")
+    held = seen.volumes or attached_there(incident, seen)
     if held or not hooked(incident) or seen.lifecycle_state != WAITING:
         return ()
     return complete(incident, HookResult.CONTINUE)
