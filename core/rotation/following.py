@@ -60,10 +60,13 @@ def _broken_off(run: Run, seen: RunObservation) -> RunStep | None:
     """Stop a run at once when a replica outside of its party has left an ISR.
 
     There was none when the party began (core.rotation.parallel). Who has not left yet is called
-    off; who has comes back by its own incident, whatever becomes of the run.
+    off; who has comes back by its own incident, whatever becomes of the run. Once all are back they
+    have given the lease back, too, and whoever leaves next is beside nobody.
     """
     party = frozenset(node_id for turn in run.in_hand for node_id in turn.party)
     if not party or run.abort_asked_by or seen.kafka is None or seen.kafka.stale:
+        return None
+    if all(_whole_again(turn, seen, seen.kafka) for turn in run.in_hand):
         return None
     missing = outsider_missing(party, seen.kafka)
     if missing is None:
@@ -77,6 +80,13 @@ def _broken_off(run: Run, seen: RunObservation) -> RunStep | None:
         said += f" Coming back by their own incidents: {listed(comes)}."
     step = stopped(run, run.in_hand[0], said, seen.now, "outsider")
     return replace(step, actions=(*map(CallOff, stays), *step.actions))
+
+
+def _whole_again(turn: NodeTurn, seen: RunObservation, kafka: ClusterView) -> bool:
+    """Say whether a node's incident is over and its broker in every ISR."""
+    incident = seen.incidents.get(turn.node_id)
+    over = incident is not None and not incident.open
+    return over and returned(turn.node_id, kafka).allowed
 
 
 def _unhooked(turn: NodeTurn, seen: RunObservation) -> bool:

@@ -40,6 +40,14 @@ SKEW = 120.0
 # What the bench alone follows one by one to the end; walks choose of it as of everything.
 SELDOM = outages.KINDS | {"twin", "late_race"}
 
+_PASSING = frozenset(
+    {
+        *("lose", "double", "clock", "away shortly", "nth restarts", "leaders balanced"),
+        *("batch again", "every write", "said to end", "foreign", "armed"),
+        *("rolled back", "rolled forward"),
+    }
+)
+
 Choice = tuple[str, ...]
 Walk = Mapping[int, tuple[Choice, ...]]
 
@@ -47,6 +55,14 @@ Walk = Mapping[int, tuple[Choice, ...]]
 def is_seldom(choice: Choice) -> bool:
     """Say whether a choice is one of those that only the bench follows one by one."""
     return (choice[2] if choice[0] == "call" else choice[0]) in SELDOM
+
+
+def passes(choice: Choice) -> bool:
+    """Say whether a fault is over within minutes, so that it is nobody's matter."""
+    kind, *rest = choice
+    if kind == "call":
+        return not rest[1].startswith("pause")
+    return kind in _PASSING or choice == ("late", f"{MOMENT:.0f}")
 
 
 def call_faults(trace: Sequence[tuple[str, bool]]) -> Iterator[Choice]:
@@ -263,16 +279,19 @@ def take_step(stage: Stage, world: World, chosen: Sequence[Choice]) -> tuple[Wor
     return following, stage.step(following, faults)
 
 
-def drawn(dice: random.Random, world: World, key: Key) -> Choice | None:
-    """Draw one choice for a step, of whatever kind there is."""
+def drawn(
+    dice: random.Random, world: World, key: Key, wanted: Callable[[Choice], bool] = lambda _: True
+) -> Choice | None:
+    """Draw one choice for a step, of whatever kind there is among those that are wanted."""
     if key[0] in nature.OURS and dice.random() < 0.5:
         kind = dice.choice(
             ("error", "late_error", "death", "stale", "pause", "race", "late_race", "twin")
         )
         if kind == "pause":
             kind = f"pause:{dice.choice(PAUSES):.0f}"
-        return ("call", str(dice.randrange(18)), kind, "")
-    found = list(world_choices(world, key))
+        call = ("call", str(dice.randrange(18)), kind, "")
+        return call if wanted(call) else None
+    found = [choice for choice in world_choices(world, key) if wanted(choice)]
     if not found:
         return None
     # Each kind as often as another, however many of it there are.

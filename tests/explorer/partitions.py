@@ -22,6 +22,8 @@ RACKS: Mapping[Partition, Order] = {
     ("u", 0): (11, 21, 31),
     ("u", 1): (21, 31, 11),
 }
+# And topics that cannot stay writable without one of their brokers.
+THIN: Mapping[Partition, Order] = {**ONE, ("r", 0): (10,), ("s", 0): (20, 30)}
 CROSSED: Mapping[Partition, Order] = {**RACKS, ("x", 0): (10, 11, 20)}
 
 

@@ -43,6 +43,15 @@ def at_rest(world: World) -> None:
         break_rule(world, "lost_broker", f"Broker {node_id} stays out, and nobody was called.")
 
 
+def nobody_called(world: World) -> None:
+    """Judge a world in which every fault was over within minutes: that is nobody's matter."""
+    for id_, key in world.paged:
+        break_rule(world, "called", f"A person was called for {key} of {id_ or 'no incident'}.")
+    for incident in world.incidents.values():
+        if incident.state is State.RETAINED:
+            break_rule(world, "kept", f"{incident.id} is retained: {incident.reason}")
+
+
 def _retired(world: World) -> None:
     """A machine that AWS still retires does not keep its broker without anybody knowing."""
     retired = FIRST[10]

@@ -15,7 +15,7 @@ from core.rotation.run_record import NodeTurn, Options, open_run
 from handlers.store.messages import rotation_message
 from tests.explorer import agenda, drainers, hands, nature, refills
 from tests.explorer.limits import HOLD_LIMIT, HOOK_LIMIT
-from tests.explorer.partitions import CROSSED
+from tests.explorer.partitions import CROSSED, THIN
 from tests.explorer.roots import IMAGE
 from tests.explorer.world import (
     CLUSTER,
@@ -294,7 +294,12 @@ REFILLED = (
 )
 LONG_HELD = Scenario("hooks near their end and a leaver", _held_for_a_day)
 REFRESHED = Scenario("an instance refresh of all groups", _refreshed)
-ELSEWHERE = (*DIRECT, *THEIRS, *REFILLED, LONG_HELD, REFRESHED)
+THIN_TOPICS = Scenario(
+    "three leavers and topics of too few replicas",
+    _leaving("i-0a", "i-0b", "i-0c"),
+    partial(three_brokers, THIN),
+)
+ELSEWHERE = (*DIRECT, *THEIRS, *REFILLED, LONG_HELD, REFRESHED, THIN_TOPICS)
 SCENARIOS = (
     ONE,
     TWO,

@@ -118,9 +118,16 @@ def play(stage: Stage, scenario: Scenario, walk: Walk) -> tuple[World, int]:
 
 
 def random_walk(
-    stage: Stage, scenario: Scenario, seed: int, tally: Tally, *, odds: float = 0.05
+    stage: Stage,
+    scenario: Scenario,
+    seed: int,
+    tally: Tally,
+    *,
+    odds: float = 0.05,
+    wanted: Callable[[Choice], bool] = lambda _: True,
+    judge: Callable[[World], None] | None = None,
 ) -> Found | None:
-    """Take one walk of many choices; return it if it breaks a rule."""
+    """Take one walk of many choices; return it if it breaks a rule, or one of the judge's own."""
     dice = random.Random(f"{scenario.name} {seed}")  # noqa: S311 - to be repeated
     world, walk = scenario.world(), dict[int, tuple[Choice, ...]]()
     steps = dice.choice((40, 80, 160))
@@ -130,7 +137,7 @@ def random_walk(
             break
         chosen: tuple[Choice, ...] = ()
         if dice.random() < odds:
-            choice = drawn(dice, world, following[1])
+            choice = drawn(dice, world, following[1], wanted)
             if choice is not None:
                 chosen = (choice,)
                 walk[number] = chosen
@@ -142,6 +149,8 @@ def random_walk(
             break
     if not world.broken:
         world = rest(stage, world, tally)
+    if judge is not None and not world.broken:
+        judge(world)
     tally.worlds += 1
     tally.simulated_seconds += world.now - START
     if not world.broken:

@@ -230,7 +230,7 @@ def _view(
         voters=_voters(statuses) if combined else tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
         quorum_leader=_quorum_leader(statuses) if combined else 1,
         partitions=tuple(
-            PartitionView(topic, number, leader, order, isr, MIN_ISR)
+            PartitionView(topic, number, leader, order, isr, min(MIN_ISR, len(order)))
             for topic, number, leader, order in partitions
             for isr in (tuple(b for b in order if b in in_sync),)
         ),
@@ -248,9 +248,9 @@ def _quorum_leader(statuses: tuple[tuple[int, str], ...]) -> int | None:
     return up[0] if 2 * len(up) > len(statuses) else None
 
 
-def three_brokers() -> World:
+def three_brokers(placed: Mapping[Partition, Order] = partitions.ONE) -> World:
     """Return a whole cluster of three zones with a broker in each."""
-    return _whole(FIRST, partitions.ONE)
+    return _whole(FIRST, placed)
 
 
 def six_brokers(placed: Mapping[Partition, Order] = partitions.RACKS) -> World:
