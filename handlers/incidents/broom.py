@@ -8,7 +8,7 @@ number of instances; the next goes on where it stopped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from aws_lambda_powertools import Logger
@@ -35,13 +35,16 @@ from core.incidents.sweep import (
 from core.naming import SYSTEM_POOL
 from core.rotation.requests import unreadable_sentence
 from core.rotation.run_record import Run, unattended
+from core.views import listed
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
 from handlers.adapters.pages import call
 from handlers.incidents.budgets import strays
+from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
+from handlers.incidents.lent import overdue
 from handlers.incidents.reception import Reception
-from handlers.incidents.shifts import pending
+from handlers.incidents.shifts import ZONE_CAUSE, pending, protected_groups
 from handlers.incidents.spares import kept_in_vain
 from handlers.rotation.throttles import stray
 from handlers.store import told
@@ -96,13 +99,37 @@ class Broom:
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
         run = LedgerRuns(self.records, self.cluster).current()
-        throttled = stray(self.records, self.cluster, run)
-        kept = kept_in_vain(seen.nodes or (), self.reception.ledger)
-        if throttled or kept or strays(seen.pods, self.reception.ledger, now):
+        left = tuple(self._left(seen, run, now))
+        if left:
             self.reception.ticks.send(STRAYS_MESSAGE)
+        moved = self._moved(now)
+        for concern in overdue(self.records, self.cluster, (*left, *moved), now):
+            self._call_once(concern, now)
         self._wake_run(run, now)
         del done["nothing"], done["sick"]
         return {**done, "filed": self.archivist.file_closed()}
+
+    def _left(self, seen: Snapshot, run: Run | None, now: float) -> Iterator[str]:
+        """Yield what is lent to incidents and runs that are over."""
+        ledger = self.reception.ledger
+        if stray(self.records, self.cluster, run):
+            yield "replication is throttled for a run that does not want it"
+        for node in kept_in_vain(seen.nodes or (), ledger):
+            yield f"node {node.name} is kept from Cluster Autoscaler for {node.spare_for}"
+        for pod, incident_id in strays(seen.pods, ledger, now):
+            yield f"pod {pod} may leave beside others for {incident_id}"
+
+    def _moved(self, now: float) -> Iterator[str]:
+        """Yield what was moved for incidents that are over, and zones that are well again."""
+        frozen = {freeze.zone for freeze in self.freezes.current(now)}
+        current = {f"{INCIDENT_CAUSE}{i.id}" for i in self.reception.ledger.open_incidents()}
+        current |= {f"{ZONE_CAUSE}{zone}" for zone in frozen}
+        owed = shift_in_force(self.records, self.cluster).owed(current.__contains__)
+        if owed:
+            yield f"broker {listed(sorted(owed))} leads nothing"
+        groups = () if frozen else protected_groups(self.records, self.cluster)
+        if groups:
+            yield f"no scale-in may take instances of {', '.join(groups)}"
 
     def _wake_run(self, run: Run | None, now: float) -> None:
         if run is not None and run.unreadable:

@@ -41,9 +41,14 @@ def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> boo
     """Say whether a turn is worth its while: a zone is announced or frozen, or left to undo."""
     return bool(
         any(incident.open or incident.holds(now) for incident in freezes.incidents())
-        or records.read(_protected_key(cluster)).document
+        or protected_groups(records, cluster)
         or not shift_in_force(records, cluster).nothing
     )
+
+
+def protected_groups(records: Records, cluster: str) -> tuple[str, ...]:
+    """Return the groups whose instances are kept from a scale-in."""
+    return tuple(sorted(records.read(_protected_key(cluster)).document or {}))
 
 
 def _protected_key(cluster: str) -> str:

@@ -225,6 +225,12 @@ def _joined(world: World, found: Interruption, at: float) -> None:
     )
 
 
+def _leaving_and_lost(world: World) -> None:
+    """Both machines of a zone leave, and one of another dies meanwhile."""
+    _leaving("i-0a", "i-1a")(world)
+    world.agenda["die", "i-0b"] = START + 90
+
+
 def _refreshed(world: World) -> None:
     """Somebody begins an instance refresh of every group at once."""
     for place, instance_id in enumerate(FIRST.values()):
@@ -294,12 +300,17 @@ REFILLED = (
 )
 LONG_HELD = Scenario("hooks near their end and a leaver", _held_for_a_day)
 REFRESHED = Scenario("an instance refresh of all groups", _refreshed)
+ONE_ZONE = Scenario(
+    "two leavers of one zone, and a loss",
+    _leaving_and_lost,
+    six_brokers,
+)
 THIN_TOPICS = Scenario(
     "three leavers and topics of too few replicas",
     _leaving("i-0a", "i-0b", "i-0c"),
     partial(three_brokers, THIN),
 )
-ELSEWHERE = (*DIRECT, *THEIRS, *REFILLED, LONG_HELD, REFRESHED, THIN_TOPICS)
+ELSEWHERE = (*DIRECT, *THEIRS, *REFILLED, LONG_HELD, REFRESHED, ONE_ZONE, THIN_TOPICS)
 SCENARIOS = (
     ONE,
     TWO,
