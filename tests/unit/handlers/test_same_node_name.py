@@ -1,4 +1,4 @@
-"""A Node is called by its machine's address, which the next machine may get: names are no machines."""
+"""A Node is called by its machine's address, which the next may get: names are no machines."""
 
 from __future__ import annotations
 
