@@ -21,7 +21,17 @@ from core.incidents.record import Incident, State
 from core.rotation.observation import RunObservation
 from core.rotation.pace import paced
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
-from core.rotation.step import ACTOR, Begin, CallOff, Elect, RunAction, RunStep, again, stopped
+from core.rotation.step import (
+    ACTOR,
+    Begin,
+    Call,
+    CallOff,
+    Elect,
+    RunAction,
+    RunStep,
+    again,
+    stopped,
+)
 from core.views import ClusterView, PartitionView, listed
 
 # Kubernetes' words for what does not get better by waiting.
@@ -51,7 +61,9 @@ def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         step = _follow(run, paced(turn, seen), seen, policy)
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
-            return replace(step, actions=tuple(actions))
+            # A run that stops takes nothing further, and its call waits for nothing that may fail.
+            told = (each for each in actions if isinstance(each, Call | CallOff))
+            return replace(step, actions=tuple(told))
     done = not run.in_hand
     return again(run, policy, *actions, delay=0.0 if done else None)
 

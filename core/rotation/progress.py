@@ -30,14 +30,17 @@ from core.rotation.preconditions import objections
 from core.rotation.refill import throttled
 from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
 from core.rotation.settled import unsettled, watched
-from core.rotation.step import ACTOR, Begin, RunAction, RunStep, again, ended, stopped
+from core.rotation.step import ACTOR, Begin, Call, RunAction, RunStep, again, ended, stopped
 from core.views import listed
+from core.window import clock
 
 # SQS delays a message by 15 minutes at most.
 LONGEST_DELAY_SECONDS = 900.0
 # A voter that lags or a group that settles is well again within seconds, and the order (controllers
 # before brokers) is worth those.
 OVERTAKEN_AFTER_SECONDS = 60.0
+# As for an incident: an API server that is upgraded is away for minutes.
+BLIND, BLIND_SECONDS = "blind", 900.0
 
 
 def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
@@ -45,13 +48,24 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if run.state is not RunState.RUNNING:
         return RunStep(run=run)
     if seen.blind:
-        return again(noted(run, ACTOR, seen.blind, seen.now, quiet=True), policy)
-    run = watched(run, seen.kafka)
+        return _unseeing(run, seen, policy)
+    pages = tuple(key for key in run.pages if key != BLIND)
+    run = watched(replace(run, blind_since=None, pages=pages), seen.kafka)
     if run.in_hand:
         step = throttled(carry(run, seen, policy), seen)
     else:
         step = _standing(run, seen) or _pick(run, seen, policy)
     return with_machines_ahead(step, seen, policy)
+
+
+def _unseeing(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
+    """Wait until something can be read again, and call a person where that lasts."""
+    since = run.blind_since or seen.now
+    run = noted(replace(run, blind_since=since), ACTOR, seen.blind, seen.now, quiet=True)
+    if seen.now - since <= BLIND_SECONDS or BLIND in run.pages:
+        return again(run, policy)
+    said = f"Run {run.id} waits since {clock(since)}. {seen.blind}"
+    return again(replace(run, pages=(*run.pages, BLIND)), policy, Call(BLIND, said))
 
 
 def _standing(run: Run, seen: RunObservation) -> RunStep | None:

@@ -149,6 +149,8 @@ class Run:
     # How many partitions lacked a replica in sync, at the last readings (core.rotation.settled).
     out_of_sync: tuple[int, ...] = ()
     throttled: tuple[int, ...] = ()  # brokers for which replication is (core.rotation.refill)
+    blind_since: float | None = None  # since when nothing could be read
+    failing_since: float | None = None  # since when no turn could carry out its actions
     turned_at: float | None = None
     next_turn_at: float | None = None
     version: int = 0

@@ -122,10 +122,11 @@ class Notices:
             f"Volume {notice.volume_id} of pod {volume.pod or '(unknown)'} is "
             f"{notice.change.value} and attached nowhere. {notice.cause}".strip()
         )
+        # Recorded first: until that is done the message comes again, and would page anew.
+        self._record(notice, said, now)
         if not notice.over:
             # No instance has it, so no incident can; a person must know all the same.
             call(self.reception.ticks, said, page="volume", volume_id=notice.volume_id)
-        self._record(notice, said, now)
 
     def _attached_to_ours(self, volume: VolumeView) -> bool:
         """Say whether an instance of ours has the volume: root volumes carry no claim's tags."""
@@ -223,8 +224,6 @@ class Notices:
 
     def of_group(self, notice: GroupNotice, now: float) -> None:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""
-        if notice.what in _LEFT_BETWEEN:
-            call(self.reception.ticks, notice.sentence, page="refresh", group=notice.group)
         waiting: tuple[Incident, ...] = ()
         if notice.what in WAKING:
             waiting = awaiting(self.reception.ledger.open_incidents(), notice)
@@ -234,6 +233,8 @@ class Notices:
                 self.reception.wake(noted)
         woken = ", ".join(incident.id for incident in waiting) or "nobody"
         self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
+        if notice.what in _LEFT_BETWEEN:
+            call(self.reception.ticks, notice.sentence, page="refresh", group=notice.group)
 
     def _note(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
         for attempt in range(MOST_ATTEMPTS):

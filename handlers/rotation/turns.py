@@ -35,10 +35,12 @@ from core.rotation.step import (
     RunStep,
     ThrottleRefill,
 )
+from core.window import clock
 from handlers.adapters.aws import Queue
 from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership
+from handlers.incidents.loop import FAILING_SECONDS
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
 from handlers.rotation.clients_budget import ClientsBudget
@@ -48,6 +50,7 @@ from handlers.store.messages import rotation_message
 from handlers.store.runs import Runs
 
 logger = Logger(service="stillwater", child=True)
+ACTION_FAILS = "action_fails"
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,17 @@ class Rotations:
         step = self._with_throttle(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
-            for action in step.actions:
+            # A call comes last: what fails after it would have it repeated.
+            for action in sorted(step.actions, key=lambda each: isinstance(each, Call)):
                 self._do(step.run, action, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
             logger.warning("A run's action failed.", run=claimed.id, error=str(error))
-            self._schedule(claimed, self.policy.tick_interval_seconds)
+            self._note_failure(claimed, step, error, now)
             return
-        self._record(step.run, step.delay_seconds, now)
+        pages = tuple(key for key in step.run.pages if key != ACTION_FAILS)
+        done = replace(step.run, failing_since=None, pages=pages)
+        self._record(done, step.delay_seconds, now)
 
     def tidy(self) -> None:
         """Take a throttle off that was left on; raises StillwaterError where Kafka refuses."""
@@ -149,6 +155,20 @@ class Rotations:
             return self.runs.put(replace(run, turned_at=now))
         except Conflict:
             return None
+
+    def _note_failure(self, claimed: Run, step: RunStep, error: Exception, now: float) -> None:
+        """Remember since when no turn can act, and call a person once that has lasted."""
+        since = claimed.failing_since or now
+        noted_ = replace(claimed, failing_since=since)
+        if now - since > FAILING_SECONDS and ACTION_FAILS not in claimed.pages:
+            said = f"Nothing can be done for run {claimed.id} since {clock(since)}: {error}"
+            call(self.ticks, f"{said} ({step.run.reason})", page=ACTION_FAILS, run=claimed.id)
+            noted_ = replace(noted_, pages=(*claimed.pages, ACTION_FAILS))
+        try:
+            written = claimed if noted_ == claimed else self.runs.put(noted_)
+        except (Conflict, BotoCoreError, ClientError):
+            written = claimed  # The sweep finds it, should its version have changed.
+        self._schedule(written, self.policy.tick_interval_seconds)
 
     def _record(self, run: Run, delay: float | None, now: float) -> None:
         due = None if delay is None else now + delay

@@ -1,0 +1,80 @@
+"""A run that can read or do nothing calls a person once, and begins with nobody once it stopped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.errors import StillwaterError
+from core.rotation.run_record import Phase, RunState
+from tests.unit.handlers.station import Station
+from tests.unit.handlers.test_rotations import ask, current, start, turn
+from tests.unit.handlers.world import World
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station()
+
+
+def refused(*_: Any, **__: Any) -> None:
+    raise StillwaterError("The functions' user may not do that.")
+
+
+def called(station: Station) -> list[str]:
+    return [page["page"] for page in station.ticks.pages if "run" in page]
+
+
+def turns(station: Station, seconds: float) -> None:
+    until = station.now + seconds
+    while station.now < until:
+        station.now += 280
+        turn(station)
+
+
+def test_an_election_that_is_refused_stops_the_run_at_its_deadline_and_calls_once(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(station.cluster, "elect", refused)
+    start(station)
+    turn(station)
+    World(station, choose=lambda _: 0).settle(100)
+    view = station.cluster.read()
+    led = tuple(replace(p, leader=20) for p in view.partitions)
+    station.cluster.kafka = replace(view, partitions=led)
+    turns(station, current(station).options.deadline_seconds + 1200)
+    assert current(station).state is RunState.STOPPED
+    assert called(station) == ["action_fails", "deadline:10"]
+
+
+def test_a_node_that_could_not_be_begun_with_until_its_deadline_is_not_begun_with_after_it(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(station)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(station.reception), "rotate", lambda *_: None)
+        turns(station, current(station).options.deadline_seconds - 600)
+        assert current(station).turn_of(10).phase is Phase.LEAVING
+    station.now += 1200
+    turn(station)
+    assert current(station).state is RunState.STOPPED
+    assert station.ledger.open_incidents() == ()
+    assert called(station) == ["deadline:10"]
+
+
+def test_a_run_that_sees_nothing_for_a_quarter_of_an_hour_calls_once_each_time(
+    station: Station,
+) -> None:
+    start(station, deadline_seconds=86_400)
+    for number in (1, 2):
+        station.cluster.kubernetes_answers = False
+        turns(station, 600)
+        assert len(called(station)) == number - 1
+        turns(station, 3600)
+        assert called(station) == ["blind"] * number
+        station.cluster.kubernetes_answers = True
+        turn(station)
+    assert current(station).state is RunState.RUNNING
+    assert "problems" not in ask(station, "abort")
