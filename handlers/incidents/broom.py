@@ -8,15 +8,15 @@ number of instances; the next goes on where it stopped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from aws_lambda_powertools import Logger
 
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
-from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import NodeView, PodView
+from core.incidents.observation import NodeView
 from core.incidents.sickness import Concern
 from core.incidents.sweep import (
     Announce,
@@ -41,8 +41,8 @@ from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
 from handlers.adapters.pages import call
 from handlers.incidents.budgets import strays
+from handlers.incidents.lasting import NOT_GIVEN_BACK, UNSEEN, overdue
 from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
-from handlers.incidents.lent import overdue
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import ZONE_CAUSE, pending, protected_groups
 from handlers.incidents.spares import kept_in_vain
@@ -56,6 +56,7 @@ from handlers.store.records import Records
 from handlers.store.runs import LedgerRuns
 
 logger = Logger(service="stillwater")
+T = TypeVar("T")
 # Two questions to EC2 about status checks, and as many reads of the ledger as something is wrong
 # with: seconds of work, far below a function's time limit, for as many nodes as clusters have.
 MOST_INSTANCES = 200
@@ -102,9 +103,8 @@ class Broom:
         left = tuple(self._left(seen, run, now))
         if left:
             self.reception.ticks.send(STRAYS_MESSAGE)
-        moved = self._moved(now)
-        for concern in overdue(self.records, self.cluster, (*left, *moved), now):
-            self._call_once(concern, now)
+        self._call_for(NOT_GIVEN_BACK, (*left, *self._moved(now)), now)
+        self._call_for(UNSEEN, seen.unread, now)
         self._wake_run(run, now)
         del done["nothing"], done["sick"]
         return {**done, "filed": self.archivist.file_closed()}
@@ -141,17 +141,22 @@ class Broom:
 
     def _lists(self, now: float) -> Snapshot:
         whose = self.reception.whose
-        claims = self._claims()
+        unread: list[str] = []
+        claims = self._read("NodeClaims", self.claims.claims, unread) or ()
+        nodes = self._read("Nodes", self.nodes.nodes, unread)
+        kafkas = tuple(n for n in nodes or () if _kafkas(n.pool) and n.instance_id)
         return Snapshot(
             now=now,
             groups=self.reception.cloud.groups_of(whose),
             states=self.inventory.instance_states(whose),
-            nodes=self._kafka_nodes(),
-            pods=self._kafka_pods(),
+            nodes=None if nodes is None else kafkas,
+            # Before the ledger is: what is known of each is as old.
+            pods=self._read("Kafka's pods", self.nodes.kafka_pods, unread) or (),
             claims=tuple(each for each in claims if each.leaves),
             standing=tuple(c for c in claims if not c.leaves and _kafkas(c.pool)),
             incidents=self.reception.ledger.open_incidents(),
             zones_in_trouble=self._zones_in_trouble(),
+            unread=tuple(unread),
         )
 
     def _zones_in_trouble(self) -> frozenset[str]:
@@ -165,30 +170,16 @@ class Broom:
             if (zone := names.get(id_ or ""))
         )
 
-    def _kafka_nodes(self) -> tuple[NodeView, ...] | None:
-        """Return Kafka's nodes; without an answer the other lists are compared all the same."""
+    def _read(
+        self, what: str, read: Callable[[], tuple[T, ...]], unread: list[str]
+    ) -> tuple[T, ...] | None:
+        """Return a list of Kubernetes'; without an answer the others are compared all the same."""
         try:
-            nodes = self.nodes.nodes()
+            return read()
         except StillwaterError as error:
-            logger.warning("The sweep saw no Nodes.", error=str(error))
+            logger.warning(f"The sweep saw no {what}.", error=str(error))
+            unread.append(what)
             return None
-        return tuple(n for n in nodes if _kafkas(n.pool) and n.instance_id)
-
-    def _kafka_pods(self) -> tuple[PodView, ...]:
-        """Return Kafka's pods, read before the ledger is: what is known of each is as old."""
-        try:
-            return self.nodes.kafka_pods()
-        except StillwaterError as error:
-            logger.warning("The sweep saw no pods.", error=str(error))
-            return ()
-
-    def _claims(self) -> tuple[NodeClaim, ...]:
-        """Return Karpenter's claims; without an answer, none."""
-        try:
-            return self.claims.claims()
-        except StillwaterError as error:
-            logger.warning("The sweep saw no NodeClaims.", error=str(error))
-            return ()
 
     def _closely(self, seen: Snapshot, whose_turn: Sequence[str]) -> Snapshot:
         """Add the status checks, and what EC2 says of nodes that its list leaves out."""
@@ -229,6 +220,10 @@ class Broom:
             case Concern():
                 self._call_once(finding, now)
                 return "nothing"
+
+    def _call_for(self, page: str, what: Iterable[str], now: float) -> None:
+        for concern in overdue(self.records, self.cluster, page, what, now):
+            self._call_once(concern, now)
 
     def _call_once(self, concern: Concern, now: float) -> None:
         key = f"{concern.key}:{now // 86_400:.0f}"  # once a day, while it lasts

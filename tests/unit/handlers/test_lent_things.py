@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import StillwaterError
 from core.rotation.step import Throttle
+from handlers.incidents.lasting import NOT_GIVEN_BACK, PATIENCE_SECONDS, UNSEEN
 from handlers.incidents.leadership import INCIDENT_CAUSE
-from handlers.incidents.lent import PATIENCE_SECONDS
 from handlers.rotation.throttles import Throttles
 from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import ec2_event
@@ -71,7 +71,7 @@ LENT: dict[str, tuple[Callable[[Station], None], str, str]] = {
 }
 
 
-def minutes(station: Station, count: int) -> list[str]:
+def minutes(station: Station, count: int, page: str = NOT_GIVEN_BACK) -> list[str]:
     """Let the sweep and the loop try so often; return what a person was called for."""
     for _ in range(count):
         station.now += 60
@@ -80,7 +80,7 @@ def minutes(station: Station, count: int) -> list[str]:
         for body, _ in list(station.ticks.sent[sent:]):
             if '"page"' not in body:
                 station.loop.turn(body, station.now)
-    return [p["reason"] for p in station.ticks.pages if p["page"] == "not_given_back"]
+    return [p["reason"] for p in station.ticks.pages if p["page"] == page]
 
 
 @pytest.mark.parametrize(("lend", "call", "words"), LENT.values(), ids=LENT)
@@ -122,3 +122,12 @@ def test_a_frozen_zone_keeps_its_leaders_away_for_as_long_as_it_lasts(station: S
     station.cluster.add_instance(NEW, "us-east-1b")
     station.freezes.note(LostZone("use1-az6", "us-east-1b", source="autoshift"), station.now)
     assert minutes(station, 40) == []
+
+
+def test_a_sweep_that_sees_no_nodes_for_long_calls_a_person_once(station: Station) -> None:
+    station.cluster.kubernetes_answers = False
+    assert minutes(station, 15, UNSEEN) == []
+    (told,) = minutes(station, 30, UNSEEN)
+    assert "λ sweep could not read Nodes" in told
+    station.cluster.kubernetes_answers = True
+    assert len(minutes(station, 5, UNSEEN)) == 1
