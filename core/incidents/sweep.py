@@ -48,7 +48,6 @@ class Snapshot:
     standing: tuple[NodeClaim, ...] = ()  # Karpenter's of Kafka's pools that it means to keep
     incidents: tuple[Incident, ...] = ()  # the open ones
     zones_in_trouble: frozenset[str] = frozenset()  # names of zones with an incident of their own
-    unread: tuple[str, ...] = ()  # what could not be read
     # Of the instances whose turn it is.
     statuses: Mapping[str, StatusView] = field(default_factory=dict)
 

@@ -10,13 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import Conflict, StillwaterError
 from core.events import Kind
-from core.incidents.observation import NodeView
+from core.incidents.nodeclaims import NodeClaim
+from core.incidents.observation import NodeView, PodView
+from core.incidents.record import unattended as incident_unattended
 from core.incidents.sickness import Concern
 from core.incidents.sweep import (
     Announce,
@@ -40,6 +44,7 @@ from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
 from handlers.adapters.pages import call
+from handlers.incidents.apart import take_each
 from handlers.incidents.budgets import strays
 from handlers.incidents.lasting import NOT_GIVEN_BACK, UNSEEN, overdue
 from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
@@ -63,6 +68,16 @@ MOST_INSTANCES = 200
 CURSOR = "cursor#sweep"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What one sweep has read of Kubernetes."""
+
+    nodes: tuple[NodeView, ...] | None  # Kafka's; None: Kubernetes did not answer
+    pods: tuple[PodView, ...]
+    claims: tuple[NodeClaim, ...]
+    unread: tuple[str, ...]  # what could not be read
+
+
 @dataclass(frozen=True)
 class Broom:
     """Finds what was dropped."""
@@ -79,14 +94,38 @@ class Broom:
     most_instances: int = MOST_INSTANCES
 
     def sweep(self, now: float) -> dict[str, int]:
-        """Open what was lost, wake what is stuck, free and file what is over; return the counts."""
-        seen = self._lists(now)
-        cursor = self.records.read(CURSOR)
-        whose_turn, following = turn(
-            seen.instance_ids(), cursor.document or "", self.most_instances
+        """Open what was lost, wake what is stuck, free and file what is over; return the counts.
+
+        Raises the first failure, once all that does not rest on it is done.
+        """
+        found = self._kubernetes()
+        done = Counter({"opened": 0, "revived": 0, "looked_at": 0, "freed": 0, "filed": 0})
+        take_each(
+            (
+                partial(self._compare, found, now, done),
+                partial(self._free_lease, now, done),
+                partial(self._look_after, found, now),
+                partial(self._file, done),
+            )
         )
-        seen = self._closely(seen, whose_turn)
-        done = Counter({"opened": 0, "revived": 0, "looked_at": len(whose_turn)})
+        del done["nothing"], done["sick"]
+        return {**done}
+
+    def _compare(self, found: _Found, now: float, done: Counter[str]) -> None:
+        """Open and wake what the lists show; without AWS's, wake whom no tick carries."""
+        try:
+            seen = self._lists(found, now)
+            cursor = self.records.read(CURSOR)
+            whose_turn, following = turn(
+                seen.instance_ids(), cursor.document or "", self.most_instances
+            )
+            seen = self._closely(seen, whose_turn)
+        except (BotoCoreError, ClientError):
+            for incident in self.reception.ledger.open_incidents():
+                if incident_unattended(incident, now, self.late_seconds):
+                    done[self._act(Wake(incident, "AWS's lists could not be read."), now)] += 1
+            raise
+        done["looked_at"] = len(whose_turn)
         for node in kept_for_incidents(seen.nodes or ()):
             self._forgotten(node, seen, now)
         for finding in findings(seen, whose_turn, self.late_seconds):
@@ -96,27 +135,30 @@ class Broom:
                 done["sick"] += _sick(finding) and outcome == "opened"
         if following != (cursor.document or ""):
             self._remember(following, cursor.version)
-        done["freed"] = self._free_lease(now)
+
+    def _look_after(self, found: _Found, now: float) -> None:
+        """Ask for what is to be given back, carry the run, and call for what lasts."""
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
         run = LedgerRuns(self.records, self.cluster).current()
-        left = tuple(self._left(seen, run, now))
+        left = tuple(self._left(found, run, now))
         if left:
             self.reception.ticks.send(STRAYS_MESSAGE)
-        self._call_for(NOT_GIVEN_BACK, (*left, *self._moved(now)), now)
-        self._call_for(UNSEEN, seen.unread, now)
         self._wake_run(run, now)
-        del done["nothing"], done["sick"]
-        return {**done, "filed": self.archivist.file_closed()}
+        self._call_for(NOT_GIVEN_BACK, (*left, *self._moved(now)), now)
+        self._call_for(UNSEEN, found.unread, now)
 
-    def _left(self, seen: Snapshot, run: Run | None, now: float) -> Iterator[str]:
+    def _file(self, done: Counter[str]) -> None:
+        done["filed"] = self.archivist.file_closed()
+
+    def _left(self, found: _Found, run: Run | None, now: float) -> Iterator[str]:
         """Yield what is lent to incidents and runs that are over."""
         ledger = self.reception.ledger
         if stray(self.records, self.cluster, run):
             yield "replication is throttled for a run that does not want it"
-        for node in kept_in_vain(seen.nodes or (), ledger):
+        for node in kept_in_vain(found.nodes or (), ledger):
             yield f"node {node.name} is kept from Cluster Autoscaler for {node.spare_for}"
-        for pod, incident_id in strays(seen.pods, ledger, now):
+        for pod, incident_id in strays(found.pods, ledger, now):
             yield f"pod {pod} may leave beside others for {incident_id}"
 
     def _moved(self, now: float) -> Iterator[str]:
@@ -139,24 +181,31 @@ class Broom:
             logger.warning("No turn carried the rotation run.", run=run.id)
             self.reception.ticks.send(rotation_message(run.version))
 
-    def _lists(self, now: float) -> Snapshot:
-        whose = self.reception.whose
+    def _kubernetes(self) -> _Found:
+        """Read Kubernetes' lists, the pods before the ledger: what is known of each is as old."""
         unread: list[str] = []
         claims = self._read("NodeClaims", self.claims.claims, unread) or ()
         nodes = self._read("Nodes", self.nodes.nodes, unread)
         kafkas = tuple(n for n in nodes or () if _kafkas(n.pool) and n.instance_id)
+        return _Found(
+            nodes=None if nodes is None else kafkas,
+            pods=self._read("Kafka's pods", self.nodes.kafka_pods, unread) or (),
+            claims=claims,
+            unread=tuple(unread),
+        )
+
+    def _lists(self, found: _Found, now: float) -> Snapshot:
+        whose = self.reception.whose
         return Snapshot(
             now=now,
             groups=self.reception.cloud.groups_of(whose),
             states=self.inventory.instance_states(whose),
-            nodes=None if nodes is None else kafkas,
-            # Before the ledger is: what is known of each is as old.
-            pods=self._read("Kafka's pods", self.nodes.kafka_pods, unread) or (),
-            claims=tuple(each for each in claims if each.leaves),
-            standing=tuple(c for c in claims if not c.leaves and _kafkas(c.pool)),
+            nodes=found.nodes,
+            pods=found.pods,
+            claims=tuple(each for each in found.claims if each.leaves),
+            standing=tuple(c for c in found.claims if not c.leaves and _kafkas(c.pool)),
             incidents=self.reception.ledger.open_incidents(),
             zones_in_trouble=self._zones_in_trouble(),
-            unread=tuple(unread),
         )
 
     def _zones_in_trouble(self) -> frozenset[str]:
@@ -273,9 +322,9 @@ class Broom:
         call(self.reception.ticks, reason, page="forgotten", incident_id=id_)
         told.remember(self.records, f"forgotten:{id_}", now)
 
-    def _free_lease(self, now: float) -> int:
-        """Give back a lease whose holder is over; return how many that were."""
-        ledger, freed = self.reception.ledger, 0
+    def _free_lease(self, now: float, done: Counter[str]) -> None:
+        """Give back a lease whose holder is over."""
+        ledger = self.reception.ledger
         for lease in ledger.leases():
             if not stranded(lease, ledger.get(lease.holder), now):
                 continue
@@ -284,8 +333,7 @@ class Broom:
                 ledger.drop_lease(lease.holder)
             except Conflict:
                 continue  # It changed hands at this moment.
-            freed += 1
-        return freed
+            done["freed"] += 1
 
     def _remember(self, cursor: str, version: int) -> None:
         try:

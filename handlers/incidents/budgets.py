@@ -7,6 +7,7 @@ long something has lasted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from aws_lambda_powertools import Logger
 
@@ -14,6 +15,7 @@ from core.errors import Conflict
 from core.incidents.observation import PodView
 from core.incidents.opening import wrongly_open
 from handlers.adapters.kubernetes import Nodes
+from handlers.incidents.apart import take_each
 from handlers.store.ledger import Ledger
 
 logger = Logger(service="stillwater", child=True)
@@ -30,9 +32,13 @@ def strays(pods: Sequence[PodView], ledger: Ledger, now: float) -> tuple[tuple[s
 
 def restore(nodes: Nodes, ledger: Ledger, now: float) -> None:
     """Take every stray label off; who changes a pod at this moment is left to the next look."""
-    for pod, incident_id in strays(nodes.kafka_pods(), ledger, now):
-        logger.warning("A pod was left open to leave.", pod=pod, incident_id=incident_id)
-        try:
-            nodes.keep(pod, incident_id)
-        except Conflict as conflict:
-            logger.info("The pod has just changed.", pod=pod, error=str(conflict))
+    found = strays(nodes.kafka_pods(), ledger, now)
+    take_each(partial(_keep, nodes, pod, incident_id) for pod, incident_id in found)
+
+
+def _keep(nodes: Nodes, pod: str, incident_id: str) -> None:
+    logger.warning("A pod was left open to leave.", pod=pod, incident_id=incident_id)
+    try:
+        nodes.keep(pod, incident_id)
+    except Conflict as conflict:
+        logger.info("The pod has just changed.", pod=pod, error=str(conflict))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger
@@ -30,6 +31,7 @@ from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, tick_message
 from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
+from handlers.incidents.apart import take_each
 from handlers.incidents.budgets import restore
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts
@@ -157,9 +159,13 @@ class Loop:
 
     def _restore(self, now: float) -> None:
         try:
-            restore(self.effects.nodes, self.effects.ledger, now)
-            free(self.effects.nodes, self.effects.ledger)
-            self.rotations.tidy()
+            take_each(
+                (
+                    partial(restore, self.effects.nodes, self.effects.ledger, now),
+                    partial(free, self.effects.nodes, self.effects.ledger),
+                    self.rotations.tidy,
+                )
+            )
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # The sweep asks again within a minute.
             logger.warning(

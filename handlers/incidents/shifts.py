@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from aws_lambda_powertools import Logger
 
@@ -25,6 +26,7 @@ from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.pages import call
+from handlers.incidents.apart import take_each
 from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership, shift_in_force
 from handlers.store.freezes import Freezes, LostZone
 from handlers.store.ledger import Ledger
@@ -87,10 +89,7 @@ class Shifts:
         zones = frozenset(f.zone for f in freezes_in_force(judged, now) if f.zone is not None)
         if not self.acts:
             return
-        self._protect(zones)
-        if nodes is None:
-            raise StillwaterError("Kubernetes does not answer, so no leaders were moved.")
-        self._lead(zones)
+        take_each((partial(self._protect, zones), partial(self._lead, zones, nodes)))
 
     def _nodes(self) -> tuple[NodeView, ...] | None:
         """Return Kubernetes' nodes; a zone in trouble may have taken its API along."""
@@ -149,17 +148,25 @@ class Shifts:
             # Before AWS is told: a crash in between leaves one to undo that was never done.
             self._write_protected({**held, **wanted}, version)
             version += 1
-        for name, group in frozen.items():
-            self.cloud.protect(name, _unprotected_ids(group), protected=True)
-        for name, instances in held.items():
-            if name in groups and name not in frozen:
-                left = instances & groups[name].protected
-                self.cloud.protect(name, left, protected=False)
+        protected = {name: _unprotected_ids(group) for name, group in frozen.items()}
+        freed = {
+            name: instances & groups[name].protected
+            for name, instances in held.items()
+            if name in groups and name not in frozen
+        }
+        protect = self.cloud.protect
+        take_each(
+            partial(protect, name, ids, protected=wanted_now)
+            for changes, wanted_now in ((protected, True), (freed, False))
+            for name, ids in changes.items()
+        )
         if any(name not in wanted for name in held):
             self._write_protected(wanted, version)
 
-    def _lead(self, zones: frozenset[str]) -> None:
+    def _lead(self, zones: frozenset[str], nodes: tuple[NodeView, ...] | None) -> None:
         """Keep brokers of frozen zones from leading; give back what is frozen no longer."""
+        if nodes is None:
+            raise StillwaterError("Kubernetes does not answer, so no leaders were moved.")
         homes = {node.name: node.zone for node in self.nodes.nodes()}
         brokers: dict[str, set[int]] = {}
         for pod in self.nodes.kafka_pods():

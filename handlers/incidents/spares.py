@@ -7,12 +7,14 @@ made that may mark one after it; the sweep looks, and the loop acts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from aws_lambda_powertools import Logger
 
 from core.incidents.observation import NodeView
 from core.incidents.sweep import kept_for_incidents
 from handlers.adapters.kubernetes import Nodes
+from handlers.incidents.apart import take_each
 from handlers.store.ledger import Ledger
 
 logger = Logger(service="stillwater", child=True)
@@ -26,6 +28,9 @@ def kept_in_vain(nodes: Sequence[NodeView], ledger: Ledger) -> tuple[NodeView, .
 
 def free(nodes: Nodes, ledger: Ledger) -> None:
     """Free every node that is kept in vain."""
-    for node in kept_in_vain(nodes.nodes(), ledger):
-        logger.warning("A node was left kept.", node=node.name, incident_id=node.spare_for)
-        nodes.mark_spare(node.name, None)
+    take_each(partial(_free, nodes, node) for node in kept_in_vain(nodes.nodes(), ledger))
+
+
+def _free(nodes: Nodes, node: NodeView) -> None:
+    logger.warning("A node was left kept.", node=node.name, incident_id=node.spare_for)
+    nodes.mark_spare(node.name, None)

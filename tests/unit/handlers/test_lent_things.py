@@ -7,14 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from core.errors import StillwaterError
 from core.rotation.step import Throttle
 from handlers.incidents.lasting import NOT_GIVEN_BACK, PATIENCE_SECONDS, UNSEEN
-from handlers.incidents.leadership import INCIDENT_CAUSE
+from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
 from handlers.rotation.throttles import Throttles
 from handlers.store.freezes import LostZone
-from tests.unit.handlers.announced import ec2_event
+from handlers.store.messages import STRAYS_MESSAGE
+from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.station import Station
 
@@ -131,3 +133,50 @@ def test_a_sweep_that_sees_no_nodes_for_long_calls_a_person_once(station: Statio
     assert "λ sweep could not read Nodes" in told
     station.cluster.kubernetes_answers = True
     assert len(minutes(station, 5, UNSEEN)) == 1
+
+
+def left(station: Station) -> set[str]:
+    """Return which of the things above are lent at this moment."""
+    cluster = station.cluster
+    found = {
+        "throttle": cluster.throttled is not None,
+        "label": cluster.pods[10].may_leave is not None,
+        "mark": cluster.node_views[OLD].spare_for is not None,
+        "leaders": not shift_in_force(station.records, "orders").nothing,
+        "protection": any(group.protected for group in cluster.groups.values()),
+    }
+    return {name for name, lent in found.items() if lent}
+
+
+@pytest.mark.parametrize("stuck", LENT)
+def test_what_cannot_be_given_back_keeps_nothing_else_lent(
+    station: Station, monkeypatch: pytest.MonkeyPatch, stuck: str
+) -> None:
+    for name in ("protection", "throttle", "label", "mark", "leaders"):
+        LENT[name][0](station)
+    assert left(station) == LENT.keys()
+    monkeypatch.setattr(station.cluster, LENT[stuck][1], refused)
+    minutes(station, 3)
+    assert left(station) == {stuck}
+
+
+def throttled_by_ec2(*_: Any, **__: Any) -> None:
+    raise ClientError({"Error": {"Code": "RequestLimitExceeded"}}, "DescribeInstanceStatus")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("call", ["statuses", "instance_states", "groups_of"])
+def test_one_question_that_aws_does_not_answer_keeps_the_sweep_from_nothing_else(
+    station: Station, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    throttle(station)
+    station.cluster.terminate("i-0b")
+    for hook in ("drain", "gate"):
+        station.announce(hook_event(hook, instance_id="i-0b", zone="us-east-1b"))
+    station.ticks.sent.clear()
+    station.now += 600
+    monkeypatch.setattr(station.cluster, call, throttled_by_ec2)
+    with pytest.raises(ClientError):  # The function fails, and its alarm says so.
+        station.broom.sweep(station.now)
+    assert [body for body, _ in station.ticks.sent if "i-0b" in body]
+    assert STRAYS_MESSAGE in [body for body, _ in station.ticks.sent]
+    assert station.archive.objects
