@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from aws_lambda_powertools import Logger
@@ -40,11 +41,11 @@ from core.naming import SYSTEM_POOL
 from core.rotation.requests import unreadable_sentence
 from core.rotation.run_record import Run, unattended
 from core.views import listed
+from handlers.adapters.apart import take_each
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.nodeclaims import NO_CLAIMS, NodeClaims
 from handlers.adapters.pages import call
-from handlers.incidents.apart import take_each
 from handlers.incidents.budgets import strays
 from handlers.incidents.lasting import NOT_GIVEN_BACK, UNSEEN, overdue
 from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
@@ -111,10 +112,10 @@ class Broom:
         del done["nothing"], done["sick"]
         return {**done}
 
-    def _compare(self, found: _Found, now: float, done: Counter[str]) -> None:
+    def _compare(self, kubernetes: _Found, now: float, done: Counter[str]) -> None:
         """Open and wake what the lists show; without AWS's, wake whom no tick carries."""
         try:
-            seen = self._lists(found, now)
+            seen = self._lists(kubernetes, now)
             cursor = self.records.read(CURSOR)
             whose_turn, following = turn(
                 seen.instance_ids(), cursor.document or "", self.most_instances
@@ -126,13 +127,14 @@ class Broom:
                     done[self._act(Wake(incident, "AWS's lists could not be read."), now)] += 1
             raise
         done["looked_at"] = len(whose_turn)
-        for node in kept_for_incidents(seen.nodes or ()):
-            self._forgotten(node, seen, now)
-        for finding in findings(seen, whose_turn, self.late_seconds):
-            if not (_sick(finding) and done["sick"]):
-                outcome = self._act(finding, now)
-                done[outcome] += 1
-                done["sick"] += _sick(finding) and outcome == "opened"
+        spares = kept_for_incidents(seen.nodes or ())
+        found = findings(seen, whose_turn, self.late_seconds)
+        take_each(
+            chain(
+                (partial(self._forgotten, node, seen, now) for node in spares),
+                (partial(self._carry_out, finding, now, done) for finding in found),
+            )
+        )
         if following != (cursor.document or ""):
             self._remember(following, cursor.version)
 
@@ -256,6 +258,14 @@ class Broom:
             nodes=None if seen.nodes is None else kept,
             statuses={**statuses, **self.inventory.statuses(running)},
         )
+
+    def _carry_out(self, finding: Finding, now: float, done: Counter[str]) -> None:
+        """Act on a finding, but on one sick machine at a time."""
+        if _sick(finding) and done["sick"]:
+            return
+        outcome = self._act(finding, now)
+        done[outcome] += 1
+        done["sick"] += _sick(finding) and outcome == "opened"
 
     def _act(self, finding: Finding, now: float) -> str:
         """Carry out one finding; return what it is counted as."""

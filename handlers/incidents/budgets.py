@@ -14,8 +14,8 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict
 from core.incidents.observation import PodView
 from core.incidents.opening import wrongly_open
+from handlers.adapters.apart import take_each
 from handlers.adapters.kubernetes import Nodes
-from handlers.incidents.apart import take_each
 from handlers.store.ledger import Ledger
 
 logger = Logger(service="stillwater", child=True)

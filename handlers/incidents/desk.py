@@ -6,6 +6,7 @@ handlers.incidents.reception answers what is about an instance, handlers.inciden
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never
 
 from aws_lambda_powertools import Logger
@@ -21,6 +22,7 @@ from core.events import (
     parse,
 )
 from core.events.origin import Home, foreign
+from handlers.adapters.apart import take_each
 from handlers.incidents.notices import Notices
 from handlers.incidents.reception import Reception
 
@@ -42,20 +44,25 @@ class Desk:
 
         `home` is whose announcements count; None: everybody's.
 
-        Raises Conflict when others keep changing the same incident: SQS then delivers again.
+        Raises the first failure once all are answered, Conflict where others keep changing the
+        same incident: SQS then delivers again.
         """
-        for found in self._ours(parse(body), now):
-            if isinstance(found, Ignored):
-                self.reception.ignore(found.body, found.reason, now)
-                continue
-            others = foreign(found, home)
-            if others is not None:
-                self.reception.ignore(found.body, others, now)
-                continue
-            with logger.append_context_keys(
-                correlation_id=found.event_id, announcement=found.dedupe_key
-            ):
-                self._answer(found, now)
+        found = self._ours(parse(body), now)
+        take_each(partial(self._place, each, now, home) for each in found)
+
+    def _place(self, found: Announcement | Ignored, now: float, home: Home | None) -> None:
+        """Give one announcement its place."""
+        if isinstance(found, Ignored):
+            self.reception.ignore(found.body, found.reason, now)
+            return
+        others = foreign(found, home)
+        if others is not None:
+            self.reception.ignore(found.body, others, now)
+            return
+        with logger.append_context_keys(
+            correlation_id=found.event_id, announcement=found.dedupe_key
+        ):
+            self._answer(found, now)
 
     def _ours(
         self, announced: tuple[Announcement | Ignored, ...], now: float

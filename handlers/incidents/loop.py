@@ -28,10 +28,10 @@ from core.incidents.standing_drains import seen_to_end
 from core.metric_names import DECISIONS_MADE
 from core.window import clock
 from handlers.adapters import metrics
+from handlers.adapters.apart import take_each
 from handlers.adapters.aws import Queue, tick_message
 from handlers.adapters.pages import Topic, publish
 from handlers.incidents.act import Effects, perform
-from handlers.incidents.apart import take_each
 from handlers.incidents.budgets import restore
 from handlers.incidents.observe import Sources, observe
 from handlers.incidents.shifts import Shifts

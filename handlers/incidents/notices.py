@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from aws_lambda_powertools import Logger
@@ -32,6 +33,7 @@ from core.incidents.requests import awaiting, note_group
 from core.volumes.ledger import ModificationState
 from core.window import clock
 from core.zones.incident import ZoneIncident, ZoneWord, said_at, too_old
+from handlers.adapters.apart import take_each
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.pages import call
 from handlers.incidents.reception import MOST_ATTEMPTS, Reception
@@ -227,14 +229,17 @@ class Notices:
         waiting: tuple[Incident, ...] = ()
         if notice.what in WAKING:
             waiting = awaiting(self.reception.ledger.open_incidents(), notice)
-        for incident in waiting:
-            noted = self._note(incident.id, notice, now)
-            if noted is not None:
-                self.reception.wake(noted)
+        take_each(partial(self._tell, incident, notice, now) for incident in waiting)
         woken = ", ".join(incident.id for incident in waiting) or "nobody"
         self._record(notice, f"{notice.sentence} Woken: {woken}.", now)
         if notice.what in _LEFT_BETWEEN:
             call(self.reception.ticks, notice.sentence, page="refresh", group=notice.group)
+
+    def _tell(self, incident: Incident, notice: GroupNotice, now: float) -> None:
+        """Note in an incident what its group did, and have the loop look at it."""
+        noted = self._note(incident.id, notice, now)
+        if noted is not None:
+            self.reception.wake(noted)
 
     def _note(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
         for attempt in range(MOST_ATTEMPTS):

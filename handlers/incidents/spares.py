@@ -13,8 +13,8 @@ from aws_lambda_powertools import Logger
 
 from core.incidents.observation import NodeView
 from core.incidents.sweep import kept_for_incidents
+from handlers.adapters.apart import take_each
 from handlers.adapters.kubernetes import Nodes
-from handlers.incidents.apart import take_each
 from handlers.store.ledger import Ledger
 
 logger = Logger(service="stillwater", child=True)

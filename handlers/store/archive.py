@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 import boto3
@@ -23,6 +24,7 @@ from core.errors import Conflict
 from core.incidents.codec import to_json
 from core.incidents.record import Incident, State
 from core.settings.functions import Sweep
+from handlers.adapters.apart import take_each
 from handlers.store.ledger import KEPT_DAYS, DynamoLedger, Ledger, rounds
 from handlers.store.notifying import story_teller
 
@@ -84,8 +86,17 @@ class Archivist:
     cluster: str
 
     def file_closed(self) -> int:
-        """File the incidents that are over; return how many were."""
-        return sum(self._file(incident) for incident in self.ledger.closing(MOST_PER_SWEEP))
+        """File the incidents that are over; return how many were.
+
+        Raises the first failure once all have been tried.
+        """
+        filed: list[bool] = []
+        closing = self.ledger.closing(MOST_PER_SWEEP)
+        take_each(partial(self._file_into, filed, incident) for incident in closing)
+        return sum(filed)
+
+    def _file_into(self, filed: list[bool], incident: Incident) -> None:
+        filed.append(self._file(incident))
 
     def _file(self, incident: Incident) -> bool:
         line = archive_line(incident, self.cluster)

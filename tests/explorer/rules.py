@@ -165,13 +165,18 @@ def _alone(world: World, node_id: int) -> None:
 
 
 def party_of(world: World, node_id: int) -> frozenset[int]:
-    """Return whom a run takes together with a broker, itself included."""
+    """Return whom a run takes together with a broker, itself included.
+
+    A turn that could not record what it began has opened the incidents all the same.
+    """
     run = run_of(world)
     turns = () if run is None else run["turns"]
     mine = next((t for t in turns if t["node_id"] == node_id), None)
-    if mine is None or mine["phase"] not in {"leaving", "returning"}:
-        return frozenset({node_id})
-    return frozenset({node_id, *mine["party"]})
+    if mine is not None and mine["phase"] in {"leaving", "returning"}:
+        return frozenset({node_id, *mine["party"]})
+    told = [i.party for i in world.incidents.values() if i.open and i.node_id == node_id]
+    named = (told[-1] or "").split("/")[2:] if told and mine is not None else []
+    return frozenset({node_id, *(int(each) for each in "+".join(named).split("+") if each)})
 
 
 def run_of(world: World) -> dict[str, Any] | None:

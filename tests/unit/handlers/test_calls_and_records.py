@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from core.errors import Conflict
+from core.errors import Conflict, StillwaterError
+from core.incidents.record import Incident
 from handlers.incidents.lost_zone import freeze
 from tests.announcements import BODIES
-from tests.unit.handlers.fakes import group_of
+from tests.unit.handlers.announced import ec2_event, hook_event
+from tests.unit.handlers.fakes import OLD, group_of
+from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_notices import add_volume, announce
 
@@ -67,3 +71,71 @@ def test_a_lost_zone_is_told_though_its_freeze_was_noted_by_who_died_over_it(
     lost()
     lost()
     assert pages(station, "zone_lost") == 1
+
+
+def test_an_instance_whose_incident_cannot_be_written_keeps_no_other_of_its_event_unheard(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one whose record has grown beyond what an item may hold."""
+    put = station.ledger.put
+
+    def refused(incident: Incident) -> Incident:
+        if incident.instance_id == OLD:
+            raise Conflict("Item size has exceeded the maximum allowed size.")
+        return put(incident)
+
+    monkeypatch.setattr(station.ledger, "put", refused)
+    body = json.loads(health_event())
+    body["detail"]["affectedEntities"] = [{"entityValue": i} for i in (OLD, "i-0b", "i-0c")]
+    with pytest.raises(Conflict):  # SQS delivers it again.
+        station.announce(json.dumps(body))
+    assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0b", "i-0c"}
+
+
+def too_large_for_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the ledger refuse every write of the first instance's incidents."""
+    for name in ("put", "file"):
+        write = getattr(station.ledger, name)
+
+        def refused(incident: Incident, *more: Any, write: Any = write) -> Any:
+            if incident.instance_id == OLD:
+                raise StillwaterError("Item size has exceeded the maximum allowed size.")
+            return write(incident, *more)
+
+        monkeypatch.setattr(station.ledger, name, refused)
+
+
+def test_what_the_sweep_cannot_write_of_one_machine_keeps_no_other_unheard(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    too_large_for_one(station, monkeypatch)
+    for instance_id in (OLD, "i-0b"):
+        station.cluster.terminate(instance_id)
+    with pytest.raises(StillwaterError):
+        station.broom.sweep(station.now)
+    assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0b"}
+
+
+def test_an_incident_that_cannot_be_filed_keeps_no_other_from_the_archive(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for instance_id in (OLD, "i-0b"):
+        station.announce(ec2_event("EC2 Instance Rebalance Recommendation", instance_id))
+        station.tick()
+        assert not station.incident(instance_id).open
+    too_large_for_one(station, monkeypatch)
+    with pytest.raises(StillwaterError):
+        station.broom.sweep(station.now)
+    assert [i.instance_id for i in station.ledger.closing(9)] == [OLD]
+
+
+def test_a_launch_that_cannot_be_noted_in_one_incident_is_noted_in_the_next(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = group_of("us-east-1a")
+    for instance_id in (OLD, "i-0b"):
+        station.announce(hook_event("drain", instance_id=instance_id))
+    too_large_for_one(station, monkeypatch)
+    with pytest.raises(StillwaterError):
+        station.announce(BODIES["group-launch-failed"].replace("test-orders-broker-a", group))
+    assert station.incident("i-0b").launch_failure is not None
