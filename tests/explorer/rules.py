@@ -64,8 +64,8 @@ def evicted(world: World, drain: Drain, node_id: int) -> str:
     if incident is None:
         break_rule(world, "unasked", f"Node {node_id} is drained, and no incident asked for it.")
         return "nobody"
-    if incident.kind in URGENT:
-        return "aws"
+    if incident.kind in URGENT or incident.lost_at is not None:
+        return "aws"  # Taken, or out with its machine already.
     _alone(world, node_id)
     # Whoever abandons a hook in the middle of a drain stops the hook, and not the drain.
     by_hand = drain.instance_id in world.abandoned
