@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from core.events import Kind
 from core.incidents.nodeclaims import Reason
-from core.incidents.record import Incident, State, Transition
+from core.incidents.record import TERMINAL, Incident, State, Transition, instance_of
 from core.incidents.schedules import ScheduledChange
 from core.incidents.sections import (
     SOMEBODY,
@@ -37,6 +37,7 @@ E = TypeVar("E", bound=StrEnum)
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
 _KIND, _STATE = Kind.STATE_CHANGE, State.HOLDING
 _STATES = frozenset(State)
+_OPEN = _STATES - TERMINAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +118,11 @@ SECTIONS: Mapping[str, Section] = {
     ),
     "release": Section(of=Release, keys={"by": "release_asked_by", "at": "release_asked_at"}),
 }
+# What a turn of this release writes even where it cannot read the rest.
+_ADDED_MEANWHILE = frozenset(
+    {"pages", "reason", "notes", "heartbeat_at", "next_tick_at", "ticked_at", "version"}
+)
+_TIMES = ("_at", "_until", "_since")
 _OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys()
 _KNOWN = _OWN | {key for section in SECTIONS.values() for key in section.keys.values()}
 
@@ -149,14 +155,49 @@ def to_json(incident: Incident) -> str:
     document = flat(incident)
     unread = dict(document.pop("unread"))
     if document["in_place"] is not None:
-        document["in_place"] |= unread.get("in_place", {})
-    unread.pop("in_place", None)
+        document["in_place"] |= unread.pop("in_place", {})
     return json.dumps({**document, **unread}, separators=(",", ":"), sort_keys=True)
 
 
 def from_json(document: str) -> Incident:
-    """Read what any release wrote."""
+    """Read what any release wrote; raises KeyError for what names no incident."""
     stored: dict[str, Any] = json.loads(document)
+    try:
+        return _read(stored)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return _of_another_shape(stored)
+
+
+def _of_another_shape(stored: Mapping[str, Any]) -> Incident:
+    """Stand in for an incident whose parts cannot be read; all of it but what this release adds
+    is written back as it was.
+    """
+    state = State(stored["state"]) if stored.get("state") in _STATES else _STATE
+    opened_at = stored.get("opened_at")
+    at = float(opened_at) if isinstance(opened_at, int | float) else 0.0
+    hooks, pages, group = stored.get("hooks"), stored.get("pages"), stored.get("group")
+    times = {name: stored.get(name) for name in ("heartbeat_at", "next_tick_at", "ticked_at")}
+    return Incident(
+        id=stored["id"],
+        instance_id=str(stored.get("instance_id") or instance_of(stored["id"])),
+        kind=_KIND,
+        state=_STATE if state in _OPEN else state,
+        opened_at=at,
+        announced_at=at,
+        announcements=(),
+        group=group if isinstance(group, str) else None,
+        hooks=hooks if isinstance(hooks, dict) else {},
+        pages=tuple(pages) if isinstance(pages, list) else (),
+        transitions=(Transition(at, state, "codec", "It cannot be read."),),
+        **{name: each for name, each in times.items() if isinstance(each, int | float)},
+        unread={k: v for k, v in stored.items() if k not in _ADDED_MEANWHILE},
+    )
+
+
+def _read(stored: Mapping[str, Any]) -> Incident:
+    for name, value in stored.items():
+        if name.endswith(_TIMES) and not isinstance(value, int | float | None):
+            raise TypeError(f"{name} is {value!r}, and no time.")
     known = {k: v for k, v in stored.items() if k in _OWN}
     unread = {k: v for k, v in stored.items() if k not in _KNOWN}
     known["kind"] = _member(Kind, "kind", stored, unread, _KIND)

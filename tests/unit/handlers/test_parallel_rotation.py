@@ -147,21 +147,6 @@ def test_a_broker_of_another_zone_that_is_lost_stops_the_run_and_calls_off_who_h
     assert {i.instance_id for i in station.ledger.open_incidents()} == {"i-0a", "i-1a"}
 
 
-def test_a_party_that_is_back_has_nobody_beside_it_who_leaves_next(station: Station) -> None:
-    """AWS takes a broker of another zone as soon as the party has given the lease back."""
-    world = World(station, choose=lambda _: 0)
-    start(station, at_once="zone")
-    turn(station)
-    world.settle(200, paces=SLOW_RETURN)
-    assert {station.incident(id_).state for id_ in ("i-0a", "i-1a")} == {State.RELEASED}
-    outsider_lost(station)
-    for _ in range(6):
-        run = turn(station)
-    assert run.state is RunState.RUNNING, run.reason
-    assert {t.phase for t in run.turns if t.zone == "us-east-1a"} == {Phase.DONE}
-    assert [page["page"] for page in station.ticks.pages] == []
-
-
 @pytest.mark.parametrize("seed", range(2 * EFFORT))
 def test_whenever_a_broker_of_another_zone_is_lost_nobody_else_goes_and_all_come_back(
     station: Station, seed: int

@@ -1,4 +1,4 @@
-"""A run that can read or do nothing calls a person once, and begins with nobody once it stopped."""
+"""A run that gets nowhere calls a person once and begins with nobody; one that gets on does not."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from core.errors import StillwaterError
+from core.incidents.record import State
 from core.rotation.run_record import Phase, RunState
+from tests.unit.handlers.fakes import six_brokers
+from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.station import Station
+from tests.unit.handlers.test_parallel_rotation import SLOW_RETURN, outsider_lost
 from tests.unit.handlers.test_rotations import ask, current, start, turn
 from tests.unit.handlers.world import World
 
@@ -78,3 +82,23 @@ def test_a_run_that_sees_nothing_for_a_quarter_of_an_hour_calls_once_each_time(
         turn(station)
     assert current(station).state is RunState.RUNNING
     assert "problems" not in ask(station, "abort")
+
+
+def test_a_party_that_is_back_has_nobody_beside_it_who_leaves_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """AWS takes a broker of another zone as soon as the party has given the lease back."""
+    for node_id, zone in ((11, "us-east-1a"), (21, "us-east-1b"), (31, "us-east-1c")):
+        monkeypatch.setitem(ZONES, node_id, zone)
+    station = Station(cluster=six_brokers())
+    world = World(station, choose=lambda _: 0)
+    start(station, at_once="zone")
+    turn(station)
+    world.settle(200, paces=SLOW_RETURN)
+    assert {station.incident(id_).state for id_ in ("i-0a", "i-1a")} == {State.RELEASED}
+    outsider_lost(station)
+    for _ in range(6):
+        run = turn(station)
+    assert run.state is RunState.RUNNING, run.reason
+    assert {t.phase for t in run.turns if t.zone == "us-east-1a"} == {Phase.DONE}
+    assert [page["page"] for page in station.ticks.pages] == []

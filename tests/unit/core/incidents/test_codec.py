@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,42 @@ def test_a_root_volume_in_place_is_read_as_it_was_written_and_by_an_older_releas
     assert incident.in_place == InPlace(**place)
     assert from_json(to_json(incident)) == incident
     assert from_json(newer()).in_place is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"announcements": None},
+        {"transitions": [{"when": 3.0}]},
+        {"scheduled": [{"code": "X"}]},
+        {"in_place": {"image": "ami-1"}},
+        {"opened_at": {"at": 3.0}},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_document_of_another_shape_is_held_told_once_and_left_as_it_is(
+    changed: dict[str, Any],
+) -> None:
+    stored = newer(**changed)
+    incident = from_json(stored)
+    assert (incident.id, incident.instance_id, incident.open) == ("i-0a.2", "i-0a", True)
+    seen = Observation(now=5000.0, instance=RUNS)
+    decision = next_action(incident, seen, POLICY)
+    assert [a.key for a in decision.actions if isinstance(a, Page)] == ["unreadable"]
+    assert Heartbeat("drain") in decision.actions
+    written = to_json(settle(incident, decision, seen.now))
+    again = next_action(from_json(written), replace(seen, now=5001.0), POLICY)
+    assert not any(isinstance(action, Page) for action in again.actions)
+    own = {"pages", "reason", "notes", "next_tick_at", "heartbeat_at", "version"}
+    kept = {k: v for k, v in json.loads(written).items() if k not in own}
+    assert {k: v for k, v in json.loads(stored).items() if k not in own}.items() <= kept.items()
+
+
+def test_a_document_of_another_shape_that_is_over_stays_so() -> None:
+    incident = from_json(newer(state="released", transitions=[{"when": 3.0}]))
+    assert not incident.open
+
+
+def test_a_document_without_an_id_is_no_incident() -> None:
+    with pytest.raises(KeyError):
+        from_json("{}")
