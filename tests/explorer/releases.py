@@ -84,7 +84,9 @@ def as_written(world: World, incident: Incident, held: Incident | None) -> Incid
 
 
 def _absent(field: Field[Any]) -> Any:
-    return field.default if field.default is not MISSING else field.default_factory()  # type: ignore[misc]
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
 
 
 _ABSENT = {name: _absent(Incident.__dataclass_fields__[name]) for name in ADDED}

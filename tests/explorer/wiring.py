@@ -163,7 +163,11 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
             clock=clock,
         )
 
-    ways = [Way(*each) for each in product((False, True), repeat=3) if each[0] + each[2] < 2]
+    ways = [
+        Way(by_us, together, direct)
+        for by_us, together, direct in product((False, True), repeat=3)
+        if not (by_us and direct)
+    ]
     ways += [Way(level=level) for level in LEVELS]
     return Functions(
         desk=Desk(reception, Notices(reception, cloud, freezes, PREFIX)),
