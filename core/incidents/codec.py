@@ -173,10 +173,8 @@ def _of_another_shape(stored: Mapping[str, Any]) -> Incident:
     is written back as it was.
     """
     state = State(stored["state"]) if stored.get("state") in _STATES else _STATE
-    opened_at = stored.get("opened_at")
-    at = float(opened_at) if isinstance(opened_at, int | float) else 0.0
+    at = _moment(stored, "opened_at") or 0.0
     hooks, pages, group = stored.get("hooks"), stored.get("pages"), stored.get("group")
-    times = {name: stored.get(name) for name in ("heartbeat_at", "next_tick_at", "ticked_at")}
     return Incident(
         id=stored["id"],
         instance_id=str(stored.get("instance_id") or instance_of(stored["id"])),
@@ -189,9 +187,16 @@ def _of_another_shape(stored: Mapping[str, Any]) -> Incident:
         hooks=hooks if isinstance(hooks, dict) else {},
         pages=tuple(pages) if isinstance(pages, list) else (),
         transitions=(Transition(at, state, "codec", "It cannot be read."),),
-        **{name: each for name, each in times.items() if isinstance(each, int | float)},
+        heartbeat_at=_moment(stored, "heartbeat_at"),
+        next_tick_at=_moment(stored, "next_tick_at"),
+        ticked_at=_moment(stored, "ticked_at"),
         unread={k: v for k, v in stored.items() if k not in _ADDED_MEANWHILE},
     )
+
+
+def _moment(stored: Mapping[str, Any], name: str) -> float | None:
+    value = stored.get(name)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _read(stored: Mapping[str, Any]) -> Incident:

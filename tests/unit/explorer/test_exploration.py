@@ -91,7 +91,7 @@ def test_one_leaver_with_any_single_fault_breaks_no_rule(stage: Stage) -> None:
 
 def test_walks_of_many_faults_break_no_rule(stage: Stage) -> None:
     tally = Tally()
-    for seed in range(10 * EFFORT):
+    for seed in range(6 * EFFORT):
         random_walk(stage, SCENARIOS[seed % len(SCENARIOS)], seed, tally)
     assert stories(stage, tally) == ""
 
@@ -101,7 +101,7 @@ def test_outages_and_the_automation_of_others_break_no_rule(
     stage: Stage, scenario: Scenario
 ) -> None:
     tally = Tally()
-    for seed in range(2 * EFFORT):
+    for seed in range(EFFORT):
         random_walk(stage, scenario, seed, tally, odds=0.1, wanted=is_seldom)
     assert stories(stage, tally) == ""
 
@@ -119,7 +119,7 @@ def test_faults_that_pass_within_minutes_are_nobodys_matter(stage: Stage) -> Non
 )
 def test_whoever_else_drains_breaks_no_rule(stage: Stage, scenario: Scenario) -> None:
     tally = Tally()
-    for seed in range(3 * EFFORT):
+    for seed in range(2 * EFFORT):
         random_walk(stage, scenario, seed, tally)
     assert stories(stage, tally) == ""
 
@@ -127,7 +127,7 @@ def test_whoever_else_drains_breaks_no_rule(stage: Stage, scenario: Scenario) ->
 @pytest.mark.parametrize("scenario", PARTIES, ids=lambda s: s.name)
 def test_a_run_of_parties_breaks_no_rule(stage: Stage, scenario: Scenario) -> None:
     tally = Tally()
-    for seed in range(4 * EFFORT):
+    for seed in range(2 * EFFORT):
         random_walk(stage, scenario, seed, tally)
     assert stories(stage, tally) == ""
 
