@@ -31,7 +31,6 @@ from tests.explorer.search import Exhaustion, Found, Tally, play, random_walk, s
 from tests.explorer.stage import Stage, explored
 from tests.explorer.story import told
 
-
 # A quick run tries a few of each; a long one has the time.
 WALKS = EFFORT if EFFORT == 1 else 3 * EFFORT
 
