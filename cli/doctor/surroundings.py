@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli.survey import account
+from cli.survey import account, machine_templates
 from cli.survey.answers import known, on
 from cli.survey.command import CLIENT, around, region_of
 from cli.survey.surroundings import RUNNING, pages
@@ -90,6 +90,14 @@ def read(aws: Aws, wanted: Machines) -> Surveyed:
     return only(
         time.time(),
         **machinery,
+        templates=on(
+            groups,
+            lambda found: machine_templates.templates(
+                aws("ec2"), aws("autoscaling"), found.values()
+            ),
+        ),
+        scale_ins=on(groups, lambda found: account.scale_ins(aws("autoscaling"), found)),
+        refreshes=on(groups, lambda found: account.refreshes(aws("autoscaling"), found)),
         group_of=held,
         nodes=on(
             instances, lambda found: {name: _node(name, found[name], zones) for name in found}

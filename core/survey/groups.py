@@ -140,6 +140,23 @@ def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
             f"or is about to",
             f"set its desired capacity to {len(held)} or more",
         )
+    yield from _next_ones(group, subject)
+    yield from _lowered(group, subject, len(held), seen)
+
+
+def by_themselves(seen: Surveyed) -> Iterator[Finding]:
+    """Find groups that end, exchange or lower machines by themselves, whoever runs on them."""
+    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
+        subject = f"Auto Scaling group {group.name}"
+        yield from _own_ends(group, subject)
+        yield from _at_once(group, subject)
+        yield from _next_ones(group, subject)
+        yield from _lowered(group, subject, len(nodes_of(group, seen)), seen)
+        yield from _refreshed(group, subject, seen)
+
+
+def _next_ones(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    """Find a group whose next machine is one that AWS takes back, or one that was there before."""
     if group.reuses:
         yield Finding(
             "group-warm-pool",
@@ -149,7 +166,6 @@ def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
             "comes back later under the name of then, and its hooks wait twice",
             "set ReuseOnScaleIn to false",
         )
-    yield from _lowered(group, subject, len(held), seen)
     if group.may_be_spot:
         yield Finding(
             "group-spot",
@@ -203,6 +219,10 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
             f"{listed(aside)} is in standby: the group does not replace it when it fails",
             "return it to service",
         )
+    yield from _refreshed(group, subject, seen)
+
+
+def _refreshed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     refreshed = {} if isinstance(seen.refreshes, Unread) else seen.refreshes
     if status := refreshed.get(group.name):
         yield Finding(

@@ -114,8 +114,8 @@ def findings(seen: Surveyed) -> list[Finding]:
 
 
 def around_findings(seen: Surveyed) -> list[Finding]:
-    """Return what was found of the account around a cluster, worst first."""
-    return _found(_AROUND, seen)
+    """Return what was found of a cluster's machines and of the account around it, worst first."""
+    return _found((groups.by_themselves, machine_templates.templates, *_AROUND), seen)
 
 
 def _found(judges: tuple[Judge, ...], seen: Surveyed) -> list[Finding]:
