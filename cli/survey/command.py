@@ -201,7 +201,7 @@ def read(
         ),
         gated_namespaces=known(lambda: balancers.gated_namespaces(api)),
         ending_namespaces=known(lambda: tools.ending_namespaces(api)),
-        restricted_namespaces=known(lambda: tools.restricted_namespaces(api)),
+        enforced_levels=known(lambda: tools.enforced_levels(api)),
         essentials=on(workloads, controllers.essentials),
         quotas=on(pods, lambda found: tools.quotas(api, {pod.namespace for pod in found})),
         limit_ranges=on(

@@ -26,6 +26,12 @@ KOPERATOR, CONFLUENT = "kafka.banzaicloud.io", "platform.confluent.io"
 OPERATORS = {KOPERATOR: "kafkaclusters", CONFLUENT: "kafkas"}
 TITLES = {KOPERATOR: "Koperator", CONFLUENT: "Confluent for Kubernetes"}
 KINDS = {"statefulsets": "StatefulSet", "deployments": "Deployment"}
+# What stands in their place where somebody has installed it, in the same shape.
+SETS_OF_OTHERS = {
+    ("apps.kruise.io", "statefulsets"): "OpenKruise's StatefulSet",
+    ("apps.kruise.io", "clonesets"): "OpenKruise's CloneSet",
+    ("argoproj.io", "rollouts"): "Argo's Rollout",
+}
 # How images take broker settings from their environment: Bitnami's, then Apache's and Confluent's.
 PREFIXES = ("KAFKA_CFG_", "KAFKA_")
 
@@ -41,7 +47,14 @@ class Found:
 def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
     """Return Kafkas that are not Strimzi's, by their image or their operator's resource."""
     every = [
-        (kind, item) for kind in KINDS for item in items(api, "/apis/apps/v1", kind, namespace)
+        (title, item)
+        for kind, title in KINDS.items()
+        for item in items(api, "/apis/apps/v1", kind, namespace)
+    ]
+    every += [
+        (title, item)
+        for (group, kind), title in SETS_OF_OTHERS.items()
+        for item in custom(api, group, kind, namespace)
     ]
     found = [
         _of_operator(api, group, item, [each for _, each in every])
@@ -52,7 +65,7 @@ def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
         image = _kafka_image(item)
         # One with no pods today is asleep or left over; its operator's is told of by its resource.
         if image and item["spec"].get("replicas", 1) and not _managed(item):
-            found.append(_of_workload(api, f"{KINDS[kind]} {_title(item)}", image, item))
+            found.append(_of_workload(api, f"{kind} {_title(item)}", image, item))
     services: dict[str, list[Object]] = {}
     for each in found:
         space = each.kafka.namespace
@@ -62,7 +75,9 @@ def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
 
 
 def _kafka_image(item: Object) -> str | None:
-    images = [str(c.get("image", "")) for c in item["spec"]["template"]["spec"]["containers"]]
+    # A Rollout may have another workload's template in place of its own.
+    pod = (item["spec"].get("template") or {}).get("spec") or {}
+    images = [str(each.get("image", "")) for each in pod.get("containers") or ()]
     return next((image for image in images if IMAGE.search(image)), None)
 
 

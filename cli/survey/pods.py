@@ -24,6 +24,11 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # A shell's word for waiting; and a command that does nothing else.
 SLEEP = re.compile(r"\bsleep (\d+)")
 SLEPT = re.compile(r"((/bin/)?(ba)?sh -c )?(/bin/)?sleep \d+")
+# What a container may have beside what it is given, at Pod Security's level `baseline`.
+CAPABILITIES = {
+    *("AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD"),
+    *("NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"),
+}
 # What the VPC resource controller adds to pods that a SecurityGroupPolicy selects.
 OWN_INTERFACE = "vpc.amazonaws.com/pod-eni"
 PROBES = {"tcpSocket": "port", "exec": "command", "httpGet": "http", "grpc": "grpc"}
@@ -99,6 +104,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         ),
         priority=int(spec.get("priority") or 0),
         unrestricted=tuple(sorted(set(_unrestricted(spec)))),
+        unlawful=tuple(sorted(set(_unlawful(spec)))),
         own_interface=any(
             OWN_INTERFACE in ((each.get("resources") or {}).get("limits") or {})
             for each in spec["containers"]
@@ -142,6 +148,21 @@ def _unrestricted(spec: Object) -> Iterator[str]:
         seccomp = own.get("seccompProfile") or whole.get("seccompProfile") or {}
         if seccomp.get("type") not in {"RuntimeDefault", "Localhost"}:
             yield "seccompProfile"
+
+
+def _unlawful(spec: Object) -> Iterator[str]:
+    """Yield what Pod Security's level `baseline` refuses of a pod, from the same source."""
+    yield from (key for key in ("hostNetwork", "hostPID", "hostIPC") if spec.get(key))
+    if any("hostPath" in volume for volume in spec.get("volumes") or ()):
+        yield "hostPath"
+    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
+        own = container.get("securityContext") or {}
+        if own.get("privileged"):
+            yield "privileged"
+        if any(port.get("hostPort") for port in container.get("ports") or ()):
+            yield "hostPort"
+        if set((own.get("capabilities") or {}).get("add") or ()) - CAPABILITIES:
+            yield "capabilities"
 
 
 def _variable(container: Object, name: str) -> str:

@@ -33,6 +33,7 @@ MANAGED_TAG = "aws-node-termination-handler/managed"
 OPERATOR = re.compile(r"strimzi[^/]*(/|-)((cluster|kafka|rhel[0-9]+)-)?operator([:@]|$)")
 OS = "kubernetes.io/os"
 V1 = "/api/v1"
+ENFORCED, LEVELS = "pod-security.kubernetes.io/enforce", {"baseline", "restricted"}
 EVICTORS = {
     "descheduler": "the descheduler",
     "kured": "kured",
@@ -247,13 +248,13 @@ def limit_ranges(api: Api, spaces: Iterable[str]) -> tuple[LimitRange, ...]:
     )
 
 
-def restricted_namespaces(api: Api) -> frozenset[str]:
-    """Return namespaces in which Pod Security refuses pods that are not restricted."""
-    return frozenset(
-        str(item["metadata"]["name"])
+def enforced_levels(api: Api) -> dict[str, str]:
+    """Return the namespaces in which Pod Security refuses pods, each with its level."""
+    said = {
+        str(item["metadata"]["name"]): str(labels(item).get(ENFORCED) or "")
         for item in items(api, V1, "namespaces")
-        if labels(item).get("pod-security.kubernetes.io/enforce") == "restricted"
-    )
+    }
+    return {name: level for name, level in said.items() if level in LEVELS}
 
 
 def ending_namespaces(api: Api) -> frozenset[str]:

@@ -9,8 +9,11 @@ from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, every_kafka, of, pods_of
 from core.survey.finding import Finding, Weight, listed
+from core.survey.kafka_facts import Kafka, OtherKafka, Pod
 
 EBS_DRIVER = "ebs.csi.aws.com"
+# The strictest of Pod Security's levels; `baseline` is the one before.
+RESTRICTED = "restricted"
 
 
 def deletions(seen: Surveyed) -> Iterator[Finding]:
@@ -53,21 +56,7 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                     f"come back once they leave",
                     "have somebody answer it again, or remove it",
                 )
-        strict = seen.restricted_namespaces
-        if not isinstance(strict, Unread) and kafka.namespace in strict:
-            lax = [
-                f"{pod.name} ({', '.join(pod.unrestricted)})" for pod in pods if pod.unrestricted
-            ]
-            if lax:
-                yield Finding(
-                    "pods-refused",
-                    Weight.BROKER,
-                    kafka.title,
-                    f"namespace {kafka.namespace} enforces Pod Security `restricted`, which "
-                    f"refuses {listed(lax)} once they are created again",
-                    "let the pods meet it (Strimzi's STRIMZI_POD_SECURITY_PROVIDER_CLASS: "
-                    "restricted) and roll them, or enforce `baseline`",
-                )
+        yield from _lax(kafka, pods, seen)
         for quota in of(seen.quotas):
             if quota.namespace == kafka.namespace:
                 yield Finding(
@@ -94,6 +83,29 @@ def asked_outside(seen: Surveyed) -> Iterator[Finding]:
                     f"judged",
                     "know who keeps it running, or leave Kafka's namespace out of it",
                 )
+
+
+def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that run, and that Pod Security refuses once they are created again."""
+    levels = {} if isinstance(seen.enforced_levels, Unread) else seen.enforced_levels
+    level = levels.get(kafka.namespace)
+    beyond = {
+        pod.name: pod.unlawful + (pod.unrestricted if level == RESTRICTED else ()) for pod in pods
+    }
+    lax = [f"{name} ({', '.join(each)})" for name, each in beyond.items() if each]
+    if level is None or not lax:
+        return
+    yield Finding(
+        "pods-refused",
+        Weight.BROKER,
+        kafka.title,
+        f"namespace {kafka.namespace} enforces Pod Security `{level}`, which refuses "
+        f"{listed(lax)} once they are created again",
+        "let the pods meet it (Strimzi's STRIMZI_POD_SECURITY_PROVIDER_CLASS: restricted) and roll "
+        "them, or enforce `baseline`"
+        if level == RESTRICTED
+        else "let the pods meet it and roll them, or enforce `privileged`",
+    )
 
 
 def limits(seen: Surveyed) -> Iterator[Finding]:

@@ -115,8 +115,8 @@ class Surveyed:
     gated_namespaces: Mapping[str, frozenset[str]] | Unread
     # Deleted, and gone as soon as what is in them is.
     ending_namespaces: frozenset[str] | Unread
-    # In which Pod Security refuses pods that are not restricted.
-    restricted_namespaces: frozenset[str] | Unread
+    # Namespace -> the level at which Pod Security refuses pods in it: baseline or restricted.
+    enforced_levels: Mapping[str, str] | Unread
     essentials: tuple[Essential, ...] | Unread
     quotas: tuple[Quota, ...] | Unread
     limit_ranges: tuple[LimitRange, ...] | Unread

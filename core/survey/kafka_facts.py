@@ -191,6 +191,8 @@ class Pod:
     priority: int = 0
     # What Pod Security's level `restricted` would refuse of it, were it created again.
     unrestricted: tuple[str, ...] = ()
+    # And what its level `baseline` would, which `restricted` refuses as well.
+    unlawful: tuple[str, ...] = ()
     # What its readiness probe asks: a port, a command, ...; none: it is ready once it runs.
     readiness: str = "none"
     # Of its time to stop, how much a preStop hook sleeps; and whether it does what is not known.

@@ -178,3 +178,58 @@ def test_a_limit_below_what_brokers_have_keeps_them_from_coming_back(
 def test_aws_health_is_asked_where_its_partition_answers(region: str | None, where: str) -> None:
     assert command.region_of("health", region) == where
     assert command.region_of("ec2", region) == region
+
+
+def of_kruise() -> World:
+    """The same three brokers under OpenKruise's StatefulSet, which is no kind of Kubernetes'."""
+    world = beside()
+    world.versions["apps.kruise.io"] = "v1beta1"
+    asked, ours = world._request, world.kinds.pop("statefulsets")
+
+    def request(method: str, path: str, *given: Any, **named: Any) -> Any:
+        if path.endswith("/statefulsets"):
+            return {"items": ours if "kruise" in path else [], "metadata": {}}
+        return asked(method, path, *given, **named)
+
+    world._request = request  # type: ignore[method-assign]
+    return world
+
+
+def test_a_kafka_of_another_kind_of_set_is_found_by_its_image() -> None:
+    found = surveyed(of_kruise())
+    assert "not-strimzi" in {each.check for each in found}
+    assert of_it(found) == set()
+
+
+def baseline(world: World) -> None:
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    world.add("namespaces", {"metadata": meta("legacy", labels=labels)})
+
+
+HOST_PATH = [{"name": "d", "hostPath": {"path": "/mnt"}}]
+LAX: dict[str, tuple[tuple[Change, ...], set[str]]] = {
+    "as it may be": ((), set()),
+    "a port of the machine's": ((container(ports=PORTS),), {"pods-refused"}),
+    "the machine's network": ((pods(hostNetwork=True),), {"pods-refused"}),
+    "a directory of the machine's": (
+        (lambda w: [each["spec"]["volumes"].extend(HOST_PATH) for each in w.beside],),
+        {"pods-refused"},
+    ),
+    "all rights": ((container(securityContext={"privileged": True}),), {"pods-refused"}),
+    "a capability more": (
+        (container(securityContext={"capabilities": {"add": ["SYS_ADMIN"]}}),),
+        {"pods-refused"},
+    ),
+    "a capability that it may have": (
+        (container(securityContext={"capabilities": {"add": ["CHOWN"]}}),),
+        set(),
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "said"), LAX.values(), ids=LAX.keys())
+def test_what_pod_security_refuses_at_its_middle_level_does_not_come_back(
+    changes: tuple[Change, ...], said: set[str]
+) -> None:
+    world = changed_beside(baseline, *changes)
+    assert of_it(surveyed(world)) == said

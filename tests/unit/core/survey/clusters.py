@@ -149,7 +149,7 @@ GOOD = Surveyed(
     ),
     gated_namespaces={"streaming": frozenset({GATE_LABEL})},
     ending_namespaces=frozenset(),
-    restricted_namespaces=frozenset(),
+    enforced_levels={},
     essentials=(),
     quotas=(),
     limit_ranges=(),
