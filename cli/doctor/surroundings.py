@@ -19,11 +19,12 @@ from cli.survey.surroundings import RUNNING, pages
 from core.errors import StillwaterError
 from core.survey.account_facts import Subnet
 from core.survey.facts import Surveyed, Unread, only
-from core.survey.finding import Finding
+from core.survey.finding import Finding, unknown
 from core.survey.judge import around_findings
 from core.survey.node_facts import Instance, Node
 
 OWNED = "kubernetes.io/cluster/"
+WHOLE = "the account around it"
 # Domains of AWS's own endpoints, those in a VPC among them.
 AWS = re.compile(r"\.(amazonaws\.com(\.cn)?|api\.aws|c2s\.ic\.gov|sc2s\.sgov\.gov)(:\d+)?/?$")
 # Karpenter's tag of an instance, and Auto Mode's.
@@ -53,9 +54,12 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
         where = region_of(service, wanted.region)
         return session.client(service, region_name=where, config=CLIENT)
 
-    if not AWS.search(str(aws("ec2").meta.endpoint_url)):
-        return []
-    return around_findings(read(aws, wanted))
+    def found() -> list[Finding]:
+        asked = AWS.search(str(aws("ec2").meta.endpoint_url))
+        return around_findings(read(aws, wanted)) if asked else []
+
+    answer = known(found)
+    return [unknown(WHOLE, answer)] if isinstance(answer, Unread) else answer
 
 
 def read(aws: Aws, wanted: Machines) -> Surveyed:

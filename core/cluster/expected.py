@@ -72,6 +72,7 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
             operators={},
             drain_cleaners={},
+            second_handlers={},
             kafkas={spec.name: _kafka(spec)},
         ),
     )

@@ -95,3 +95,9 @@ def test_a_handler_whose_settings_stand_elsewhere_costs_no_other_part() -> None:
     found, why = _answer_of(lambda: reader(api))
     assert set(parts) - set(found) == {"second_handlers"}
     assert "is set from another object" in why
+
+
+def test_every_part_that_a_reader_of_the_cluster_yields_is_asked_for() -> None:
+    """A part that the spec's own snapshot lacks is one that this cluster does not have."""
+    parts = [part for named, _ in cluster().readers() for part in named]
+    assert [part for part in parts if getattr(EXPECTED.snapshot, part) is None] == []

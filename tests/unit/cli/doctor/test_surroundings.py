@@ -161,3 +161,12 @@ def test_whoever_stands_in_for_aws_is_not_asked_for_its_account(url: str, asked:
     session = type("Session", (), {"client": lambda *_, **__: made})()
     wanted = Machines(eks_cluster="shop", region="eu-north-1", groups=tuple(made.groups))
     assert bool(findings(session, wanted)) == asked
+
+
+def test_an_account_that_cannot_be_asked_at_all_is_unknown_and_costs_nothing_else() -> None:
+    class Session:
+        def client(self, *_: Any, **__: Any) -> Any:
+            raise ValueError("Invalid endpoint: https://ec2..amazonaws.com")
+
+    (said,) = findings(Session(), Machines(eks_cluster="shop", region="eu-north-1"))
+    assert (said.subject, said.weight) == ("the account around it", Weight.UNKNOWN)
