@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from botocore.exceptions import (
+    BotoCoreError,
     ClientError,
     ConnectionError,  # noqa: A004 - botocore's own
     CredentialRetrievalError,
@@ -14,6 +15,7 @@ from botocore.exceptions import (
     TokenRetrievalError,
 )
 
+from core.errors import StillwaterError
 from infra.eks.api import ApiError
 
 LOGIN = "log in again (such as `aws sso login`), or name another --profile; then survey again"
@@ -24,11 +26,20 @@ ENDED = frozenset(
         *("SignatureDoesNotMatch", "InvalidSignatureException", "OptInRequired"),
     }
 )
+UNFORESEEN = "look at what it is about yourself, and tell the authors of Stillwater"
+WAIT = "wait a minute, and survey again"
+AWAY = frozenset(
+    {
+        *("InternalError", "InternalFailure", "InternalServerError", "RequestLimitExceeded"),
+        *("RequestThrottled", "ServiceUnavailable", "ServiceUnavailableException", "SlowDown"),
+        *("Throttling", "ThrottlingException", "TooManyRequestsException", "Unavailable"),
+    }
+)
 WITHOUT_LOGIN = (
     *(NoCredentialsError, PartialCredentialsError, CredentialRetrievalError, ProfileNotFound),
     *(SSOError, TokenRetrievalError),
 )
-UNAUTHORIZED = 401
+UNAUTHORIZED, BUSY, BROKEN = 401, 429, 500
 
 
 def way_out(error: Exception) -> str:
@@ -41,13 +52,26 @@ def way_out(error: Exception) -> str:
         return _of_kubernetes(error)
     if isinstance(error, ConnectionError | HTTPClientError):
         return "let this machine reach AWS's endpoints in that region, and survey again"
-    return ""
+    if isinstance(error, StillwaterError):
+        return _of_ours(str(error))
+    return "" if isinstance(error, BotoCoreError | OSError) else UNFORESEEN
+
+
+def _of_ours(said: str) -> str:
+    """Return what to do about an answer that was read, and says too little."""
+    if "another object" in said:
+        return "read it there yourself, or set it where its workload is described; survey again"
+    if "--" in said or "account" in said:
+        return "name another --profile, --region or --context, and survey again"
+    return "see to what it says, and survey again"
 
 
 def _of_aws(error: ClientError) -> str:
     said = error.response["Error"]
     if said.get("Code") in ENDED:
         return LOGIN
+    if said.get("Code") in AWAY:
+        return WAIT
     message = str(said.get("Message") or "")
     for policy in ("service control policy", "resource control policy", "permissions boundary"):
         if policy in message:
@@ -61,6 +85,8 @@ def _of_aws(error: ClientError) -> str:
 def _of_kubernetes(error: ApiError) -> str:
     if error.status == UNAUTHORIZED:
         return LOGIN
+    if error.status == BUSY or error.status >= BROKEN:
+        return WAIT
     if not error.status:
         return (
             "reach its API server: from inside its VPC or by a VPN where its endpoint is private, "

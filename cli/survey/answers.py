@@ -23,7 +23,8 @@ def known(ask: Callable[[], T]) -> T | Unread:
     except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
         return Unread(sentence(error), way_out(error))
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        return Unread(f"the answer is not as documented ({type(error).__name__}: {error})")
+        why = f"the answer is not as documented ({type(error).__name__}: {error})"
+        return Unread(why, way_out(error))
 
 
 def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:

@@ -103,6 +103,10 @@ ENDED: dict[str, tuple[Exception, str]] = {
         coded("AccessDenied", "because no permissions boundary allows it"),
         "permissions boundary",
     ),
+    "too many calls": (coded("ThrottlingException"), "wait a minute"),
+    "too many calls to EC2": (coded("RequestLimitExceeded"), "wait a minute"),
+    "a service that is away": (coded("ServiceUnavailable"), "wait a minute"),
+    "an answer that nobody foresaw": (KeyError("Instances"), "tell the authors"),
     "a right": (coded("AccessDenied", "no identity-based policy allows it"), "the right"),
 }
 
@@ -126,7 +130,14 @@ def test_what_cannot_be_read_says_once_what_to_do_about_it(error: Exception, wor
 
 
 @pytest.mark.parametrize(
-    ("status", "words"), [(401, "log in"), (0, "reach its API server"), (403, "the right")]
+    ("status", "words"),
+    [
+        (401, "log in"),
+        (0, "reach its API server"),
+        (403, "the right"),
+        (429, "wait a minute"),
+        (504, "wait a minute"),
+    ],
 )
 def test_an_api_server_that_does_not_answer_is_told_from_one_that_refuses(
     status: int, words: str
@@ -233,3 +244,15 @@ def test_what_pod_security_refuses_at_its_middle_level_does_not_come_back(
 ) -> None:
     world = changed_beside(baseline, *changes)
     assert of_it(surveyed(world)) == said
+
+
+def test_a_setting_that_stands_elsewhere_is_no_right_that_is_missing() -> None:
+    world = own()
+    for each in world.kinds["deployments"]:
+        if each["metadata"]["name"] == "nth":
+            (settings,) = (c["env"] for c in each["spec"]["template"]["spec"]["containers"])
+            settings[:] = [{"name": "QUEUE_URL", "valueFrom": {"secretKeyRef": {}}}]
+    (said,) = (each for each in surveyed(world) if each.check == "unread")
+    assert "is set from another object" in said.evidence
+    assert "right" not in said.remedy
+    assert "read it there yourself" in said.remedy
