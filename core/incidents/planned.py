@@ -219,7 +219,8 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
     found = replacement_for(incident, seen)
     if found:
         reason = f"{found.name} is Ready in {incident.zone} with its EBS driver registered."
-        return replace(go(State.HOLDING, reason), replacement=found.name)
+        taken = _room_taken_over(incident, seen)
+        return replace(go(State.HOLDING, reason), replacement=found.name, surge_to=taken)
     return _nothing_to_move(incident, seen, policy) or _capacity(incident, seen, policy)
 
 
@@ -253,6 +254,18 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return stay(incident, policy, reason)
     reason = f"{group.name} gets room for {surge} instances."
     return replace(stay(incident, policy, reason, delay=0.0), surge_to=surge)
+
+
+def _room_taken_over(incident: Incident, seen: Observation) -> int | None:
+    """Return the room that another asked the group for and nobody needs; None: there is none.
+
+    Its group has terminated that one by itself, and replaced it: whoever takes the machine that is
+    left gives the room back with its own.
+    """
+    group = seen.group
+    if incident.surge_to is not None or group is None or not seen.asking:
+        return None
+    return group.desired if group.desired > spoken_for(seen) else None
 
 
 def before_its_turn(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:

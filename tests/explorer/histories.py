@@ -197,6 +197,13 @@ OF_MACHINES = (
         f"{EVERY}, i-1a released, i-3a released",
     ),
     quiet(
+        "a group that was asked for room balances itself before its machine is asked to go",
+        BY_NAME["a zone whose brokers share a partition"],
+        f"{EVERY}, i-1a released, i-1b released",
+        at(5, "away shortly", "ledger"),
+        at(750, "balanced", GROUPS[0]),
+    ),
+    quiet(
         "another group is balanced",
         ONE,
         "i-0a released, i-0b released",
