@@ -36,6 +36,7 @@ from core.incidents.leading import party_waits
 from core.incidents.observation import NOT_ASKED, NodeView, Observation, Policy
 from core.incidents.record import TERMINAL, Decision, Incident, State
 from core.incidents.sections import InPlace
+from core.incidents.whereabouts import pod_there
 
 # EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.
 SHOWN_SECONDS = 30.0
@@ -61,9 +62,20 @@ def wanted(incident: Incident, policy: Policy) -> bool:
 
 
 def stays(incident: Incident, seen: Observation) -> bool:
-    """Say whether a node that was drained takes its own pod back: its instance stays, and runs."""
-    leaves = hooked(incident) or incident.urgent or incident.lost_at is not None
+    """Say whether a node that was drained takes its own pod back: its instance stays, and runs.
+
+    Hooks that find the pod at home again are another matter, and another round's: this one ends
+    with the broker whole, as it was to.
+    """
+    moves = hooked(incident) and not _at_home(incident, seen)
+    leaves = moves or incident.urgent or incident.lost_at is not None
     return incident.in_place is not None and not leaves and ec2_state(seen) not in ENDING | STOPPED
+
+
+def _at_home(incident: Incident, seen: Observation) -> bool:
+    """Say whether the node was opened for its pod again, and has it."""
+    opened = incident.in_place is not None and incident.in_place.returned_at is not None
+    return opened and pod_there(incident, seen.pod_named(incident.pod_name), seen)
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:

@@ -204,6 +204,12 @@ OF_MACHINES = (
         at(750, "balanced", GROUPS[0]),
     ),
     quiet(
+        "a group terminates a machine whose broker has just returned to it in place",
+        BY_NAME["a rotation in place and a leaver that we drain"],
+        "i-0a ridden_through, i-0a.2 released, i-0b ridden_through, i-0c released",
+        at(400, "leave", "i-0a"),
+    ),
+    quiet(
         "another group is balanced",
         ONE,
         "i-0a released, i-0b released",
