@@ -34,6 +34,7 @@ from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.opening import reopened
 from core.incidents.record import Decision, Incident, State
+from core.incidents.refusal import PATIENCE_SECONDS
 from core.incidents.sections import Forwarding
 from core.incidents.terminating import into_hooks
 from core.incidents.whereabouts import pod_there
@@ -188,12 +189,14 @@ def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return waits
     if not hooked(incident) and seen.lifecycle_state == "InService":
         # Drained by a handler that hears Health itself: an empty node of the group is left.
-        if incident.refusal is not None:
+        refused = incident.refusal
+        if refused is not None and seen.now - refused.since > PATIENCE_SECONDS:
             reason = (
                 f"Kafka node {incident.node_id} has left instance {incident.instance_id}, which "
                 f"its group does not terminate: it is empty until AWS takes it."
             )
-            return go(State.RETAINED, reason, DropLease(ended=True))
+            called = Page("group_refuses", reason)
+            return go(State.RETAINED, reason, called, DropLease(ended=True))
         reason = f"Kafka node {incident.node_id} is back, and its old node is empty."
         return into_hooks(incident, seen, policy, reason)
     pod = seen.pod_named(incident.pod_name)

@@ -127,6 +127,14 @@ OF_MACHINES = (
         "i-0a retained",
         at(250, "node for good", "i-1a"),
     ),
+    calling(
+        "group_refuses",
+        "the Node of a machine that its group keeps is deleted in its turn",
+        ROTATION,
+        "i-0a retained, i-0b cancelled, i-0c released, i-1b released",
+        at(70, "node for good", "i-0a"),
+        at(71, "refuse", GROUPS[0]),
+    ),
     # EC2 recommends, and then warns.
     History(
         "another machine is recommended to be left, and warned",
