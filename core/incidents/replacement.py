@@ -27,6 +27,24 @@ def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
     return able[0] if able else None
 
 
+def anybody_idle(incident: Incident, seen: Observation) -> NodeView | None:
+    """Return an idle node that the group has and nobody awaits, able to serve or not.
+
+    One that is not Ready and about to be given up is idle for good: the group would replace it.
+    """
+    dying = (node for node in seen.nodes if node.instance_id in seen.leaving and not node.ready)
+    busy = {pod.node_name for pod in seen.pods}
+    staying = frozenset[str]() if seen.group is None else seen.group.staying()
+    found = [
+        node
+        for node in (*_idle(incident, seen), *dying)
+        if node.spare_for not in seen.to_be_placed
+        and node.name not in busy
+        and node.instance_id in staying
+    ]
+    return min(found, key=lambda node: (not node.ready, node.name), default=None)
+
+
 def _joining(seen: Observation) -> frozenset[str | None]:
     """Return the instances that Karpenter has not taken for nodes of its own yet, or not any more.
 

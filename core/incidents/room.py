@@ -12,7 +12,7 @@ from __future__ import annotations
 from core.incidents.actions import Action, SetDesired, TerminateInGroup
 from core.incidents.observation import Observation
 from core.incidents.record import Incident, State
-from core.incidents.replacement import replacement_for, spoken_for
+from core.incidents.replacement import anybody_idle, replacement_for, spoken_for
 
 # Who stays retained may yet be released, and needs its replacement then.
 _OVER = frozenset({State.CANCELLED, State.RELEASED, State.LOST, State.RIDDEN_THROUGH})
@@ -25,7 +25,7 @@ def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
         return ()
     if _homeless(seen):
         return ()  # It may be about to start on the idle machine.
-    idle = replacement_for(incident, seen)
+    idle = replacement_for(incident, seen) or anybody_idle(incident, seen)
     instance_id = _unjoined(incident, seen) if idle is None else idle.instance_id
     if instance_id is not None:
         return (TerminateInGroup(decrement=True, instance_id=instance_id),)

@@ -161,6 +161,7 @@ def _do(incident: Incident, action: Action, effects: Effects, now: float) -> Non
             _touch_hook(incident, action, effects)
         case SetDesired(desired=desired):
             if incident.group is not None:
+                _check_mine(incident, effects)  # It may be over, and need no room.
                 effects.cloud.set_desired(incident.group, desired)
         case KeepSpare() | FreeSpare() | TaintOutOfService() | ReleaseAttachments() | Untaint():
             _mark_node(incident, action, effects)

@@ -46,6 +46,8 @@ RACED = frozenset(
         "records.write",
     }
 )
+# Between a check and the one call it guards lies no more than a function may run.
+GUARDED = frozenset({"nth.send", "cloud.set_desired"})
 # Instead of a call's number: every kind of write loses its race once.
 EVERY_WRITE = -1
 
@@ -181,8 +183,7 @@ class Stage:
         if kind == "twin":
             self._twin(mine)
         if kind == "pause":
-            # Between a check and the one call it guards lies no more than a function may run.
-            self._pause(mine, min(float(seconds), 60.0) if name == "nth.send" else float(seconds))
+            self._pause(mine, min(float(seconds), 60.0) if name in GUARDED else float(seconds))
         answer = self._noted(mine, name, thunk())
         if kind == "late_error":
             raise failure(service, name)

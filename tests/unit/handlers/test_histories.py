@@ -109,6 +109,7 @@ HISTORIES: dict[str, Told] = {
     "retire a, wait 1, die a, wait 60": Told("lost"),
     "retire a, wait 1, ignore a, wait 20": Told("cancelled"),
     "retire a, wait 1, retire called off a, wait 20": Told("cancelled"),
+    "retire a, wait 1, cordon spare a, retire called off a, wait 20": Told("cancelled"),
     # Zones.
     "shift a, leave a, wait 8, shift over a, wait 60": Told("released"),
     "leave a, leave b, wait 1, shift a, wait 20, shift over a, wait 60": Told(
