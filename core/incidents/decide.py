@@ -205,6 +205,8 @@ def _heartbeat_is_due(
         return False  # The hooks are theirs, and so is their time.
     if not seen.blind and ec2_state(seen) in ENDING:
         return False
+    if incident.heartbeat_at is None and not incident.hooks_said:
+        return True  # Found standing: since when they run, nobody has said.
     last = incident.heartbeat_at or incident.announced_at
     return seen.now - last >= policy.heartbeat_timeout_seconds / 2
 

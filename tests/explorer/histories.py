@@ -218,6 +218,13 @@ OF_MACHINES = (
         at(400, "leave", "i-0a"),
     ),
     quiet(
+        "and the ledger is away until its hooks have run for half of their time",
+        BY_NAME["a rotation in place and a leaver that we drain"],
+        "i-0a ridden_through, i-0a.2 released, i-0b ridden_through, i-0c released",
+        at(486, "leave", "i-0a"),
+        at(642, "away shortly", "ledger"),
+    ),
+    quiet(
         "another group is balanced",
         ONE,
         "i-0a released, i-0b released",

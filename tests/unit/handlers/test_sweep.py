@@ -65,6 +65,16 @@ def test_the_announcement_that_comes_late_joins_what_the_sweep_opened(station: S
     assert station.incident().hooks == {"gate": None, "drain": "token-drain"}
 
 
+def test_hooks_that_nobody_announced_are_beaten_at_once(station: Station) -> None:
+    """Since when they run nobody has said: the ledger may have been away for an hour."""
+    station.cluster.terminate(OLD)
+    station.broom.sweep(station.now)
+    station.tick()
+    assert {hook for _, hook, _ in station.cluster.beats} == {"drain", "gate"}
+    station.tick()
+    assert len(station.cluster.beats) == 2
+
+
 def test_an_idle_instance_nobody_announced_is_let_go_without_a_drain(station: Station) -> None:
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
