@@ -107,7 +107,7 @@ def months(s3: Any, address: str, month: str | None) -> list[str]:
     return [each for each in (before, asked) if each in delivered]
 
 
-def kept(s3: Any, folder: str | None) -> str | None:
+def existing_folder(s3: Any, folder: str | None) -> str | None:
     """Return a folder, or None for one that nothing is in yet."""
     if folder is None:
         return None

@@ -51,7 +51,7 @@ class Run:
     logs: str
 
 
-def deployed(scheduler: Any, prefix: str) -> str:
+def scheduled_job(scheduler: Any, prefix: str) -> str:
     """Return the job that an environment's schedule starts; one without raises InvalidInput."""
     name = naming.reports(prefix)
     try:
@@ -65,7 +65,7 @@ def deployed(scheduler: Any, prefix: str) -> str:
     return str(found["Target"]["Input"])
 
 
-def told(job: str, name: str) -> str | None:
+def job_argument(job: str, name: str) -> str | None:
     """Return what a job is told under a name (`bill`, `history`), or None where it is not."""
     try:
         given = json.loads(job)["JobDriver"]["SparkSubmit"]["EntryPointArguments"]

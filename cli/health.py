@@ -79,7 +79,7 @@ def ask(desk: Desk) -> Examined:
         raise StillwaterError(
             f"λ {function} failed ({said}); its log is /aws/lambda/{function} in CloudWatch."
         )
-    return _examined(payload, function)
+    return _parse_answer(payload, function)
 
 
 def _object(written: bytes | str) -> Mapping[str, Any]:
@@ -91,11 +91,11 @@ def _object(written: bytes | str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _examined(payload: Mapping[str, Any], function: str) -> Examined:
+def _parse_answer(payload: Mapping[str, Any], function: str) -> Examined:
     """Return an answer; raise StillwaterError where it is none that this release can read."""
     code, document = payload.get("statusCode"), _object(str(payload.get("body") or ""))
     parts = document.get("parts")
-    said = [document.get("status"), *(_status(part) for part in _listed(parts))]
+    said = [document.get("status"), *(_status(part) for part in _list_or_empty(parts))]
     whole = isinstance(code, int) and isinstance(parts, list) and document.keys() >= SHOWN
     if not whole or not set(said) <= set(Health):
         raise StillwaterError(
@@ -106,7 +106,7 @@ def _examined(payload: Mapping[str, Any], function: str) -> Examined:
     return Examined(int(code or 0), document)
 
 
-def _listed(parts: object) -> list[Any]:
+def _list_or_empty(parts: object) -> list[Any]:
     return parts if isinstance(parts, list) else []
 
 
@@ -115,7 +115,7 @@ def _status(part: object) -> object:
     return part.get("status") if isinstance(part, dict) and part.keys() >= SHOWN_OF_A_PART else None
 
 
-def shown(
+def show(
     environment: str, console: Console, *, watch: bool, as_json: bool, pace: Pace = PACE
 ) -> int:
     """Print the cluster's health, once or until Ctrl-C; return the exit code of the last.

@@ -41,7 +41,7 @@ def incidents(
         return
     if histories is not None:
         raise typer.BadParameter(f"{histories!r} is one too many; only `verify` takes it.")
-    command.listed(environment, console, closed=everything, watch=watch, as_json=as_json)
+    command.show_all(environment, console, closed=everything, watch=watch, as_json=as_json)
 
 
 @incident.command("show")
@@ -51,7 +51,7 @@ def incident_show(
     """Show one incident: everything that happened, who did it and why."""
     from cli import incidents as command
 
-    command.shown(environment, incident_id, console, as_json=as_json)
+    command.show_one(environment, incident_id, console, as_json=as_json)
 
 
 def hold(
@@ -62,7 +62,7 @@ def hold(
     """Keep an instance until a moment: nothing of it is drained before."""
     from cli import incidents as command
 
-    console.print(command.held(command.Desk.of(environment), instance, until))
+    console.print(command.hold_instance(command.Desk.of(environment), instance, until))
 
 
 def pause(
@@ -76,7 +76,7 @@ def pause(
     from cli import pauses as command
     from cli.incidents import Desk
 
-    console.print(command.paused(Desk.of(environment), because, until))
+    console.print(command.pause(Desk.of(environment), because, until))
 
 
 def resume(environment: Environment) -> None:
@@ -84,14 +84,14 @@ def resume(environment: Environment) -> None:
     from cli import pauses as command
     from cli.incidents import Desk
 
-    console.print(command.resumed(Desk.of(environment)))
+    console.print(command.resume(Desk.of(environment)))
 
 
 def release(environment: Environment, instance: Instance) -> None:
     """Let an instance go without a replacement and without Kafka's consent; drained first."""
     from cli import incidents as command
 
-    console.print(command.released(command.Desk.of(environment), instance))
+    console.print(command.release_instance(command.Desk.of(environment), instance))
 
 
 def ignore(
@@ -102,7 +102,7 @@ def ignore(
     """End an incident without doing anything about it."""
     from cli import incidents as command
 
-    console.print(command.ignored(command.Desk.of(environment), incident_id, because))
+    console.print(command.ignore_incident(command.Desk.of(environment), incident_id, because))
 
 
 def desk(
@@ -114,7 +114,7 @@ def desk(
     """Open a page on this machine that shows it all and takes hold, release, pause."""
     from cli.desk import command
 
-    command.opened(environment, port, console)
+    command.serve_desk(environment, port, console)
 
 
 def register(app: typer.Typer) -> None:

@@ -153,7 +153,7 @@ class Desk:
         return arn.rpartition("/")[2].rpartition(":")[2]
 
 
-def listed(
+def show_all(
     environment: str,
     console: Console,
     *,
@@ -188,7 +188,7 @@ def _say_json(incident: Incident, console: Console) -> None:
     console.print(said, markup=False, highlight=False, soft_wrap=True)
 
 
-def shown(environment: str, named: str, console: Console, *, as_json: bool = False) -> None:
+def show_one(environment: str, named: str, console: Console, *, as_json: bool = False) -> None:
     """Print one incident: what it is about, and everything that happened, in order."""
     with sentences():
         desk = Desk.of(environment)
@@ -199,19 +199,19 @@ def shown(environment: str, named: str, console: Console, *, as_json: bool = Fal
     console.print(timeline(incident, float(desk.spec.timings.hold_limit_seconds)))
 
 
-def held(desk: Desk, instance: str, until: str) -> str:
+def hold_instance(desk: Desk, instance: str, until: str) -> str:
     """Keep an instance until a moment; return what was noted."""
     now = time.time()
     moment = moment_of(until, now)
     return _wish(desk, instance, lambda i, actor: hold(i, moment, actor, now))
 
 
-def released(desk: Desk, instance: str) -> str:
+def release_instance(desk: Desk, instance: str) -> str:
     """Let an instance go without a replacement and without Kafka's consent; still drained first."""
     return _wish(desk, instance, lambda i, actor: ask_release(i, actor, time.time()))
 
 
-def ignored(desk: Desk, named: str, because: str) -> str:
+def ignore_incident(desk: Desk, named: str, because: str) -> str:
     """End an incident without doing anything; return what was noted."""
     return _wish(desk, named, lambda i, actor: ignore(i, actor, because, time.time()))
 

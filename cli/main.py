@@ -140,7 +140,7 @@ def up(  # noqa: PLR0913 - an option is an argument
     """
     from cli import provision
 
-    wanted = provision.asked(
+    wanted = provision.parse_targets(
         layer or (), target or (), refresh=refresh, yes=yes, diff=diff, as_json=as_json
     )
     people = complaints if as_json else console
@@ -196,7 +196,7 @@ def preview(
     """Show what `up` would change, resource by resource, and change nothing."""
     from cli import provision
 
-    wanted = provision.asked(
+    wanted = provision.parse_targets(
         layer or (), target or (), refresh=refresh, yes=False, diff=diff, as_json=as_json
     )
     provision.preview(environment, complaints if as_json else console, wanted)
@@ -212,7 +212,9 @@ def destroy(
     """
     from cli import provision
 
-    wanted = provision.asked(layer or (), (), refresh=False, yes=yes, diff=False, as_json=as_json)
+    wanted = provision.parse_targets(
+        layer or (), (), refresh=False, yes=yes, diff=False, as_json=as_json
+    )
     provision.destroy(environment, complaints if as_json else console, wanted)
 
 
@@ -294,7 +296,7 @@ def health(
     from cli import health as command
 
     with answer.refusals(command.UNHEALTHY, as_json=as_json):
-        code = command.shown(environment, console, watch=watch, as_json=as_json)
+        code = command.show(environment, console, watch=watch, as_json=as_json)
     raise typer.Exit(code)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from core.errors import StillwaterError
 
 
-def written(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
     """Write a file; raises StillwaterError where it cannot be written."""
     try:
         path.write_text(text, encoding="utf-8")

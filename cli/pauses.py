@@ -14,7 +14,7 @@ from handlers.store.pauses import Pauses
 from handlers.store.records import DynamoRecords
 
 
-def paused(desk: Desk, because: str, until: str | None) -> str:
+def pause(desk: Desk, because: str, until: str | None) -> str:
     """Have nothing new drained or terminated until a moment, or until somebody resumes."""
     now = time.time()
     moment = None if until is None else moment_of(until, now)
@@ -36,7 +36,7 @@ def paused(desk: Desk, because: str, until: str | None) -> str:
     )
 
 
-def resumed(desk: Desk) -> str:
+def resume(desk: Desk) -> str:
     """Let the loop go on, and have it look at every open incident now."""
     with sentences():
         pauses = pauses_of(desk)

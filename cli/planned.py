@@ -37,7 +37,9 @@ def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | N
     """Return one layer's changes as lines, each with its style."""
     if result.skipped:
         return [(f"{result.layer}: {result.skipped}", None)]
-    found: list[tuple[str, str | None]] = [(f"{result.layer}: {counted(result.changes)}", "bold")]
+    found: list[tuple[str, str | None]] = [
+        (f"{result.layer}: {change_counts(result.changes)}", "bold")
+    ]
     for part in sorted({change.part for change in result.changes}):
         found.append((f"  {part}", None))
         of_part = [change for change in result.changes if change.part == part]
@@ -46,7 +48,7 @@ def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | N
     return found
 
 
-def counted(changes: Sequence[Change]) -> str:
+def change_counts(changes: Sequence[Change]) -> str:
     """Return `3 to create, 1 to replace`."""
     counts = Counter(change.operation for change in changes)
     return ", ".join(f"{counts[o]} {_DONE[o]}" for o in _SIGNS if counts[o]) or "nothing to change"
@@ -75,7 +77,7 @@ def _change_lines(change: Change, *, diff: bool) -> list[tuple[str, str | None]]
     return found
 
 
-def agreed(question: str, answer: str, console: Console, *, yes: bool) -> None:
+def ask_for_agreement(question: str, answer: str, console: Console, *, yes: bool) -> None:
     """Ask, and raise unless the answer is given; `yes` answers for a program.
 
     Raises StillwaterError where nobody can be asked, or where the answer is another.

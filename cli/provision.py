@@ -42,7 +42,7 @@ class Asked:
     as_json: bool = False  # the result is a document on stdout; the console is for people alone
 
 
-def asked(
+def parse_targets(
     layers: Sequence[str],
     targets: Sequence[str],
     *,
@@ -72,7 +72,7 @@ def preview(environment: str, console: Console, wanted: Asked) -> None:
         return
     stack_settings.require(environment)
     cannot, felt = _changes(environment, console, wanted)
-    results = _planned(environment, console, wanted)
+    results = _preview_results(environment, console, wanted)
     if wanted.as_json:
         _write(environment, "preview", results, wanted, refusals=list(cannot), felt=list(felt))
         return
@@ -94,7 +94,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
     if cannot:
         raise InvalidInput(cannot)
     if not wanted.yes:
-        results = _planned(environment, console, wanted)
+        results = _preview_results(environment, console, wanted)
         planned.show(results, console, diff=wanted.diff)
         if not any(result.changes or result.skipped for result in results):
             if wanted.as_json:
@@ -104,7 +104,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
             return
         for sentence in felt:
             _say(console, sentence)
-    planned.agreed(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
+    planned.ask_for_agreement(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
         results = layers.up()
     if wanted.as_json:
@@ -124,7 +124,7 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
         _twin("destroy", console, wanted)
         return
     stack_settings.require(environment)
-    described = stack_settings.described(environment)
+    described = stack_settings.read_described(environment)
     with _layers(environment, console, wanted) as layers:
         api = _api(described, layers)
     going = None
@@ -133,7 +133,7 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
     if going is not None and not wanted.yes:
         for sentence in going.sentences():
             _say(console, sentence)
-    planned.agreed(f"Remove {environment}?", environment, console, yes=wanted.yes)
+    planned.ask_for_agreement(f"Remove {environment}?", environment, console, yes=wanted.yes)
     with _layers(environment, console, wanted) as layers:
         results = layers.destroy(_farewell(described, api))
     if wanted.as_json and going is not None:
@@ -169,7 +169,7 @@ def _twin(operation: Operation, console: Console, wanted: Asked) -> None:
     twin.run_layers(operation, console, write if wanted.as_json else None)
 
 
-def _planned(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
+def _preview_results(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:
     with _layers(environment, console, wanted) as layers:
         return layers.preview()
 
@@ -182,7 +182,7 @@ def _changes(
         made_from = layers.outputs(KAFKA).get(SPEC)
     if made_from is None:
         return (), ()
-    after = stack_settings.described(environment).spec
+    after = stack_settings.read_described(environment).spec
     try:
         before = parse(json.loads(made_from))
     except (InvalidInput, ValueError):
@@ -200,7 +200,7 @@ def _layers(environment: str, console: Console, wanted: Asked) -> Iterator[Layer
     """Yield the layers, with progress; an interruption is said as what it leaves."""
     project = stack_settings.require(environment)
     # Found missing now, not by every provider in words of its own.
-    aws.session(stack_settings.described(environment).profile)
+    aws.session(stack_settings.read_described(environment).profile)
     try:
         with _steps(console) as on_step:
             yield Layers(

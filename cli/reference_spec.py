@@ -82,7 +82,7 @@ def _sections(schema: Schema) -> dict[str, list[str]]:
 
 def _models(field: Schema, schema: Schema) -> Iterator[tuple[str, str]]:
     for kind in _kinds(field):
-        if "$ref" in kind and "properties" in _resolved(kind, schema):
+        if "$ref" in kind and "properties" in _resolve_ref(kind, schema):
             yield kind["$ref"].rpartition("/")[2], ""
         elif "items" in kind:
             yield from ((name, f"[]{inner}") for name, inner in _models(kind["items"], schema))
@@ -93,7 +93,7 @@ def _kinds(field: Schema) -> list[Schema]:
     return [kind for kind in field.get("anyOf", [field]) if kind.get("type") != "null"]
 
 
-def _resolved(kind: Schema, schema: Schema) -> Schema:
+def _resolve_ref(kind: Schema, schema: Schema) -> Schema:
     if "$ref" not in kind:
         return kind
     resolved: Schema = schema["$defs"][kind["$ref"].rpartition("/")[2]]
@@ -116,7 +116,7 @@ def _type(field: Schema, schema: Schema, sections: Mapping[str, list[str]]) -> s
 
 
 def _type_of(kind: Schema, schema: Schema, sections: Mapping[str, list[str]]) -> str:
-    resolved = _resolved(kind, schema)
+    resolved = _resolve_ref(kind, schema)
     if "enum" in resolved or "const" in resolved:
         return "choice"
     if "properties" in resolved:
@@ -131,7 +131,7 @@ def _type_of(kind: Schema, schema: Schema, sections: Mapping[str, list[str]]) ->
 
 def _meaning(field: Schema, schema: Schema) -> str:
     """Return what a key means; pydantic leaves it out where its section says word for word so."""
-    described = (_resolved(kind, schema).get("description", "") for kind in _kinds(field))
+    described = (_resolve_ref(kind, schema).get("description", "") for kind in _kinds(field))
     return str(field.get("description") or next(described))
 
 
@@ -153,7 +153,7 @@ def _default(field: Schema, schema: Schema) -> str:
 
 def _limits(field: Schema, schema: Schema) -> Iterator[str]:
     for kind in _kinds(field):
-        resolved = _resolved(kind, schema)
+        resolved = _resolve_ref(kind, schema)
         if "enum" in resolved:
             yield ", ".join(f"`{value}`" for value in resolved["enum"])
         if "pattern" in resolved:

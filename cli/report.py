@@ -137,15 +137,17 @@ def on_emr(asked: ReportOptions, console: Console) -> Document:
     _made_folders(asked)
     desk = Desk.of(asked.environment)
     try:
-        job = emr.deployed(desk.client("scheduler"), desk.spec.prefix)
+        job = emr.scheduled_job(desk.client("scheduler"), desk.spec.prefix)
         s3 = desk.client("s3")
         client = desk.client("emr-serverless")
-        bill = asked.bill or emr.told(job, "bill")
+        bill = asked.bill or emr.job_argument(job, "bill")
         months = bill_in_s3.months(s3, bill, asked.month) if bill else ()
         asked = replace(
             asked,
-            metrics=asked.metrics or bill_in_s3.kept(s3, emr.told(job, "metrics")),
-            history=asked.history or bill_in_s3.kept(s3, emr.told(job, "history")),
+            metrics=asked.metrics
+            or bill_in_s3.existing_folder(s3, emr.job_argument(job, "metrics")),
+            history=asked.history
+            or bill_in_s3.existing_folder(s3, emr.job_argument(job, "history")),
         )
         shared = {
             **{

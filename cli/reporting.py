@@ -104,7 +104,7 @@ def report_on(  # noqa: PLR0913, PLR0917 - the report's inputs
         tables=tables,
         output=output,
         environment=environment,
-        warehouse=warehouse.chosen(warehouse_folder, namespace, iceberg_jar),
+        warehouse=warehouse.chosen_warehouse(warehouse_folder, namespace, iceberg_jar),
         cluster_tag=cluster_tag,
         pool_tag=pool_tag,
     )

@@ -20,9 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.incidents import Desk, moment_of
-from cli.page_files import written
+from cli.page_files import write_page
 from cli.rotate_page import plan_page, run_page
-from cli.rotate_plan import rendered
+from cli.rotate_plan import render_plan
 from cli.watching import Pace, watch
 from core import naming
 from core.errors import InvalidInput, StillwaterError
@@ -69,7 +69,7 @@ class Rotor:
         )
         return LedgerRuns(records, self.desk.spec.name).current()
 
-    def known(self) -> Run:
+    def known_run(self) -> Run:
         """Return the run that goes on, or the last one; raises StillwaterError without any."""
         run = self.run()
         if run is None:
@@ -79,7 +79,7 @@ class Rotor:
     def follow(self, look: Callable[[Run], None] | None = None) -> Run:
         """Wait until the run stands still: over, paused or stopped; `look` sees every reading."""
         while True:
-            run = self.known()
+            run = self.known_run()
             if look is not None:
                 look(run)
             if run.state not in _MOVING:
@@ -92,16 +92,16 @@ def rotor(environment: str) -> Rotor:
     return Rotor(Desk.of(environment))
 
 
-def started(environment: str, console: Console, *, watch: bool, **said: Any) -> None:
+def start(environment: str, console: Console, *, watch: bool, **said: Any) -> None:
     """Start a run; watching it shows how far it is until it stands still."""
     rotation = rotor(environment)
     answer = rotation.ask("start", **said)
     console.print(answer["said"], markup=False)
     if watch and "run" in answer:
-        watched(rotation, console)
+        watch_run(rotation, console)
 
 
-def planned(
+def show_plan(
     environment: str,
     console: Console,
     *,
@@ -116,16 +116,16 @@ def planned(
     time.sleep(sample_seconds)
     answer = rotation.ask("plan", held=held, **said)
     if page is not None:
-        written(page, plan_page(answer["plan"]))
+        write_page(page, plan_page(answer["plan"]))
     if as_json:
         plain = json.dumps(answer["plan"], sort_keys=True)
         console.print(plain, markup=False, highlight=False, soft_wrap=True)
         return
     console.print(answer["said"], markup=False)
-    console.print(rendered(answer["plan"]))
+    console.print(render_plan(answer["plan"]))
 
 
-def shown(
+def show(
     environment: str, console: Console, *, watch: bool, as_json: bool, page: Path | None = None
 ) -> None:
     """Print how far the run is."""
@@ -135,27 +135,27 @@ def shown(
         console.print("No rotation was ever started here.")
         return
     if page is not None:
-        written(page, run_page(run, time.time()))
+        write_page(page, run_page(run, time.time()))
     if as_json:
         plain = json.dumps(to_document(run), sort_keys=True)
         console.print(plain, markup=False, highlight=False, soft_wrap=True)
         return
     if watch:
-        watched(rotation, console)
+        watch_run(rotation, console)
         return
     console.print(view(run, time.time()))
 
 
-def wished(environment: str, command: str, console: Console, **said: Any) -> None:
+def send_command(environment: str, command: str, console: Console, **said: Any) -> None:
     """Pause, resume or abort the run."""
     console.print(rotor(environment).ask(command, **said)["said"], markup=False)
 
 
-def watched(rotation: Rotor, console: Console, pace: Pace = PACE) -> None:
+def watch_run(rotation: Rotor, console: Console, pace: Pace = PACE) -> None:
     """Show the run until it stands still; raises StillwaterError where it stopped for a person."""
 
     def look(now: float) -> tuple[Group, Run | None]:
-        run = rotation.known()
+        run = rotation.known_run()
         return view(run, now), None if run.state in _MOVING else run
 
     run = watch(console, look, pace)

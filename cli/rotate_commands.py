@@ -67,7 +67,7 @@ def rotate_plan(
     """Say what a rotation would do: order, time, bytes, what blocks it. Changes nothing."""
     from cli import rotate as command
 
-    command.planned(
+    command.show_plan(
         environment,
         console,
         as_json=as_json,
@@ -105,7 +105,7 @@ def rotate_start(
     """
     from cli import rotate as command
 
-    command.started(
+    command.start(
         environment,
         console,
         watch=watch,
@@ -133,7 +133,7 @@ def rotate_status(
     """Say how far the run is, or how the last one ended."""
     from cli import rotate as command
 
-    command.shown(environment, console, watch=watch, as_json=as_json, page=page)
+    command.show(environment, console, watch=watch, as_json=as_json, page=page)
 
 
 @rotate.command("pause")
@@ -141,7 +141,7 @@ def rotate_pause(environment: Environment) -> None:
     """Begin with no further node; who is away comes back first."""
     from cli import rotate as command
 
-    command.wished(environment, "pause", console)
+    command.send_command(environment, "pause", console)
 
 
 @rotate.command("resume")
@@ -161,7 +161,7 @@ def rotate_resume(
     """Go on after a pause or a stop; every node has its whole deadline again."""
     from cli import rotate as command
 
-    command.wished(
+    command.send_command(
         environment,
         "resume",
         console,
@@ -179,4 +179,4 @@ def rotate_abort(environment: Environment) -> None:
     """End the run: who has not left stays, who is away comes back."""
     from cli import rotate as command
 
-    command.wished(environment, "abort", console)
+    command.send_command(environment, "abort", console)

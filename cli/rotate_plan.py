@@ -14,7 +14,7 @@ from core.words import span
 MIB = 1024 * 1024
 
 
-def rendered(plan: Mapping[str, Any]) -> Group:
+def render_plan(plan: Mapping[str, Any]) -> Group:
     """Return a plan; each objection once, with the nodes it holds up."""
     return Group(*_parts(plan))
 

@@ -89,14 +89,14 @@ class Pace:
         self.done += 1
         self.done_estimated += step.estimate_seconds
         self.took += step.seconds
-        return f"{self.done} of {max(self.parts, self.done)}{self._left()}"
+        return f"{self.done} of {max(self.parts, self.done)}{self._time_left()}"
 
     @property
     def left_seconds(self) -> float:
         rate = self.took / self.done_estimated if self.done_estimated else 1.0
         return rate * max(0.0, self.estimated_seconds - self.done_estimated)
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         return f", about {in_minutes(self.left_seconds)} left" if self.left_seconds else ""
 
 

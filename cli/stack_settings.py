@@ -85,13 +85,13 @@ def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
     )
 
 
-def described(environment: str, project: Project | None = None) -> Described:
+def read_described(environment: str, project: Project | None = None) -> Described:
     """Return an environment as its stacks' settings describe it, every layer alike."""
     project = require(environment, project)
     stored = {layer: _read(project.file(environment, layer)) for layer in LAYERS}
     first = stored[LAYERS[0]]
     for layer, settings in stored.items():
-        if _named(settings) != _named(first):
+        if _spec_settings(settings) != _spec_settings(first):
             problem = (
                 f"The settings of {environment}-{layer} name another ClusterSpec than those of "
                 f"{environment}-{LAYERS[0]}: give every layer the same."
@@ -115,7 +115,7 @@ def spec_file(named: Path) -> Path:
     return named if path is None else Path(os.path.relpath(project.root / path))
 
 
-def _named(settings: StackSettings) -> tuple[object, object]:
+def _spec_settings(settings: StackSettings) -> tuple[object, object]:
     return settings.get_object(specs.PATH_KEY), settings.get_object(specs.INLINE_KEY)
 
 

@@ -35,18 +35,18 @@ class Terminal(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         for each in objects:
             if isinstance(each, Table | Group):
-                for part in self._whole(each):
+                for part in self._uncut(each):
                     super().print(part, **{"soft_wrap": isinstance(part, Text), **options})
             else:
                 super().print(each, **options)
         if not objects:
             super().print(**options)
 
-    def _whole(self, shown: RenderableType) -> Iterator[RenderableType]:
+    def _uncut(self, shown: RenderableType) -> Iterator[RenderableType]:
         """Yield what says the same without a word cut."""
         if isinstance(shown, Group):
             for part in shown.renderables:
-                yield from self._whole(part)
+                yield from self._uncut(part)
         elif isinstance(shown, Table) and not self._fits(shown):
             yield from records(shown)
         else:

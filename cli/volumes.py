@@ -32,7 +32,7 @@ def delete_retained(
     api: VolumesApi, namespace: str, limit_seconds: float = LIMIT_SECONDS
 ) -> tuple[str, ...]:
     """Delete the volumes that a namespace's claims left behind, EBS's with them; name them."""
-    left = retained(api.get(VOLUMES)["items"], namespace)
+    left = retained_volumes(api.get(VOLUMES)["items"], namespace)
     for name in left:
         api.merge(f"{VOLUMES}/{name}", {"spec": {"persistentVolumeReclaimPolicy": "Delete"}})
     deadline = time.monotonic() + limit_seconds
@@ -58,7 +58,7 @@ def of_namespace(volumes: list[dict[str, Any]], namespace: str) -> tuple[str, ..
     return tuple(sorted(found))
 
 
-def retained(volumes: list[dict[str, Any]], namespace: str) -> tuple[str, ...]:
+def retained_volumes(volumes: list[dict[str, Any]], namespace: str) -> tuple[str, ...]:
     """Return the EBS volumes whose claim was in a namespace and is gone."""
     return tuple(
         volume["metadata"]["name"]

@@ -45,7 +45,7 @@ class Warehouse:
         return {key: value for key, value in self.settings().items() if key != iceberg.JARS}
 
 
-def chosen(folder: str | None, namespace: str, jar: Path | None) -> Warehouse | None:
+def chosen_warehouse(folder: str | None, namespace: str, jar: Path | None) -> Warehouse | None:
     """Return the warehouse that a command line names, or None for plain Parquet.
 
     Raises InvalidInput for a name, a place or a jar that is none, StillwaterError where no jar is

@@ -42,7 +42,7 @@ def zones_list(
     """List the zones that AWS or our own nodes say are in trouble, and what is frozen."""
     from cli import zones as command
 
-    command.listed(environment, console, closed=everything, as_json=as_json)
+    command.show_zones(environment, console, closed=everything, as_json=as_json)
 
 
 @zones.command("freeze")

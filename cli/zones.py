@@ -27,7 +27,7 @@ from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import DynamoRecords
 
 
-def listed(environment: str, console: Console, *, closed: bool, as_json: bool) -> None:
+def show_zones(environment: str, console: Console, *, closed: bool, as_json: bool) -> None:
     """List the zones' incidents: the open ones, or all that are remembered."""
     with sentences():
         desk = Desk.of(environment)

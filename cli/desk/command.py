@@ -18,7 +18,7 @@ from core.errors import InvalidInput
 LOOPBACK = "127.0.0.1"
 
 
-def opened(environment: str, port: int, console: Console) -> None:
+def serve_desk(environment: str, port: int, console: Console) -> None:
     """Serve the desk of an environment until Ctrl-C; port 0 is any that is free."""
     desk = Desk.of(environment)
     # Of 256 bits; a fragment, which a browser sends to nobody.

@@ -89,7 +89,7 @@ def application(watch: Watch, fulfil: Fulfil, token: str, port: int) -> ASGIApp:
     wishing = asyncio.Lock()
 
     async def events(_request: Request) -> Response:
-        return StreamingResponse(_streamed(watch), media_type="text/event-stream")
+        return StreamingResponse(_server_sent_events(watch), media_type="text/event-stream")
 
     async def wish(request: Request) -> Response:
         name = request.path_params["name"]
@@ -118,7 +118,7 @@ def application(watch: Watch, fulfil: Fulfil, token: str, port: int) -> ASGIApp:
     return OnlyOurs(Starlette(routes=routes), token, port)
 
 
-async def _streamed(watch: Watch) -> AsyncIterator[str]:
+async def _server_sent_events(watch: Watch) -> AsyncIterator[str]:
     async for state in watch.states():
         yield f"data: {json.dumps(state, separators=(',', ':'))}\n\n"
 

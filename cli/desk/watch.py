@@ -56,14 +56,14 @@ class Watch:
         try:
             while self.viewers:
                 for source in Source:
-                    if self._due(source):
+                    if self._is_due(source):
                         self._asked_at[source] = self.clock()
                         self._under_way[source] = asyncio.create_task(self._read(source))
                 await asyncio.sleep(BEAT_SECONDS / 4)
         finally:
             self._looking = None
 
-    def _due(self, source: Source) -> bool:
+    def _is_due(self, source: Source) -> bool:
         running = self._under_way.get(source)
         if running is not None and not running.done():
             return False

@@ -27,17 +27,17 @@ def _rotation(command: str) -> Callable[[Desk, Said], str]:
 WISHES: Mapping[str, tuple[frozenset[str], Callable[[Desk, Said], str]]] = {
     "hold": (
         frozenset({"instance", "until"}),
-        lambda desk, said: incidents.held(desk, said["instance"], said["until"]),
+        lambda desk, said: incidents.hold_instance(desk, said["instance"], said["until"]),
     ),
     "release": (
         frozenset({"instance"}),
-        lambda desk, said: incidents.released(desk, said["instance"]),
+        lambda desk, said: incidents.release_instance(desk, said["instance"]),
     ),
     "pause": (
         frozenset({"because", "until"}),
-        lambda desk, said: pauses.paused(desk, said["because"], said["until"] or None),
+        lambda desk, said: pauses.pause(desk, said["because"], said["until"] or None),
     ),
-    "resume": (frozenset(), lambda desk, _said: pauses.resumed(desk)),
+    "resume": (frozenset(), lambda desk, _said: pauses.resume(desk)),
     "rotation-pause": (frozenset(), _rotation("pause")),
     "rotation-resume": (frozenset(), _rotation("resume")),
 }

@@ -19,7 +19,7 @@ from cli.doctor import surroundings
 from cli.doctor.examine import Diagnosis, UnreadPart
 from cli.preflight.refusals import sentence
 from cli.survey import account, kafka, machines, tools
-from cli.survey.answers import known, on
+from cli.survey.answers import answer_or_reason, on
 from cli.survey.command import CLIENT
 from cli.survey.command import queues as queues_of
 from cli.survey.listing import items, labels, one
@@ -104,16 +104,18 @@ def _read(
     functions: Iterable[str],
     queues: Iterable[str],
 ) -> Standing:
-    api = known(lambda: _api(adopted, session))
+    api = answer_or_reason(lambda: _api(adopted, session))
     workloads = on(api, tools.workloads)
     handlers = on(workloads, tools.handlers)
     urls = () if adopted.queue_url is None else (adopted.queue_url,)
-    groups = known(lambda: account.groups(_client(session, "autoscaling"), adopted.scaling_groups))
+    groups = answer_or_reason(
+        lambda: account.groups(_client(session, "autoscaling"), adopted.scaling_groups)
+    )
     pools = on(api, machines.node_pools)
     kafkas = on(api, lambda found: {k.title: k for k in kafka.kafkas(found, None)})
     return Standing(
         groups=groups,
-        node_groups=known(lambda: _node_groups(adopted, session)),
+        node_groups=answer_or_reason(lambda: _node_groups(adopted, session)),
         node_pools=on(pools, frozenset),
         node_labels=on(api, _node_labels),
         kafkas=on(
@@ -121,14 +123,14 @@ def _read(
         ),
         secrets=on(api, lambda found: _secrets(found, secrets_named(adopted))),
         handlers=handlers,
-        handler_queues=known(lambda: _standing_queues(session, urls, by_url=True)),
+        handler_queues=answer_or_reason(lambda: _standing_queues(session, urls, by_url=True)),
         fed=on(
             handlers if adopted.level is Level.ACT else (),
             lambda found: queues_of(lambda service: _client(session, service), found),
         ),
         operators=on(workloads, lambda found: _operators(adopted, found)),
-        functions=known(lambda: _functions(session, functions)),
-        queues=known(lambda: _standing_queues(session, queues)),
+        functions=answer_or_reason(lambda: _functions(session, functions)),
+        queues=answer_or_reason(lambda: _standing_queues(session, queues)),
         gates=on(api, lambda found: _gates(adopted, found)),
         going=frozenset(
             [f"Auto Scaling group {name}" for name, each in _of(groups).items() if each.deleting]

@@ -64,7 +64,7 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
 
 def read(aws: Aws, wanted: Machines) -> Surveyed:
     """Read the account around some machines; each part may fail by itself."""
-    every = known(lambda: _instances(aws("ec2"), wanted))
+    every = answer_or_reason(lambda: _instances(aws("ec2"), wanted))
     held = on(
         every, lambda found: account.group_of(aws("autoscaling"), list(found)) if found else {}
     )

@@ -36,5 +36,5 @@ def of(environment: str) -> Target:
 
 def of_environment(environment: str) -> Target:
     """Return an environment as its stacks' settings describe it, under the caller's identity."""
-    found = stack_settings.described(environment)
+    found = stack_settings.read_described(environment)
     return Target(found.spec, aws.session(found.profile, found.spec.region))

@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from cli.preflight.refusals import sentence, shortened
+from cli.preflight.refusals import one_line, sentence
 from core import naming
 from core.cluster.needs import GIB_PER_TIB, STANDARD, STANDARD_FAMILIES, Needs
 from core.errors import StillwaterError
@@ -23,14 +23,14 @@ RUNNING = ["pending", "running"]
 T = TypeVar("T")
 
 
-def known(ask: Callable[..., T], *given: object) -> T | Unasked:
+def answer_or_reason(ask: Callable[..., T], *given: object) -> T | Unasked:
     """Return an answer, or why there is none."""
     try:
         return ask(*given)
     except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
         return Unasked(sentence(error))
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        said = shortened(f"{type(error).__name__}: {error}")
+        said = one_line(f"{type(error).__name__}: {error}")
         return Unasked(f"the answer is not as AWS documents it ({said})")
 
 
@@ -99,7 +99,7 @@ def free_addresses(asked: AccountClients) -> dict[str, int]:
 
 def quotas(asked: AccountClients) -> dict[str, float | Unasked]:
     services = {quota.service for quota in QUOTAS.values()}
-    found = {service: known(_of_service, asked, service) for service in services}
+    found = {service: answer_or_reason(_of_service, asked, service) for service in services}
     return {key: _quota(found[quota.service], quota.name) for key, quota in QUOTAS.items()}
 
 
@@ -118,9 +118,9 @@ def _quota(found: Mapping[str, float] | Unasked, name: str) -> float | Unasked:
     return found.get(name, Unasked(f"Service Quotas lists no {name!r}"))
 
 
-def used(asked: AccountClients) -> dict[str, float | Unasked]:
+def quota_usage(asked: AccountClients) -> dict[str, float | Unasked]:
     """Count what is there; what cannot be counted is unknown, and nothing else for it."""
-    counted = {key: known(count, asked) for key, count in _COUNTS.items()}
+    counted = {key: answer_or_reason(count, asked) for key, count in _COUNTS.items()}
     return {"listeners_per_nlb": 0.0, **counted}
 
 
@@ -186,7 +186,7 @@ def kubernetes(asked: AccountClients) -> dict[str, str]:
 
 
 def addons(asked: AccountClients) -> dict[str, frozenset[str] | Unasked]:
-    return {addon: known(_versions, asked, addon) for addon in asked.needs.addons}
+    return {addon: answer_or_reason(_versions, asked, addon) for addon in asked.needs.addons}
 
 
 def _versions(asked: AccountClients, addon: str) -> frozenset[str]:
@@ -199,7 +199,9 @@ def _versions(asked: AccountClients, addon: str) -> frozenset[str]:
 
 
 def addon_schemas(asked: AccountClients) -> dict[str, Mapping[str, object] | Unasked]:
-    return {addon: known(_schema, asked, addon) for addon in asked.needs.addon_configuration}
+    return {
+        addon: answer_or_reason(_schema, asked, addon) for addon in asked.needs.addon_configuration
+    }
 
 
 def _schema(asked: AccountClients, addon: str) -> dict[str, object]:
@@ -216,7 +218,7 @@ def volumes_key(asked: AccountClients) -> VolumesKey:
     kms = asked.client("kms")
     key = kms.describe_key(KeyId=name)["KeyMetadata"]
     ours = key.get("KeyManager") == "CUSTOMER"
-    users = known(_users, asked, name) if ours else frozenset[str]()
+    users = answer_or_reason(_users, asked, name) if ours else frozenset[str]()
     return VolumesKey(name, ours, bool(key.get("Enabled")), users)
 
 
@@ -233,10 +235,10 @@ def _users(asked: AccountClients, key: str) -> frozenset[str]:
     return frozenset(granted)
 
 
-def taken(asked: AccountClients) -> dict[str, tuple[str, ...] | Unasked]:
+def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unasked]:
     """Return names like this environment's that are not tagged as its own."""
     readers = {"roles": _roles, "buckets": _buckets, "bill exports": _exports}
-    return {kind: known(_names, read, asked) for kind, read in readers.items()}
+    return {kind: answer_or_reason(_names, read, asked) for kind, read in readers.items()}
 
 
 def _names(
@@ -294,7 +296,7 @@ def pending_secrets(asked: AccountClients) -> tuple[str, ...]:
     )
 
 
-def denied(asked: AccountClients) -> dict[str, str]:
+def denied_actions(asked: AccountClients) -> dict[str, str]:
     """Ask IAM what the caller's policies and the organisation's say, and EC2 by dry runs."""
     found: dict[str, str] = {}
     for result in asked.pages(
@@ -379,15 +381,15 @@ PARTS: Mapping[str, Callable[[AccountClients], Any]] = {
     "offerings": offerings,
     "free_addresses": free_addresses,
     "quotas": quotas,
-    "used": used,
+    "used": quota_usage,
     "concurrency": concurrency,
     "kubernetes": kubernetes,
     "addons": addons,
     "addon_schemas": addon_schemas,
     "volumes_key": volumes_key,
-    "taken": taken,
+    "taken": taken_names,
     "pending_secrets": pending_secrets,
-    "denied": denied,
+    "denied": denied_actions,
     "bill": bill,
     "slack": slack,
 }

@@ -13,7 +13,7 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.preflight.asked import PARTS, AccountClients, known
+from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
 from cli.preflight.refusals import sentence
 from core.cluster.needs import Needs
 from core.errors import StillwaterError
@@ -50,7 +50,9 @@ class Reader:
         asked = AccountClients(needs, caller, number, self._clients)
         found: dict[str, Any] = {}
         with ThreadPoolExecutor(THREADS) as pool:
-            futures = {part: pool.submit(known, ask, asked) for part, ask in PARTS.items()}
+            futures = {
+                part: pool.submit(answer_or_reason, ask, asked) for part, ask in PARTS.items()
+            }
             for done, (part, future) in enumerate(futures.items(), 1):
                 found[part] = future.result()
                 show(f"{done} of {len(PARTS)} parts of account {number} asked")

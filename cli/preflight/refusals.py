@@ -17,10 +17,10 @@ def sentence(error: Exception) -> str:
     """Return an error's words on one line."""
     if isinstance(error, ClientError) and error.response["Error"]["Code"] in NO_SUCH_CALL:
         return f"{error.operation_name} is not served here"
-    return shortened(str(error)).rstrip(".")
+    return one_line(str(error)).rstrip(".")
 
 
-def shortened(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text on one line, without the page that came in place of an answer."""
     line = " ".join(_PAGE.sub("", text).split())
     return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."

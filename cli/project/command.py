@@ -50,7 +50,7 @@ def init(
     answers = answers_of(directory, given, _asking(console))
     rendered = render(answers, came)
     kept = write(directory, rendered, force=force)
-    for sentence in told(directory, answers, rendered, kept, came):
+    for sentence in summary_lines(directory, answers, rendered, kept, came):
         console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -84,12 +84,14 @@ def answers_of(directory: Path, given: Given, ask: Ask) -> Answers:
         environment=environment,
         region=region,
         zones=zones,
-        brokers=number(given.brokers, "Brokers", str(len(zones) or ZONES), _whole),
+        brokers=number(given.brokers, "Brokers", str(len(zones) or ZONES), _whole_number),
         produce_mib_per_s=number(
             given.produce_mib_per_s, "MiB/s produced at the peak, all topics", "5", _number
         ),
         readers=number(given.readers, "Consumer groups that read each byte", "2", _number),
-        retention_hours=number(given.retention_hours, "Hours that records are kept", "168", _whole),
+        retention_hours=number(
+            given.retention_hours, "Hours that records are kept", "168", _whole_number
+        ),
         vpc_cidr=given.vpc_cidr,
         secrets_provider=given.secrets_provider,
     )
@@ -121,7 +123,7 @@ def _number(text: str) -> float:
         raise InvalidInput([f"{text!r} is not a number; correct it."]) from None
 
 
-def _whole(text: str) -> int:
+def _whole_number(text: str) -> int:
     number = _number(text)
     if not number.is_integer():
         raise InvalidInput([f"{text!r} is not a whole number; correct it."])
@@ -154,7 +156,7 @@ def _asking(console: Console) -> Ask:
     return person if somebody_answers(console) else nobody
 
 
-def told(
+def summary_lines(
     directory: Path, answers: Answers, rendered: Rendered, kept: list[str], came: Origin
 ) -> list[str]:
     """Return what was written, what that costs, and what to do next."""

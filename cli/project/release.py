@@ -61,10 +61,10 @@ def upgrade(*, write: bool, came: Origin | None = None) -> Upgrade:
     came = came or origin.read()
     now = came.version
     pins = find().root / "requirements.txt"
-    before = pinned(pins)
+    before = pinned_release(pins)
     if before == now:
         return Upgrade(pins, before, now, ())
-    if _ordered(before) > _ordered(now):
+    if _sort_key(before) > _sort_key(now):
         raise InvalidInput(
             [
                 (
@@ -78,7 +78,7 @@ def upgrade(*, write: bool, came: Origin | None = None) -> Upgrade:
     return Upgrade(pins, before, now, releases, wrote)
 
 
-def pinned(path: Path) -> str:
+def pinned_release(path: Path) -> str:
     """Return the release that a requirements.txt names."""
     try:
         found = _PIN.search(path.read_text(encoding="utf-8"))
@@ -117,11 +117,11 @@ def between(changelog: str, before: str, now: str) -> Sequence[tuple[str, str]]:
     return [
         (head[1], changelog[head.end() : end].partition("\n")[2].strip())
         for head, end in zip(heads, ends, strict=True)
-        if head[1] != UNRELEASED and _ordered(before) < _ordered(head[1]) <= _ordered(now)
+        if head[1] != UNRELEASED and _sort_key(before) < _sort_key(head[1]) <= _sort_key(now)
     ]
 
 
-def _ordered(version: str) -> tuple[tuple[int, str], ...]:
+def _sort_key(version: str) -> tuple[tuple[int, str], ...]:
     """Return what versions are sorted by: numbers as numbers."""
     parts = re.split(r"[.+-]", version)
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)

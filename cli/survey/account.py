@@ -190,7 +190,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
             for each in members
         },
         reuses=bool(_reuse(item).get("ReuseOnScaleIn")),
-        protected=_protected(item),
+        protected=_is_protected(item),
         failed_start=_failed_start(client, name)
         if members is not None and len(members) < int(item["DesiredCapacity"])
         else None,
@@ -225,7 +225,7 @@ def _reuse(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return dict(pool.get("InstanceReusePolicy") or {})
 
 
-def _protected(item: Mapping[str, Any]) -> bool:
+def _is_protected(item: Mapping[str, Any]) -> bool:
     held = item.get("Instances") or ()
     return bool(held) and all(each.get("ProtectedFromScaleIn") for each in held)
 
@@ -291,7 +291,7 @@ def refreshes(client: Any, names: Iterable[str]) -> dict[str, str]:
 
 def managed_node_groups(client: Any, found: Iterable[ScalingGroup]) -> dict[str, ManagedNodeGroup]:
     return {
-        group.name: _managed(
+        group.name: _managed_node_group(
             client.describe_nodegroup(
                 clusterName=group.eks_cluster, nodegroupName=group.managed_node_group
             )["nodegroup"]
@@ -301,7 +301,7 @@ def managed_node_groups(client: Any, found: Iterable[ScalingGroup]) -> dict[str,
     }
 
 
-def _managed(item: Mapping[str, Any]) -> ManagedNodeGroup:
+def _managed_node_group(item: Mapping[str, Any]) -> ManagedNodeGroup:
     update = item.get("updateConfig") or {}
     return ManagedNodeGroup(
         name=str(item["nodegroupName"]),

@@ -16,7 +16,7 @@ T = TypeVar("T")
 F = TypeVar("F")
 
 
-def known(ask: Callable[[], T]) -> T | Unread:
+def answer_or_reason(ask: Callable[[], T]) -> T | Unread:
     """Return an answer, or why there is none."""
     try:
         return ask()
@@ -29,4 +29,4 @@ def known(ask: Callable[[], T]) -> T | Unread:
 
 def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
     """Ask on the strength of an earlier answer; without it nothing is known here either."""
-    return found if isinstance(found, Unread) else known(lambda: ask(found))
+    return found if isinstance(found, Unread) else answer_or_reason(lambda: ask(found))

@@ -32,7 +32,7 @@ def _tag(image: str) -> str:
     return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
-def balanced(api: Api, namespace: str | None) -> tuple[Balanced, ...]:
+def read_balanced(api: Api, namespace: str | None) -> tuple[Balanced, ...]:
     """Return what binds targets to Services, and Services whose load balancer nobody binds."""
     found = [
         _binding(api, group, item)

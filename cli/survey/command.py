@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError
 from rich.console import Console
 from rich.text import Text
 
-from cli.page_files import written
+from cli.page_files import write_page
 from cli.preflight.refusals import sentence
 from cli.survey import (
     account,
@@ -36,7 +36,7 @@ from cli.survey import (
 from cli.survey import pods as kafka_pods
 from cli.survey import queues as handler_queues
 from cli.survey import target_groups as groups_of_targets
-from cli.survey.answers import known, on
+from cli.survey.answers import answer_or_reason, on
 from cli.survey.cluster_name import eks_cluster
 from cli.survey.listing import served
 from core.errors import StillwaterError
@@ -109,7 +109,7 @@ def examine(
     if seen.kafkas == () and not of(seen.other_kafkas):
         raise StillwaterError(_nothing(f"namespace {namespace} of {name}" if namespace else name))
     titles = tuple(each.title for each in every_kafka(seen))
-    description = known(lambda: draft.draft(seen, name))
+    description = answer_or_reason(lambda: draft.draft(seen, name))
     if isinstance(description, Unread):
         why = f"There is no description: {description.why}."
         return Survey(name, titles, findings(seen), undescribed=why)
@@ -139,42 +139,42 @@ def read(
     api: Api, client: Callable[[str, str | None], Any], namespace: str | None, context: str = ""
 ) -> Surveyed:
     """Read every part, each of which may fail by itself."""
-    strimzis = known(lambda: kafka_pods.pods(api, namespace))
-    beside = known(lambda: others.others(api, namespace))
+    strimzis = answer_or_reason(lambda: kafka_pods.pods(api, namespace))
+    beside = answer_or_reason(lambda: others.others(api, namespace))
     pods = on(strimzis, lambda found: (*found, *(pod for each in of(beside) for pod in each.pods)))
     placed = on(pods, lambda found: machines.nodes(api, found))
     nodes = placed if isinstance(placed, Unread) else placed[0]
-    workloads = known(lambda: tools.workloads(api))
+    workloads = answer_or_reason(lambda: tools.workloads(api))
     handlers = on(workloads, tools.handlers)
-    balanced = known(lambda: balancers.balanced(api, namespace))
+    balanced = answer_or_reason(lambda: balancers.read_balanced(api, namespace))
     region = None if isinstance(placed, Unread) else placed[1]
 
     def aws(service: str) -> Any:
         return client(service, region)
 
     machinery = machines_below(aws, nodes)
-    classes = known(lambda: machines.node_classes(api))
+    classes = answer_or_reason(lambda: machines.node_classes(api))
     more = {name for each in _of_part(classes).values() for name in each.subnets}
     volumes = on(pods, lambda found: kafka.volumes(api, found))
     disks = on(volumes, lambda found: ebs.disks(aws("ec2"), found))
 
     return Surveyed(
-        kafkas=known(lambda: kafka.kafkas(api, namespace)),
-        pools=known(lambda: kafka.pools(api, namespace)),
-        pod_sets=known(lambda: kafka.pod_sets(api, namespace)),
-        rebalances=known(lambda: kafka.rebalances(api, namespace)),
-        pod_set_versions=known(lambda: served(api, kafka.POD_SETS)),
-        topics=known(lambda: kafka.topics(api, namespace)),
+        kafkas=answer_or_reason(lambda: kafka.kafkas(api, namespace)),
+        pools=answer_or_reason(lambda: kafka.pools(api, namespace)),
+        pod_sets=answer_or_reason(lambda: kafka.pod_sets(api, namespace)),
+        rebalances=answer_or_reason(lambda: kafka.rebalances(api, namespace)),
+        pod_set_versions=answer_or_reason(lambda: served(api, kafka.POD_SETS)),
+        topics=answer_or_reason(lambda: kafka.topics(api, namespace)),
         other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,
         nodes=nodes,
         **machinery,
         **around(aws, machinery, _name(machinery, context), region, more),
-        budgets=known(lambda: tools.budgets(api, namespace)),
+        budgets=answer_or_reason(lambda: tools.budgets(api, namespace)),
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
         cleaners=on(workloads, tools.cleaners),
-        eviction_webhooks=known(lambda: webhooks.eviction_webhooks(api)),
+        eviction_webhooks=answer_or_reason(lambda: webhooks.eviction_webhooks(api)),
         operators=on(workloads, tools.operators),
         autoscalers=on(workloads, tools.autoscalers),
         evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
@@ -184,7 +184,7 @@ def read(
                 api, [*found, *tools.by_the_clock(api)], {pod.namespace for pod in of(pods)}
             ),
         ),
-        node_pools=known(
+        node_pools=answer_or_reason(
             lambda: machines.node_pools(api, {} if isinstance(nodes, Unread) else nodes)
         ),
         node_classes=classes,
@@ -207,7 +207,7 @@ def read(
         limit_ranges=on(
             pods, lambda found: tools.limit_ranges(api, {pod.namespace for pod in found})
         ),
-        pod_webhooks=known(lambda: webhooks.pod_webhooks(api)),
+        pod_webhooks=answer_or_reason(lambda: webhooks.pod_webhooks(api)),
         node_provisioners=on(workloads, controllers.node_provisioners),
         volume_controllers=on(workloads, controllers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),
@@ -288,7 +288,7 @@ def around(
     held, owned = _of_part(instances), _of_part(groups)
     named = {subnet for group in owned.values() for subnet in group.subnets}
     named |= {each.subnet for each in held.values() if each.subnet} | set(subnets)
-    plane = known(lambda: surroundings.control_plane(aws("eks"), cluster))
+    plane = answer_or_reason(lambda: surroundings.control_plane(aws("eks"), cluster))
     types = {each.type for each in held.values() if each.lifecycle is None}
     return {
         "subnets": on(
@@ -302,13 +302,17 @@ def around(
                 else {}
             ),
         ),
-        "disk_quota": known(lambda: surroundings.disk_quota(aws("service-quotas"), aws("ec2"))),
+        "disk_quota": answer_or_reason(
+            lambda: surroundings.disk_quota(aws("service-quotas"), aws("ec2"))
+        ),
         "control_plane": plane,
         "upgrade_insights": on(
             plane, lambda found: surroundings.upgrade_insights(aws("eks"), found)
         ),
-        "zonal_shifts": known(lambda: surroundings.zonal_shifts(aws("arc-zonal-shift"))),
-        "aws_health": known(lambda: surroundings.aws_health(aws("health"), region or _of(plane))),
+        "zonal_shifts": answer_or_reason(lambda: surroundings.zonal_shifts(aws("arc-zonal-shift"))),
+        "aws_health": answer_or_reason(
+            lambda: surroundings.aws_health(aws("health"), region or _of(plane))
+        ),
     }
 
 
@@ -334,11 +338,11 @@ def as_json(done: Survey) -> str:
 def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
     """Write the page and the description that were asked for; raise where one cannot be."""
     if html is not None:
-        written(html, page.render(done, time.time()))
+        write_page(html, page.render(done, time.time()))
     if adopt is not None and done.undescribed:
         raise StillwaterError(done.undescribed)
     if adopt is not None:
-        written(adopt, done.description)
+        write_page(adopt, done.description)
 
 
 def show(done: Survey, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from cli.survey.listing import custom, going, items, labels, noted
+from cli.survey.listing import annotations_of, custom, going, items, labels
 from cli.survey.quantities import quantity
 from core.cluster.adopted_names import INSIDE
 from core.survey.kafka_facts import (
@@ -46,7 +46,7 @@ def kafkas(api: Api, namespace: str | None) -> tuple[Kafka, ...]:
 
 
 def _kafka(item: Object) -> Kafka:
-    spec, marks = item["spec"]["kafka"], noted(item)
+    spec, marks = item["spec"]["kafka"], annotations_of(item)
     conditions = (item.get("status") or {}).get("conditions") or ()
     return Kafka(
         namespace=item["metadata"]["namespace"],
@@ -55,7 +55,7 @@ def _kafka(item: Object) -> Kafka:
         rack_key=(spec.get("rack") or {}).get("topologyKey"),
         listeners=tuple(_listener(each) for each in spec.get("listeners") or ()),
         config={
-            key: _written(value)
+            key: _config_text(value)
             for key, value in (spec.get("config") or {}).items()
             if value is not None
         },
@@ -64,7 +64,7 @@ def _kafka(item: Object) -> Kafka:
         migrating=_migrating(item),
         # Strimzi reads it in any case of letters.
         paused=marks.get("strimzi.io/pause-reconciliation", "").lower() == "true",
-        not_ready=next((_said(each) for each in conditions if _failing(each)), None),
+        not_ready=next((_condition_text(each) for each in conditions if _failing(each)), None),
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
         leaving=going(item),
@@ -81,7 +81,7 @@ def _changed_since(item: Object) -> bool:
 
 def _migrating(item: Object) -> bool:
     """Say whether the metadata is on its way: by the annotation, or by what Strimzi says of it."""
-    asked = noted(item).get("strimzi.io/kraft", "").lower()
+    asked = annotations_of(item).get("strimzi.io/kraft", "").lower()
     state = (item.get("status") or {}).get("kafkaMetadataState")
     return asked in {"migration", "rollback"} or state not in {None, "KRaft", "ZooKeeper"}
 
@@ -111,7 +111,7 @@ def _outside(item: Object, spec: Object) -> Outside | None:
     return min(found, key=lambda each: each.authentication is None, default=None)
 
 
-def _written(value: object) -> str:
+def _config_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -119,7 +119,7 @@ def _failing(condition: Object) -> bool:
     return condition["type"] == "NotReady" and condition.get("status") == "True"
 
 
-def _said(condition: Object) -> str:
+def _condition_text(condition: Object) -> str:
     return " ".join(str(condition.get("message") or condition.get("reason") or "not ready").split())
 
 
@@ -147,7 +147,7 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
             outdated=_outdated(item.get("status") or {}),
             error=next(
                 (
-                    _said(each)
+                    _condition_text(each)
                     for each in (item.get("status") or {}).get("conditions") or ()
                     # Strimzi writes it in small letters.
                     if each.get("type") == "Error" and str(each.get("status")).lower() == "true"
@@ -185,8 +185,8 @@ def topics(api: Api, namespace: str | None) -> tuple[Topic, ...]:
         _topic(item)
         for item in custom(api, GROUP, "kafkatopics", namespace)
         # Of one that the operator leaves alone, what is written need not be what Kafka has.
-        if noted(item).get("strimzi.io/managed", "").lower() != "false"
-        and noted(item).get("strimzi.io/pause-reconciliation", "").lower() != "true"
+        if annotations_of(item).get("strimzi.io/managed", "").lower() != "false"
+        and annotations_of(item).get("strimzi.io/pause-reconciliation", "").lower() != "true"
     )
 
 
@@ -202,7 +202,7 @@ def _topic(item: Object) -> Topic:
         kafka=labels(item).get("strimzi.io/cluster", ""),
         replicas=replicas,
         min_in_sync=None if in_sync is None else int(in_sync),
-        unclean=_written(config.get("unclean.leader.election.enable")).lower() == "true",
+        unclean=_config_text(config.get("unclean.leader.election.enable")).lower() == "true",
     )
 
 
@@ -242,7 +242,7 @@ def _volume(
         on_node=on_node,
         unknown_driver=None if on_node or driver in {*EBS, *NETWORK_DRIVERS} else _source(disk),
         leaving=any(going(each) for each in (item, volume)),
-        stuck=_stuck(item.get("status") or {}),
+        stuck=_failed_change(item.get("status") or {}),
         driver=IN_TREE_DRIVER if disk.get("awsElasticBlockStore") else driver,
         shared_by=next(
             (title for key, title in NETWORK_SOURCES.items() if disk.get(key)),
@@ -275,7 +275,7 @@ def _source(disk: Object) -> str | None:
     )
 
 
-def _stuck(status: Object) -> str | None:
+def _failed_change(status: Object) -> str | None:
     """Return what of a claim's last change Kubernetes has given up."""
     said = [*(status.get("allocatedResourceStatuses") or {}).values()]
     said.append((status.get("modifyVolumeStatus") or {}).get("status") or "")

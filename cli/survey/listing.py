@@ -83,5 +83,5 @@ def going(item: Object) -> bool:
     return bool((item.get("metadata") or {}).get("deletionTimestamp"))
 
 
-def noted(item: Object) -> dict[str, str]:
+def annotations_of(item: Object) -> dict[str, str]:
     return item["metadata"].get("annotations") or {}

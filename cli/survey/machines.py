@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from cli.survey.listing import custom, going, items, labels, noted
+from cli.survey.listing import annotations_of, custom, going, items, labels
 from cli.survey.pods import requirements
 from cli.survey.quantities import quantity
 from core.survey.kafka_facts import Pod
@@ -78,12 +78,12 @@ def _node(item: Object) -> Node:
         instance_id=instance if ours else None,
         node_pool=next((marked[key] for key in POOL_LABELS if key in marked), None),
         auto_mode=marked.get("eks.amazonaws.com/compute-type") == "auto",
-        ready=_ready(item),
+        ready=_is_ready(item),
         leaving=_leaving(item),
         ailments=_ailments(item),
         spot=any(marked.get(key) == value for key, value in SPOT.items()),
         labels=marked,
-        annotations=noted(item),
+        annotations=annotations_of(item),
         taints=tuple(
             Taint(key=each["key"], value=str(each.get("value") or ""), effect=each["effect"])
             for each in item["spec"].get("taints") or ()
@@ -107,7 +107,7 @@ def _version(item: Object) -> str | None:
     return ".".join(str(written).split(".")[:2]) if written else None
 
 
-def _ready(item: Object) -> bool | None:
+def _is_ready(item: Object) -> bool | None:
     conditions = (item.get("status") or {}).get("conditions") or ()
     return next((c.get("status") == "True" for c in conditions if c.get("type") == "Ready"), None)
 
@@ -136,7 +136,7 @@ def node_pools(api: Api, nodes: Mapping[str, Node] | None = None) -> dict[str, N
 
 
 def _node_pool(item: Object, seen: int) -> NodePool:
-    said = _held(item)
+    said = _node_count(item)
     held = seen if said is None else said
     disruption, template = item["spec"].get("disruption") or {}, item["spec"]["template"]["spec"]
     # Where it stands depends on the version; without it the resource's own default holds.
@@ -163,7 +163,7 @@ def _node_pool(item: Object, seen: int) -> NodePool:
         ),
         forceful=item.get("apiVersion", SINCE_FORCEFUL) == SINCE_FORCEFUL,
         leaving=going(item),
-        stuck=_stuck(item),
+        stuck=_launch_trouble(item),
         replicas=item["spec"].get("replicas"),
         nodes=held,
         requirements=requirements({"matchExpressions": template.get("requirements") or ()}),
@@ -208,19 +208,19 @@ def _unready(status: Object) -> str | None:
     return None
 
 
-def _held(item: Object) -> int | None:
+def _node_count(item: Object) -> int | None:
     """Return how many nodes a pool has, as far as its status says."""
     status = item.get("status") or {}
     said = status.get("nodes", (status.get("resources") or {}).get("nodes"))
     return None if said is None else int(said)
 
 
-def _stuck(item: Object) -> str | None:
+def _launch_trouble(item: Object) -> str | None:
     """Return why a pool starts no node."""
     status = item.get("status") or {}
     if why := _unready(status):
         return f"it is not ready ({why})"
-    used, held = status.get("resources") or {}, _held(item)
+    used, held = status.get("resources") or {}, _node_count(item)
     for resource, written in (item["spec"].get("limits") or {}).items():
         most, now = quantity(written), quantity(used.get(resource)) or 0.0
         if resource == "nodes":

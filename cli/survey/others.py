@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cli.survey.listing import custom, items, labels
-from cli.survey.pods import ended, pod_of, requirements
+from cli.survey.pods import has_ended, pod_of, requirements
 from core.survey.kafka_facts import Flavour, OtherKafka, Pod
 from core.survey.selectors import selects
 from infra.eks.api import Api, ApiError, Object
@@ -81,7 +81,7 @@ def _kafka_image(item: Object) -> str | None:
     return next((image for image in images if IMAGE.search(image)), None)
 
 
-def _managed(item: Object) -> bool:
+def _is_managed(item: Object) -> bool:
     """Say whether a workload belongs to a resource that is Strimzi's, or named by itself."""
     groups = _owners(item)
     return (
@@ -120,7 +120,7 @@ def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
             )
         ),
     )
-    return _with_pods(kafka, lambda: list(_selected(api, item)))
+    return _with_pods(kafka, lambda: list(_selected_pods(api, item)))
 
 
 def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]) -> Found:
@@ -130,8 +130,8 @@ def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]
         namespace=space,
         title=f"{TITLES[group]} {space}/{name}",
         image=f"a Kafka of {TITLES[group]}",
-        replicas=_wanted(spec),
-        config=dict(_written(group, spec)),
+        replicas=_broker_count(spec),
+        config=dict(_broker_settings(group, spec)),
     )
     if group == KOPERATOR:
         chosen = f"kafka_cr={name}"
@@ -147,17 +147,17 @@ def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]
             for owner in each["metadata"].get("ownerReferences") or ()
         )
     ]
-    return _with_pods(kafka, lambda: [pod for each in owned for pod in _selected(api, each)])
+    return _with_pods(kafka, lambda: [pod for each in owned for pod in _selected_pods(api, each)])
 
 
-def _wanted(spec: Object) -> int | None:
+def _broker_count(spec: Object) -> int | None:
     brokers = spec.get("brokers")
     if isinstance(brokers, list):
         return len(brokers)
     return None if spec.get("replicas") is None else int(spec["replicas"])
 
 
-def _written(group: str, spec: Object) -> Iterator[tuple[str, str]]:
+def _broker_settings(group: str, spec: Object) -> Iterator[tuple[str, str]]:
     """Yield the broker settings that an operator's resource has, as a=b by lines."""
     lines = (
         str(spec.get("readOnlyConfig") or "").splitlines()
@@ -173,7 +173,7 @@ def _written(group: str, spec: Object) -> Iterator[tuple[str, str]]:
 
 def _with_pods(kafka: OtherKafka, listed: Callable[[], list[Object]]) -> Found:
     try:
-        pods = tuple(_pod(item, kafka) for item in listed() if not ended(item))
+        pods = tuple(_pod(item, kafka) for item in listed() if not has_ended(item))
     except ApiError as error:
         return Found(replace(kafka, unseen=" ".join(str(error).split())), ())
     return Found(kafka, pods)
@@ -211,7 +211,7 @@ def _environment(container: Object) -> dict[str, str]:
     return found
 
 
-def _selected(api: Api, workload: Object) -> Iterator[Object]:
+def _selected_pods(api: Api, workload: Object) -> Iterator[Object]:
     """Yield the pods that a workload's selector chooses, and that no other workload owns."""
     selector = workload["spec"].get("selector") or {}
     chosen: Mapping[str, str] = selector.get("matchLabels") or {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from cli.survey.listing import going, items, labels, noted
+from cli.survey.listing import annotations_of, going, items, labels
 from cli.survey.quantities import heap, quantity
 from core.incidents.pod_marks import ignores_disruption
 from core.survey.kafka_facts import Placement, Pod, Toleration
@@ -39,11 +39,11 @@ def pods(api: Api, namespace: str | None) -> tuple[Pod, ...]:
     return tuple(
         strimzis_pod(item)
         for item in items(api, "/api/v1", "pods", namespace, labelSelector=PODS)
-        if NAME.fullmatch(labels(item).get("strimzi.io/name", "")) and not ended(item)
+        if NAME.fullmatch(labels(item).get("strimzi.io/name", "")) and not has_ended(item)
     )
 
 
-def ended(pod: Object) -> bool:
+def has_ended(pod: Object) -> bool:
     """Say whether a pod has ended for good, such as one that the kubelet evicted."""
     return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
 
@@ -84,7 +84,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         owner=next((each["kind"] for each in owners if each.get("controller")), None),
         grace_seconds=int(spec.get("terminationGracePeriodSeconds", 30)),
         labels=labelled,
-        annotations=noted(item),
+        annotations=annotations_of(item),
         readiness_gates=frozenset(g["conditionType"] for g in spec.get("readinessGates") or ()),
         claims=tuple(str(claim["claimName"]) for claim in claims if claim),
         scratch=tuple(
@@ -92,7 +92,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
             for each in spec.get("volumes") or ()
             if "emptyDir" in each and DATA.fullmatch(str(each["name"]))
         ),
-        alone_on_its_node=_alone(spec, labelled) or _holds_port(spec, main),
+        alone_on_its_node=_forbids_neighbours(spec, labelled) or _holds_port(spec, main),
         ignores_disruption=ignores_disruption(item),
         wants=placement(spec),
         quality=status.get("qosClass"),
@@ -131,7 +131,7 @@ def _pre_stop(container: Object) -> tuple[int, bool]:
     return sum(found), bool(hook) and not only
 
 
-def _unrestricted(spec: Object) -> Iterator[str]:
+def _restricted_violations(spec: Object) -> Iterator[str]:
     """Yield what Pod Security's level `restricted` refuses of a pod, as far as Kafka's may have it.
 
     Source: Kubernetes' Pod Security Standards.
@@ -170,7 +170,7 @@ def _variable(container: Object, name: str) -> str:
     return str(next(found, None) or "")
 
 
-def _alone(spec: Object, labelled: Mapping[str, str]) -> bool:
+def _forbids_neighbours(spec: Object, labelled: Mapping[str, str]) -> bool:
     """Say whether a rule forbids a second pod like this one on its node."""
     affinity = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
     strict = (

@@ -19,7 +19,7 @@ def queue(sqs: Any, events: Any, url: str) -> TerminationQueue:
     policy = str(said.get("Policy") or "")
     names = list(_rules(events, arn))
     rules = (events.describe_rule(Name=name) for name in names)
-    barred = _barred(policy, str(said.get("KmsMasterKeyId") or ""))
+    barred = _delivery_barrier(policy, str(said.get("KmsMasterKeyId") or ""))
     if barred and any(_by_role(events, name, arn) for name in names):
         barred = None
     return TerminationQueue(
@@ -50,9 +50,9 @@ def _by_role(events: Any, rule: str, arn: str) -> bool:
     return any(each["Arn"] == arn and each.get("RoleArn") for each in targets)
 
 
-def _barred(policy: str, key: str) -> str | None:
+def _delivery_barrier(policy: str, key: str) -> str | None:
     """Return why EventBridge's messages do not arrive in a queue, by its policy and its key."""
-    allowed = (_allowed(each) for each in _statements(policy))
+    allowed = (_allows_eventbridge(each) for each in _statements(policy))
     if not any(allowed):
         return "its policy does not let events.amazonaws.com send"
     # The policy of AWS's own key names SQS's callers alone.
@@ -66,7 +66,7 @@ def _statements(policy: str) -> list[Mapping[str, Any]]:
     return [found] if isinstance(found, dict) else list(found)
 
 
-def _allowed(statement: Mapping[str, Any]) -> bool:
+def _allows_eventbridge(statement: Mapping[str, Any]) -> bool:
     """Say whether a statement lets EventBridge send; its conditions are taken for met."""
     principal = statement.get("Principal")
     named = principal.get("Service", principal.get("AWS")) if isinstance(principal, dict) else None

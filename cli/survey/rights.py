@@ -31,7 +31,7 @@ Account = tuple[str, str]
 
 def evictors(api: Api, workloads: Iterable[Object], spaces: Iterable[str]) -> tuple[Evictor, ...]:
     """Return workloads whose account may evict pods, or delete nodes, of some namespaces."""
-    allowed = _allowed(api, spaces)
+    allowed = _allowed_accounts(api, spaces)
     found = {}
     for item in workloads:
         spec = item["spec"]["template"]["spec"]
@@ -44,17 +44,17 @@ def evictors(api: Api, workloads: Iterable[Object], spaces: Iterable[str]) -> tu
     return tuple(found.values())
 
 
-def _allowed(api: Api, spaces: Iterable[str]) -> dict[Account, str]:
+def _allowed_accounts(api: Api, spaces: Iterable[str]) -> dict[Account, str]:
     """Return accounts that may, each with a role by which."""
     cluster = {
         str(item["metadata"]["name"])
         for item in items(api, RBAC, "clusterroles")
         if ITS_OWN not in labels(item) and _ends(item)
     }
-    found = dict(_bound(items(api, RBAC, "clusterrolebindings"), cluster, frozenset()))
+    found = dict(_bound_accounts(items(api, RBAC, "clusterrolebindings"), cluster, frozenset()))
     for space in sorted(set(spaces)):
         own = {str(i["metadata"]["name"]) for i in items(api, RBAC, "roles", space) if _ends(i)}
-        found |= dict(_bound(items(api, RBAC, "rolebindings", space), cluster, own))
+        found |= dict(_bound_accounts(items(api, RBAC, "rolebindings", space), cluster, own))
     return found
 
 
@@ -68,7 +68,7 @@ def _ends(role: Object) -> bool:
     )
 
 
-def _bound(
+def _bound_accounts(
     bindings: Iterable[Object], cluster: Iterable[str], own: Iterable[str]
 ) -> Iterator[tuple[Account, str]]:
     names = {"ClusterRole": set(cluster), "Role": set(own)}

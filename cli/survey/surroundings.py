@@ -155,25 +155,25 @@ def zonal_shifts(client: Any) -> tuple[Shiftable, ...]:
     return tuple(
         Shiftable(
             arn=str(each.get("arn") or each.get("name") or "?"),
-            shifted=dict(_shifted(each)),
+            shifted=dict(_active_shifts(each)),
             autoshift=each.get("zonalAutoshiftStatus") == "ENABLED",
         )
         for each in pages(client, "list_managed_resources", "items")
     )
 
 
-def _shifted(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _active_shifts(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for each in item.get("zonalShifts") or ():
         # One that is not applied gives way to another that is.
         if each.get("appliedStatus", "APPLIED") == "APPLIED":
             how = "for practice" if each.get("shiftType") == "PRACTICE_RUN" else "by somebody"
-            yield str(each["awayFrom"]), f"{how} until {_said(each.get('expiryTime'))}"
+            yield str(each["awayFrom"]), f"{how} until {_time_text(each.get('expiryTime'))}"
     for each in item.get("autoshifts") or ():
         if each.get("appliedStatus", "APPLIED") == "APPLIED":
-            yield str(each["awayFrom"]), f"by AWS since {_said(each.get('startTime'))}"
+            yield str(each["awayFrom"]), f"by AWS since {_time_text(each.get('startTime'))}"
 
 
-def _said(moment: Any) -> str:
+def _time_text(moment: Any) -> str:
     return f"{moment:%F %R} UTC" if isinstance(moment, datetime) else "a time that is not said"
 
 
@@ -201,7 +201,7 @@ def aws_health(client: Any, region: str | None) -> AwsHealth:
                 service=str(each["service"]),
                 category=str(each["eventTypeCategory"]),
                 place=str(each.get("availabilityZone") or each.get("region") or region),
-                begins=_said(each.get("startTime")),
+                begins=_time_text(each.get("startTime")),
                 entities=frozenset(entities.get(str(each["arn"]), ())),
             )
             for each in found

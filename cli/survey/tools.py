@@ -171,7 +171,7 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
     return tuple(
         Operator(
             title=title_of(item),
-            namespaces=_watched(item, container),
+            namespaces=_watched_namespaces(item, container),
             account=_account(item),
             down=down(item),
             pod_sets_only=setting(container, "STRIMZI_POD_SET_RECONCILIATION_ONLY", "false").lower()
@@ -196,7 +196,7 @@ def _account(item: Object) -> str:
     return f"system:serviceaccount:{item['metadata']['namespace']}:{name}"
 
 
-def _watched(item: Object, container: Object) -> frozenset[str] | None:
+def _watched_namespaces(item: Object, container: Object) -> frozenset[str] | None:
     """Return the namespaces an operator watches; None: every one, or nobody can tell."""
     for each in container.get("env") or ():
         if each["name"] != "STRIMZI_NAMESPACE":

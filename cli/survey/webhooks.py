@@ -27,7 +27,7 @@ def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
         EvictionWebhook(
             name=str(item["metadata"]["name"]),
             fails_closed=webhook.get("failurePolicy", "Fail") == "Fail",
-            unanswered=_unanswered(api, webhook.get("clientConfig") or {}),
+            unanswered=_silence_reason(api, webhook.get("clientConfig") or {}),
             general=not EVICTIONS & resources,
             leaves_out=_left_out(api, webhook),
         )
@@ -53,7 +53,7 @@ def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
         for item in items(api, ADMISSION, kind)
         for webhook in item.get("webhooks") or ()
         if PODS & _asked_about(webhook) and webhook.get("failurePolicy", "Fail") == "Fail"
-        if (why := _unanswered(api, webhook.get("clientConfig") or {})) or _outside(webhook)
+        if (why := _silence_reason(api, webhook.get("clientConfig") or {})) or _outside(webhook)
     )
 
 
@@ -105,7 +105,7 @@ def _named_labels(namespace: Object) -> dict[str, str]:
     return {"kubernetes.io/metadata.name": namespace["metadata"]["name"], **labels(namespace)}
 
 
-def _unanswered(api: Api, config: Object) -> str | None:
+def _silence_reason(api: Api, config: Object) -> str | None:
     """Return why nobody answers a webhook; None where somebody does, or nobody can tell."""
     service = config.get("service")
     if not service:
@@ -116,7 +116,7 @@ def _unanswered(api: Api, config: Object) -> str | None:
         return f"Service {where}/{name}, which does not exist"
     selector = (found.get("spec") or {}).get("selector") or {}
     # Without one its addresses are somebody's own.
-    if not selector or any(_ready(pod) for pod in _behind(api, where, selector)):
+    if not selector or any(_is_ready(pod) for pod in _behind(api, where, selector)):
         return None
     return f"Service {where}/{name}, behind which no pod is ready"
 
@@ -126,6 +126,6 @@ def _behind(api: Api, namespace: str, selector: Mapping[str, str]) -> Iterator[O
     return items(api, "/api/v1", "pods", namespace, labelSelector=written)
 
 
-def _ready(pod: Object) -> bool:
+def _is_ready(pod: Object) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or ()
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

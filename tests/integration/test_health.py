@@ -41,7 +41,7 @@ def run_command(cluster: Cluster, *, as_json: bool = False) -> tuple[int, str]:
     with pytest.MonkeyPatch.context() as settings:
         settings.setenv(PLACE_VARIABLE, str(cluster.twin.place.directory))
         console = Console(file=written, width=160)
-        code = command.shown("local", console, watch=False, as_json=as_json)
+        code = command.show("local", console, watch=False, as_json=as_json)
     return code, written.getvalue()
 
 

@@ -31,7 +31,7 @@ def test_a_written_directory_is_previewed_by_the_installed_package(
     for name, value in {**twin.environment(), "PYTHONPATH": str(installed)}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path / "project" / "clusters")
-    wanted = provision.asked([FOUNDATION], (), refresh=False, yes=False, diff=False)
+    wanted = provision.parse_targets([FOUNDATION], (), refresh=False, yes=False, diff=False)
     said = Console(file=io.StringIO())
     provision.preview("own", said, wanted)
     assert isinstance(said.file, io.StringIO)

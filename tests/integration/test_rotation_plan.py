@@ -17,7 +17,7 @@ from kafka.admin import NewTopic
 from kafka.errors import TopicAlreadyExistsError
 from rich.console import Console
 
-from cli.rotate import Rotor, planned, rotor, selection
+from cli.rotate import Rotor, rotor, selection, show_plan
 from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
 from local.place import PLACE_VARIABLE
@@ -98,7 +98,7 @@ def quorum_leader(cluster: Cluster) -> int:
 def printed(*, as_json: bool, sample_seconds: float = 0.0, **said: Any) -> str:
     written = io.StringIO()
     console = Console(file=written, width=200)
-    planned(TWIN_ENVIRONMENT, console, as_json=as_json, sample_seconds=sample_seconds, **said)
+    show_plan(TWIN_ENVIRONMENT, console, as_json=as_json, sample_seconds=sample_seconds, **said)
     return written.getvalue()
 
 

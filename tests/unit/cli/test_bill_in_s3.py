@@ -134,7 +134,7 @@ def test_of_a_bill_that_is_one_file_no_month_is_named(s3: Any) -> None:
 
 
 def test_a_folder_is_kept_once_something_is_in_it(s3: Any) -> None:
-    assert bill_in_s3.kept(s3, f"{EXPORT}/metrics") is None
+    assert bill_in_s3.existing_folder(s3, f"{EXPORT}/metrics") is None
     put(s3, "metrics/answer.json", b"{}")
-    assert bill_in_s3.kept(s3, f"{EXPORT}/metrics") == f"{EXPORT}/metrics"
-    assert bill_in_s3.kept(s3, None) is None
+    assert bill_in_s3.existing_folder(s3, f"{EXPORT}/metrics") == f"{EXPORT}/metrics"
+    assert bill_in_s3.existing_folder(s3, None) is None

@@ -139,7 +139,7 @@ def test_what_is_fetched_is_what_the_job_makes() -> None:
 def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
     scheduler = boto3.client("scheduler", region_name=REGION)
     with pytest.raises(InvalidInput, match="no schedule example-orders-reports"):
-        emr.deployed(scheduler, "example-orders")
+        emr.scheduled_job(scheduler, "example-orders")
     target = {"Arn": "arn:aws:scheduler:::aws-sdk:x", "RoleArn": ROLE, "Input": a_job()}
     scheduler.create_schedule(
         Name="example-orders-reports",
@@ -147,9 +147,9 @@ def test_the_job_is_the_one_the_schedule_starts(aws: None) -> None:
         FlexibleTimeWindow={"Mode": "OFF"},
         Target=target,
     )
-    job = emr.deployed(scheduler, "example-orders")
-    assert emr.told(job, "bill") == "s3://bills/export/x"
-    assert emr.told(job, "tables") is None
+    job = emr.scheduled_job(scheduler, "example-orders")
+    assert emr.job_argument(job, "bill") == "s3://bills/export/x"
+    assert emr.job_argument(job, "tables") is None
 
 
 def test_what_a_user_names_takes_the_place_of_what_the_schedule_reads(aws: None) -> None:

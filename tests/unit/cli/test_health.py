@@ -142,7 +142,7 @@ def test_a_watch_looks_again(service: FakeLambda, *, as_json: bool) -> None:
     console = Console(file=(out := io.StringIO()), width=150, force_terminal=True)
     passed: list[float] = []
     with pytest.raises(Enough):
-        command.shown("local", console, watch=True, as_json=as_json, pace=pace_of(2, passed))
+        command.show("local", console, watch=True, as_json=as_json, pace=pace_of(2, passed))
     assert len(service.invoked) == 3
     assert passed == [5.0] * 3
     assert out.getvalue().count("All 4 parts are healthy.") >= 3
@@ -163,7 +163,7 @@ def test_a_watch_shows_what_changes_and_outlasts_an_examination_that_fails(
             raise Enough
 
     with pytest.raises(Enough):
-        command.shown(
+        command.show(
             "local", console, watch=True, as_json=False, pace=Pace(seconds=5.0, pause=pause)
         )
     well, failed, fenced = (

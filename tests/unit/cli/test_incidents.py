@@ -55,7 +55,7 @@ def test_open_incidents_are_listed_and_closed_ones_on_demand(desk: Desk) -> None
     desk.ledger.put(incident(id="i-0b", instance_id="i-0b"))
     for closed, expected in ((False, {"i-0a"}), (True, {"i-0a", "i-0b"})):
         console, out = said()
-        command.listed("local", console, closed=closed, watch=False, as_json=False)
+        command.show_all("local", console, closed=closed, watch=False, as_json=False)
         assert {name for name in ("i-0a", "i-0b") if name in out.getvalue()} == expected
 
 
@@ -84,7 +84,7 @@ def test_a_watch_shows_what_opens_and_outlasts_a_ledger_that_cannot_be_read(
 
     pace = Pace(seconds=7.0, now=lambda: AT, pause=pause)
     with pytest.raises(Enough):
-        command.listed("local", console, closed=True, watch=True, as_json=False, pace=pace)
+        command.show_all("local", console, closed=True, watch=True, as_json=False, pace=pace)
     shown = [out.getvalue().index(s) for s in ("No incident.", "i-0b", "The ledger says nothing.")]
     assert shown == sorted(shown)
     assert naps == [7.0] * 3
@@ -93,25 +93,25 @@ def test_a_watch_shows_what_opens_and_outlasts_a_ledger_that_cannot_be_read(
 def test_a_watch_of_what_cannot_be_read_at_all_ends_with_the_sentence(desk: Desk) -> None:
     desk.client("dynamodb").delete_table(TableName=TABLE)
     with pytest.raises(StillwaterError, match="could not be read"):
-        command.listed("local", Console(), closed=False, watch=True, as_json=False)
+        command.show_all("local", Console(), closed=False, watch=True, as_json=False)
 
 
 def test_json_is_one_object_a_line_without_tokens(desk: Desk) -> None:
     desk.ledger.put(incident(3, hooks={"drain": "secret-token"}, drain_event="secret-body"))
     console, out = said(40)
-    command.listed("local", console, closed=False, watch=False, as_json=True)
+    command.show_all("local", console, closed=False, watch=False, as_json=True)
     (line,) = out.getvalue().splitlines()
     assert json.loads(line)["hooks"] == ["drain"]
     assert "secret" not in line
     console, out = said(40)
-    command.shown("local", json.loads(line)["instance_id"], console, as_json=True)
+    command.show_one("local", json.loads(line)["instance_id"], console, as_json=True)
     assert out.getvalue().splitlines() == [line]
 
 
 def test_an_incident_shows_its_whole_history(desk: Desk) -> None:
     desk.ledger.put(incident())
     console, out = said()
-    command.shown("local", "i-0a", console)
+    command.show_one("local", "i-0a", console)
     text = out.getvalue()
     assert text.index("A replacement is on its way.") < text.index("back in every ISR")
     assert "draining: 55 s" in text
@@ -120,7 +120,7 @@ def test_an_incident_shows_its_whole_history(desk: Desk) -> None:
 
 def test_an_instance_without_incident_is_a_sentence(desk: Desk) -> None:
     with pytest.raises(InvalidInput, match="knows no instance i-0z; `stillwater incidents local"):
-        command.shown("local", "i-0z", said()[0])
+        command.show_one("local", "i-0z", said()[0])
 
 
 def test_of_an_instances_rounds_the_last_is_meant(desk: Desk) -> None:
@@ -131,7 +131,7 @@ def test_of_an_instances_rounds_the_last_is_meant(desk: Desk) -> None:
 
 def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Desk) -> None:
     desk.ledger.put(incident(3))
-    sentence = command.held(desk, "i-0a", "2h")
+    sentence = command.hold_instance(desk, "i-0a", "2h")
     held = desk.latest("i-0a")
     assert held.held_until is not None
     assert held.notes[-1].actor == desk.actor
@@ -141,24 +141,24 @@ def test_a_hold_is_written_with_who_asked_and_looked_at_at_once(desk: Desk) -> N
 
 def test_a_release_and_an_ignore_are_wishes_too(desk: Desk) -> None:
     desk.ledger.put(incident(3))
-    command.released(desk, "i-0a")
+    command.release_instance(desk, "i-0a")
     release = desk.latest("i-0a").release
     assert release is not None
     assert release.by == desk.actor
-    command.ignored(desk, "i-0a", "a drill")
+    command.ignore_incident(desk, "i-0a", "a drill")
     assert "a drill" in desk.latest("i-0a").notes[-1].reason
 
 
 def test_a_retained_instance_is_released_in_another_round(desk: Desk) -> None:
     desk.ledger.put(incident(state=State.RETAINED))
-    command.released(desk, "i-0a")
+    command.release_instance(desk, "i-0a")
     assert desk.latest("i-0a").id == "i-0a.2"
 
 
 def test_a_wish_about_what_is_over_is_refused(desk: Desk) -> None:
     desk.ledger.put(incident())
     with pytest.raises(Conflict, match="over"):
-        command.held(desk, "i-0a", "2h")
+        command.hold_instance(desk, "i-0a", "2h")
     assert ticks(desk) == []
 
 

@@ -78,7 +78,7 @@ def test_values_of_properties_are_told_when_asked_for_alone() -> None:
 
 
 def asked(**options: Any) -> provision.Asked:
-    return provision.asked((), (), refresh=False, diff=False, as_json=True, **options)
+    return provision.parse_targets((), (), refresh=False, diff=False, as_json=True, **options)
 
 
 def test_a_preview_is_one_document_and_progress_is_elsewhere(

@@ -127,7 +127,7 @@ def test_a_type_without_an_entry_is_said_in_its_own_words(resource: str, words: 
 def asked(answer: str, console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     monkeypatch.setattr(console, "input", lambda *_a, **_k: answer)
-    planned.agreed("Remove prod?", "prod", console, yes=False)
+    planned.ask_for_agreement("Remove prod?", "prod", console, yes=False)
 
 
 def test_only_the_answer_that_is_asked_for_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_ctrl_d_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", Keyboard())
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     with pytest.raises(StillwaterError, match="Nothing was changed: there was no answer"):
-        planned.agreed("Remove prod?", "prod", terminal, yes=False)
+        planned.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
 
 
 def test_a_terminal_whose_input_is_elsewhere_is_asked_nothing(
@@ -151,11 +151,11 @@ def test_a_terminal_whose_input_is_elsewhere_is_asked_nothing(
     monkeypatch.setattr("sys.stdin", io.StringIO("prod"))
     terminal = Console(file=io.StringIO(), force_terminal=True, force_interactive=True)
     with pytest.raises(StillwaterError, match="say --yes"):
-        planned.agreed("Remove prod?", "prod", terminal, yes=False)
+        planned.ask_for_agreement("Remove prod?", "prod", terminal, yes=False)
 
 
 def test_where_nobody_can_answer_only_yes_goes_on() -> None:
     pipe = Console(file=io.StringIO())
-    planned.agreed("Remove prod?", "prod", pipe, yes=True)
+    planned.ask_for_agreement("Remove prod?", "prod", pipe, yes=True)
     with pytest.raises(StillwaterError, match="say --yes"):
-        planned.agreed("Remove prod?", "prod", pipe, yes=False)
+        planned.ask_for_agreement("Remove prod?", "prod", pipe, yes=False)

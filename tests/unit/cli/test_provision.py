@@ -92,7 +92,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
 
 def describe(monkeypatch: pytest.MonkeyPatch, *, ephemeral: bool) -> None:
     described = Described(spec(ephemeral=ephemeral), "me")
-    monkeypatch.setattr(stack_settings, "described", lambda _environment: described)
+    monkeypatch.setattr(stack_settings, "read_described", lambda _environment: described)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def deleted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 def wanted(*, yes: bool = False, **options: Any) -> provision.Asked:
-    return provision.asked(
+    return provision.parse_targets(
         options.get("layers", ()), options.get("targets", ()), refresh=False, yes=yes, diff=False
     )
 

@@ -16,7 +16,7 @@ from cli import rotate as command
 from cli.incidents import Desk
 from cli.rotate import Rotor
 from cli.rotate_commands import rotate
-from cli.rotate_plan import rendered
+from cli.rotate_plan import render_plan
 from cli.watching import Pace
 from core.errors import StillwaterError
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
@@ -69,7 +69,7 @@ def test_a_watch_follows_a_run_until_it_is_done() -> None:
     done = moved(moved(run, 10, Phase.DONE), 20, Phase.DONE, RunState.DONE)
     console, said = page()
     pace, passed = clock(STARTED + 60)
-    command.watched(Ledger(run, leaving, replace(done, ended_at=STARTED + 90)), console, pace)
+    command.watch_run(Ledger(run, leaving, replace(done, ended_at=STARTED + 90)), console, pace)
     assert passed == [2.0, 2.0]
     pages = [
         said().index(f"{words}, ") for words in ("running, 0 of 2 nodes", "done, 2 of 2 nodes")
@@ -84,7 +84,7 @@ def test_a_reading_that_fails_is_said_and_no_end() -> None:
     lost = EndpointConnectionError(endpoint_url="https://dynamodb")
     console, said = page()
     pace, passed = clock(STARTED)
-    command.watched(Ledger(a_run(), lost, replace(a_run(), state=RunState.PAUSED)), console, pace)
+    command.watch_run(Ledger(a_run(), lost, replace(a_run(), state=RunState.PAUSED)), console, pace)
     assert "Could not connect to the endpoint URL" in said()
     assert len(passed) == 2
 
@@ -92,7 +92,7 @@ def test_a_reading_that_fails_is_said_and_no_end() -> None:
 def test_a_run_that_stops_ends_the_watch_with_its_reason() -> None:
     stopped = replace(a_run(), state=RunState.STOPPED, reason="Node 10 is not back.")
     with pytest.raises(StillwaterError, match="The run stopped: Node 10 is not back"):
-        command.watched(Ledger(stopped), page()[0], clock(STARTED)[0])
+        command.watch_run(Ledger(stopped), page()[0], clock(STARTED)[0])
 
 
 def test_a_plan_numbers_those_that_go_together_once() -> None:
@@ -116,7 +116,7 @@ def test_a_plan_numbers_those_that_go_together_once() -> None:
         "unavailable": [],
     }
     console, said = page()
-    console.print(rendered(document))
+    console.print(render_plan(document))
     rows = {
         f"broker {id_}": line
         for id_, _ in batches
@@ -133,7 +133,7 @@ def test_a_plan_names_what_fits_into_no_maintenance_window() -> None:
     sentence = "Broker 10 is expected to take 3 h, and no maintenance window stays open as long."
     document = {"nodes": [], "notes": [], "unavailable": [], "too_long": [sentence]}
     console, said = page()
-    console.print(rendered(document))
+    console.print(render_plan(document))
     assert sentence in said()
     assert "needs --any-time" in said()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.page_files import written
+from cli.page_files import write_page
 from cli.rotate_page import plan_page, run_page
 from core.errors import StillwaterError
 from core.rotation.run_record import Options, Phase, open_run
@@ -76,4 +76,4 @@ def test_an_empty_plan_is_a_page_too() -> None:
 
 def test_a_page_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(StillwaterError, match="cannot be written: No such file or directory"):
-        written(tmp_path / "nowhere" / "plan.html", "")
+        write_page(tmp_path / "nowhere" / "plan.html", "")

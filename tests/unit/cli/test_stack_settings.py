@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.project.found import Project, at
-from cli.stack_settings import described, require
+from cli.stack_settings import read_described, require
 from core.errors import InvalidInput
 from core.naming import LAYERS
 from infra.spec import ROOT
@@ -30,13 +30,13 @@ def named(tmp_path: Path) -> Path:
 
 
 def test_a_spec_is_the_one_every_layer_names(named: Path) -> None:
-    found = described("test", Project(named, named))
+    found = read_described("test", Project(named, named))
     assert (found.spec.prefix, found.profile) == ("test-orders", None)
 
 
 def test_a_spec_may_stand_in_the_settings_beside_a_profile(tmp_path: Path) -> None:
     settings(tmp_path, {"stillwater:cluster": description(), "aws:profile": "audit"})
-    found = described("test", Project(tmp_path, tmp_path))
+    found = read_described("test", Project(tmp_path, tmp_path))
     assert (found.spec.prefix, found.profile) == ("test-orders", "audit")
 
 
@@ -48,19 +48,19 @@ def test_an_environment_nobody_described_is_told_what_is_missing(named: Path) ->
 def test_a_layer_that_names_another_spec_is_named(named: Path) -> None:
     settings(named, {"stillwater:spec": "other.yaml"}, "kafka")
     with pytest.raises(InvalidInput, match="test-kafka name another ClusterSpec"):
-        described("test", Project(named, named))
+        read_described("test", Project(named, named))
 
 
 def test_settings_that_are_no_yaml_are_a_sentence(named: Path) -> None:
     (named / "Pulumi.test-platform.yaml").write_text("config: [")
     with pytest.raises(InvalidInput, match=r"Pulumi.test-platform.yaml cannot be read as YAML"):
-        described("test", Project(named, named))
+        read_described("test", Project(named, named))
 
 
 def test_what_stands_already_is_read_even_if_it_would_be_refused_today(tmp_path: Path) -> None:
     raw = description(timings={"pod_grace_seconds": 100})
     settings(tmp_path, {"stillwater:cluster": raw})
-    assert described("test", Project(tmp_path, tmp_path)).spec.timings.pod_grace_seconds == 100
+    assert read_described("test", Project(tmp_path, tmp_path)).spec.timings.pod_grace_seconds == 100
 
 
 @pytest.mark.parametrize("environment", ["", "../x", "orders.yaml", "a b"])

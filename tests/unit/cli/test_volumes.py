@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.volumes import VOLUMES, delete_retained, retained
+from cli.volumes import VOLUMES, delete_retained, retained_volumes
 from core.errors import StillwaterError
 
 
@@ -54,7 +54,7 @@ class Cluster:
 )
 def test_only_ebs_volumes_that_this_kafkas_claims_left_are_deleted(kept: dict[str, Any]) -> None:
     cluster = Cluster(volume("left"), kept)
-    assert retained(list(cluster.volumes.values()), "kafka") == ("left",)
+    assert retained_volumes(list(cluster.volumes.values()), "kafka") == ("left",)
     assert delete_retained(cluster, "kafka") == ("left",)
     assert list(cluster.volumes) == [kept["metadata"]["name"]]
 

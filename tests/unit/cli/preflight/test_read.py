@@ -18,7 +18,7 @@ from cli.preflight import command
 from cli.preflight.asked import principal_of
 from cli.preflight.needs import needs_of
 from cli.preflight.read import Reader
-from cli.preflight.refusals import shortened
+from cli.preflight.refusals import one_line
 from core.cluster import parse
 from core.cluster.needs import Needs
 from core.errors import InvalidInput, StillwaterError
@@ -246,7 +246,7 @@ def test_an_answer_of_another_shape_is_unknown_and_no_traceback() -> None:
 def test_what_comes_in_place_of_an_answer_is_one_line_without_its_page(
     said: str, line: str
 ) -> None:
-    assert shortened(said) == line
+    assert one_line(said) == line
 
 
 def test_a_session_is_judged_by_its_roles_policies() -> None:

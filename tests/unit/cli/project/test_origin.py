@@ -98,7 +98,7 @@ def test_an_upgrade_brings_its_wheel(
     newer.write_bytes(b"newer")
     monkeypatch.chdir(own)
     release.upgrade(write=True, came=from_file(newer, "1.3.0"))
-    assert release.pinned(own / "requirements.txt") == "1.3.0"
+    assert release.pinned_release(own / "requirements.txt") == "1.3.0"
     assert (own / "wheels" / newer.name).read_bytes() == b"newer"
     newer.unlink()
     (own / "wheels" / newer.name).unlink()
@@ -119,7 +119,7 @@ def test_an_upgrade_brings_its_wheel(
 )
 def test_a_pin_is_found_however_it_is_written(tmp_path: Path, line: str) -> None:
     (tmp_path / "requirements.txt").write_text(f"# stillwater==9.9.9\nboto3==1.0\n{line}\n")
-    assert release.pinned(tmp_path / "requirements.txt") == "0.4.0"
+    assert release.pinned_release(tmp_path / "requirements.txt") == "0.4.0"
 
 
 # `stillwater` alone, behind an install: what an index has under that name is somebody else's.

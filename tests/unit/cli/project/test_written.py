@@ -51,7 +51,7 @@ def files(directory: Path) -> dict[str, str]:
 
 def test_what_is_written_is_an_environment_that_check_accepts(tmp_path: Path) -> None:
     write(tmp_path, render(answers(), Origin("1.2.3")), force=False)
-    found = stack_settings.described("prod", at(tmp_path))
+    found = stack_settings.read_described("prod", at(tmp_path))
     (pool,) = [pool for pool in found.spec.pools if pool.role.is_broker]
     assert (pool.instance_type, pool.volumes[0].size_gib) == ("r7g.xlarge", 8450)
     path = tmp_path / "clusters" / "prod.yaml"
@@ -85,7 +85,7 @@ def test_an_environment_that_is_there_is_written_over_only_when_told(tmp_path: P
         write(tmp_path, render(answers(brokers=6), RELEASE), force=False)
     assert files(tmp_path) == before
     write(tmp_path, render(answers(brokers=6), RELEASE), force=True)
-    assert stack_settings.described("prod", at(tmp_path)).spec.brokers == 6
+    assert stack_settings.read_described("prod", at(tmp_path)).spec.brokers == 6
 
 
 def test_a_disk_that_fails_leaves_nothing_half_written(
