@@ -26,7 +26,7 @@ def read(paths: list[Path]) -> dict[str, Adoption]:
     for path in paths:
         found = spec_file.load(path)
         described[str(path)] = adoption.parse(found.content, found.locate)
-    if problems := adoption.shared(described):
+    if problems := adoption.shared_parts(described):
         raise InvalidInput(problems)
     return described
 

@@ -43,7 +43,7 @@ def examine(named: Path, against: Path | None = None) -> Checked:
     except InvalidInput as error:
         return Checked(str(named), problems=error.problems)
     doubts = doubts_in(path, parsed)
-    doubts += [] if before is None else changes.felt(before, parsed)
+    doubts += [] if before is None else changes.felt_changes(before, parsed)
     if parsed.environment == TWIN_ENVIRONMENT:
         doubts.append(
             f"environment is {TWIN_ENVIRONMENT!r}, which `up`, `destroy` and the others take for "

@@ -10,7 +10,7 @@ import typer
 from cli.arguments import AsJson
 from cli.terminal import Terminal
 from core.errors import InvalidInput
-from core.regions import refused
+from core.regions import refusal
 
 
 def register(prices: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def register(prices: typer.Typer) -> None:
         from cli.price_fetch import as_json as rendered
         from cli.price_fetch import fetch, sentences, target
 
-        if (problem := refused(region)) is not None:
+        if (problem := refusal(region)) is not None:
             raise InvalidInput([problem])
         people = Terminal(stderr=as_json)
         done = fetch(region, files or [], output or target(), people)

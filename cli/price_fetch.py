@@ -126,7 +126,7 @@ def _of_file(path: Path, gathered: Gathered) -> Iterator[Quoted]:
             # mypy knows no common type of the two.
             binary: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
             with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="") as text:
-                yield from offer_file.quoted(text, f"The file {path}", gathered.wants)
+                yield from offer_file.read_quotes(text, f"The file {path}", gathered.wants)
     except (OSError, EOFError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text, or ends early"
         raise InvalidInput([f"The offer file {path} cannot be read: {reason}."]) from None

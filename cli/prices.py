@@ -36,7 +36,9 @@ def examine(book: PriceBook, tables: Path | None, today: date, old_days: int) ->
     disagreeing = None
     if tables is not None:
         disagreeing = price_check.disagreements(book, _billed_rates(tables))
-    return Checked(book, today, old_days, price_check.old(book, today, old_days), disagreeing)
+    return Checked(
+        book, today, old_days, price_check.outdated_prices(book, today, old_days), disagreeing
+    )
 
 
 def show(checked: Checked, console: Console) -> None:

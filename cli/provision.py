@@ -192,7 +192,7 @@ def _changes(
             "change was not held against it; read the preview."
         )
         return (), (unread,)
-    return changes.refused(before, after), changes.felt(before, after)
+    return changes.refused_changes(before, after), changes.felt_changes(before, after)
 
 
 @contextmanager

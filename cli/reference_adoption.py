@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from cli.reference_functions import ACCOUNT, rights
 from core.cluster import adoption
-from core.cluster.adopted import operated
+from core.cluster.adopted import operated_kafka
 from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption, Level
 from core.cluster.adoption_plan import LEAVING, TOUCHES
@@ -101,7 +101,7 @@ def _gate_rights() -> Iterator[str]:
 
 def _scope(level: str) -> Scope:
     adopted = adoption.parse({"adopt": {**_EXAMPLE["adopt"], "level": level}})
-    return Scope(cluster=operated(adopted, adopted.kafkas[0]), account=ACCOUNT)
+    return Scope(cluster=operated_kafka(adopted, adopted.kafkas[0]), account=ACCOUNT)
 
 
 def _keys() -> Iterator[str]:

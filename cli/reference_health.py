@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.health.cases import CASES, Case
 from core.health.limits import Limits
-from core.health.rules import RULES, RuleSet, alive, liveness, readiness, ready
+from core.health.rules import RULES, RuleSet, is_alive, is_ready, liveness, readiness
 
 _PAGE = """\
 # Health rules
@@ -46,8 +46,8 @@ def _row(case: Case) -> str:
 
 
 def _answers(case: Case, rules: RuleSet) -> str:
-    lives = alive(liveness(case.observed, rules))
-    serves = ready(readiness(case.observed, rules))
+    lives = is_alive(liveness(case.observed, rules))
+    serves = is_ready(readiness(case.observed, rules))
     return f"{_word(answer=lives)} / {_word(answer=serves)}"
 
 

@@ -60,7 +60,7 @@ OTHER_PARTITIONS = {
 }
 
 
-def refused(region: str) -> str | None:
+def refusal(region: str) -> str | None:
     """Say why a region is not served; None for a commercial one, known or not."""
     for beginning, partition in OTHER_PARTITIONS.items():
         if region.startswith(beginning):

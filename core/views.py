@@ -197,5 +197,5 @@ def _by_replica(partitions: Iterable[PartitionView]) -> dict[int, tuple[Partitio
     return {broker_id: tuple(held) for broker_id, held in found.items()}
 
 
-def listed(node_ids: list[int] | tuple[int, ...]) -> str:
+def id_list(node_ids: list[int] | tuple[int, ...]) -> str:
     return ", ".join(str(n) for n in node_ids) or "none"

@@ -54,12 +54,12 @@ class Window:
                 yield opens, inf
                 return
 
-    def closed(self) -> tuple[tuple[int, int], ...]:
+    def closed_spans(self) -> tuple[tuple[int, int], ...]:
         """Return from when on it is closed each week, and for how long; both in minutes of UTC.
 
         The first counts from Monday's midnight.
 
-        >>> Window(days=frozenset({"sun"}), start_minute=180, duration_minutes=120).closed()
+        >>> Window(days=frozenset({"sun"}), start_minute=180, duration_minutes=120).closed_spans()
         ((8940, 9960),)
         """
         opens = sorted(DAYS.index(day) * 1440 + self.start_minute for day in self.days)

@@ -101,7 +101,7 @@ def problems_of(spec: ClusterSpec) -> list[str]:
 def doubts_of(spec: ClusterSpec) -> list[str]:
     """Return a sentence for everything that works now and costs something later, or is unknown."""
     return [
-        *limits.unchecked(spec),
+        *limits.unchecked_types(spec),
         *limits.tight(spec),
         *contradictions.doubts(spec),
         *addon_versions.doubts(spec.kubernetes.version, spec.kubernetes.addon_versions),
@@ -123,7 +123,7 @@ def standing(path: Path) -> ClusterSpec:
 
 def changes_in(path: Path, spec: ClusterSpec, before: ClusterSpec) -> None:
     """Raise InvalidInput with what a cluster that runs by `before` could not follow, and where."""
-    if problems := changes.refused(before, spec):
+    if problems := changes.refused_changes(before, spec):
         found = spec_file.load(path)
         raise InvalidInput(found.located(problem) for problem in problems)
 

@@ -25,7 +25,7 @@ from cli.survey.command import queues as queues_of
 from cli.survey.listing import items, labels, one
 from core import naming
 from core.cluster import adoption
-from core.cluster.adopted import operated
+from core.cluster.adopted import operated_kafka
 from core.cluster.adopted_drift import Gate, Standing, findings, secrets_named, unread
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput, StillwaterError
@@ -90,7 +90,7 @@ def _ours(adopted: Adoption) -> tuple[dict[str, str], dict[str, str]]:
     functions: dict[str, str] = {}
     queues: dict[str, str] = {}
     for each in adopted.kafkas:
-        cluster = operated(adopted, each)
+        cluster = operated_kafka(adopted, each)
         functions |= {
             naming.function(cluster.prefix, role): each.title for role in alarms.functions(cluster)
         }

@@ -19,7 +19,7 @@ from core.cluster import rights
 from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
 from core.doctor.drift import TITLES, Drift, findings
-from core.doctor.notes import blind_rolls, unlooked
+from core.doctor.notes import blind_rolls, unexamined_parts
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
 from core.survey.finding import Finding
@@ -99,7 +99,7 @@ def examine(target: Target) -> Diagnosis:
             *_pause_sentences(target),
             *rights.findings(target.spec),
             *blind_rolls(wanted.cluster, snapshot),
-            *unlooked(wanted, snapshot),
+            *unexamined_parts(wanted, snapshot),
         ),
     )
 

@@ -118,7 +118,7 @@ def _problems(answers: Answers) -> list[str]:
 
 def place_problems(region: str, zones: Sequence[str] = ()) -> list[str]:
     """Return what is wrong with a region, else with zones of it, in the words of the options."""
-    if (refused := regions.refused(region)) is not None:
+    if (refused := regions.refusal(region)) is not None:
         return [f"R{refused[1:]}"]
     if not _REGION.fullmatch(region):
         return [f"region is {region!r}: name one such as eu-west-1; a zone has a letter more."]

@@ -14,7 +14,7 @@ import yaml
 
 from cli.survey.cluster_name import eks_cluster
 from core.cluster import adoption
-from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, called
+from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
 from core.constants import HOOKS
 from core.errors import InvalidInput, StillwaterError
 from core.naming import CLUSTER_TAG
@@ -110,7 +110,7 @@ def _kafka(kafka: Kafka, cluster: str | None, before: list[dict[str, Any]]) -> d
     if cluster is not None:
         usual = f"{cluster}-{kafka.name}"
         others = [each.get("called", f"{cluster}-{each['name']}") for each in before]
-        name = called(cluster, kafka.namespace, kafka.name, others)
+        name = aws_name(cluster, kafka.namespace, kafka.name, others)
         said |= {} if name == usual else {"called": name}
     if (way := kafka.outside) and re.fullmatch(BOOTSTRAP, way.bootstrap):
         said["bootstrap"] = way.bootstrap

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
-from core.views import ClusterView, PartitionView, Verdict, listed
+from core.views import ClusterView, PartitionView, Verdict, id_list
 
 NOBODY: frozenset[int] = frozenset()
 
@@ -69,7 +69,7 @@ def may_leave_together(
             f"{len(held) - len(lost)} of {its} {len(held)} partitions stay in sync without {them}; "
             f"nobody can keep the rest writable, among them {lost[0].name},"
         )
-    alone = [p for p in lost if _last(leaving, p)]
+    alone = [p for p in lost if _is_last_in_sync(leaving, p)]
     if alone and not leaving <= cluster.fenced:
         kept = (
             f"{kept} it is the last in-sync replica of {len(alone)} partitions, which are offline "
@@ -110,7 +110,7 @@ def breaks(leaving: AbstractSet[int], partition: PartitionView, isr_margin: int)
 
 def _may(leaving: Iterable[int], verb: str = "may leave") -> str:
     ids = sorted(leaving)
-    return f"Node {ids[0]} {verb}" if len(ids) == 1 else f"Nodes {listed(ids)} {verb} together"
+    return f"Node {ids[0]} {verb}" if len(ids) == 1 else f"Nodes {id_list(ids)} {verb} together"
 
 
 def _refusals(
@@ -144,18 +144,20 @@ def _refusals(
         # which nothing hurries, asks more of it (preconditions).
         return
     for partition in cluster.offline:
-        whom = listed(partition.eligible or partition.replicas)
+        whom = id_list(partition.eligible or partition.replicas)
         complete = " which hold all of it" if partition.eligible else ""
         yield (
             f"{may_not}: partition {partition.name} is offline; bring one of "
             f"its replicas {whom}{complete} back first."
         )
     for partition in at_risk:
-        if not (even_last and _last(leaving, partition)) and breaks(leaving, partition, isr_margin):
+        if not (even_last and _is_last_in_sync(leaving, partition)) and breaks(
+            leaving, partition, isr_margin
+        ):
             yield f"{may_not}: {_breach_sentence(leaving, partition, isr_margin)}"
 
 
-def _last(leaving: AbstractSet[int], partition: PartitionView) -> bool:
+def _is_last_in_sync(leaving: AbstractSet[int], partition: PartitionView) -> bool:
     """Say whether nobody else is in sync with a partition that nobody can keep writable."""
     factor = len(partition.replicas)
     return 1 < factor <= partition.min_isr and bool(partition.isr) and leaving >= set(partition.isr)
@@ -169,7 +171,7 @@ def _breach_sentence(leaving: AbstractSet[int], partition: PartitionView, isr_ma
         if len(leaving) == 1:
             return (
                 f"it is the last in-sync replica of partition {partition.name}, and "
-                f"{listed(behind)} is behind; wait until another has caught up."
+                f"{id_list(behind)} is behind; wait until another has caught up."
             )
         return (
             f"partition {partition.name} has no in-sync replica but on them; let one of them go "
@@ -177,8 +179,8 @@ def _breach_sentence(leaving: AbstractSet[int], partition: PartitionView, isr_ma
         )
     return (
         f"partition {partition.name} would keep "
-        f"{len(left)} in-sync replicas ({listed(left)}) of {len(partition.replicas)}, and it needs "
-        f"{needed_in_sync(partition, isr_margin)} "
+        f"{len(left)} in-sync replicas ({id_list(left)}) of {len(partition.replicas)}, and it "
+        f"needs {needed_in_sync(partition, isr_margin)} "
         f"(min.insync.replicas {partition.min_isr}, margin {isr_margin}); wait until its other "
         f"replicas have caught up."
     )
@@ -191,7 +193,7 @@ def _quorum_refusals(leaving: frozenset[int], cluster: ClusterView) -> Iterator[
         return
     if len(leaving) > 1:
         yield (
-            f"{_may(leaving, 'may not leave')}: controllers go one by one, and {listed(voting)} "
+            f"{_may(leaving, 'may not leave')}: controllers go one by one, and {id_list(voting)} "
             f"{'is one' if len(voting) == 1 else 'are'}; wait until the others are back."
         )
         return
@@ -204,6 +206,6 @@ def _quorum_refusals(leaving: frozenset[int], cluster: ClusterView) -> Iterator[
         lagging = [voter.node_id for voter in others if not voter.caught_up]
         yield (
             f"{_may(leaving, 'may not leave')}: of the {len(voters)} controllers only "
-            f"{listed(caught_up)} would be left caught up, and the quorum needs {needed}; wait "
-            f"for {listed(lagging)} to catch up."
+            f"{id_list(caught_up)} would be left caught up, and the quorum needs {needed}; wait "
+            f"for {id_list(lagging)} to catch up."
         )

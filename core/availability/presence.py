@@ -21,7 +21,7 @@ def is_back(
     enough: a broker is unfenced long before it is in sync, and may be fenced again 20-50 s after it
     rejoined (strimzi#11736), so its ISR membership is read from the leaders and must last.
     """
-    missing = returned(node_id, cluster)
+    missing = check_returned(node_id, cluster)
     if not missing.allowed:
         return missing
     held_seconds = now - (now if back_since is None else back_since)
@@ -37,7 +37,7 @@ def is_back(
     )
 
 
-def returned(node_id: int, cluster: ClusterView) -> Verdict:
+def check_returned(node_id: int, cluster: ClusterView) -> Verdict:
     """Say whether this one reading shows the node registered, in every ISR and caught up."""
     reason = next(_absences(node_id, cluster), None)
     if reason:

@@ -17,7 +17,7 @@ from core.settings.functions import FUNCTION_CALLS, KafkaIdentity
 NODE_GROUP_LABEL, NODE_POOL_LABEL = "eks.amazonaws.com/nodegroup", "karpenter.sh/nodepool"
 
 
-def operated(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
+def operated_kafka(adopted: Adoption, kafka: AdoptedKafka) -> Operated:
     """Return what is operated of one of a description's Kafkas."""
     level: Level = adopted.level.value  # type: ignore[assignment]
     me = _identity(kafka)

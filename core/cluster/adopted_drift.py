@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from core import naming
-from core.cluster.adopted import operated
+from core.cluster.adopted import operated_kafka
 from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption, Drainer, Level
 from core.constants import ABANDON, HOOKS
 from core.doctor.drift import MISSING, PRESENT, Drift
-from core.survey.announcements import announced
+from core.survey.announcements import is_announced
 from core.survey.facts import Unread
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
@@ -88,7 +88,7 @@ def secrets_named(adopted: Adoption) -> list[str]:
     return sorted(
         f"{kafka.namespace}/{name}"
         for kafka in adopted.kafkas
-        for name in operated(adopted, kafka).secrets["tick"]
+        for name in operated_kafka(adopted, kafka).secrets["tick"]
     )
 
 
@@ -97,7 +97,7 @@ def findings(
 ) -> list[Drift]:
     """Return what differs; `functions` and `queues` are the names of ours that are to be there."""
     return [
-        *_named(adopted, standing),
+        *_named_parts_drift(adopted, standing),
         *_going(adopted, standing),
         *_groups(adopted, standing),
         *_there("Kafka", [k.title for k in adopted.kafkas], standing.kafkas, "name the Kafka"),
@@ -127,7 +127,7 @@ def _there(
             yield Drift(f"{member} {name}", PRESENT, MISSING, remedy)
 
 
-def _named(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _named_parts_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     yield from _there("Auto Scaling group", adopted.scaling_groups, standing.groups, RENAMED)
     yield from _there(
         "managed node group", adopted.managed_node_groups, standing.node_groups, RENAMED
@@ -177,7 +177,7 @@ def _groups(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
                 )
             if owner is None:
                 yield Drift(what, min(ours), MISSING, UP)
-            yield from _hooked(adopted, group)
+            yield from _hooks_drift(adopted, group)
         elif owner is not None:
             yield Drift(what, "none below act", owner, UP)
         else:
@@ -197,7 +197,7 @@ def _namesakes(group: ScalingGroup) -> Iterator[Drift]:
             )
 
 
-def _hooked(adopted: Adoption, group: ScalingGroup) -> Iterator[Drift]:
+def _hooks_drift(adopted: Adoption, group: ScalingGroup) -> Iterator[Drift]:
     standing = {hook.name: hook for hook in group.hooks}
     for name in HOOKS:
         what, hook = f"hook {name} of Auto Scaling group {group.name}", standing.get(name)
@@ -224,7 +224,7 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     if adopted.level is Level.ACT:
         yield from _by_metadata(standing)
     if adopted.installs_handler:
-        yield from _installed(adopted, standing)
+        yield from _handler_drift(adopted, standing)
     if adopted.evicts:
         yield from _second_drainer(standing)
     elif adopted.level is Level.ACT:
@@ -244,7 +244,7 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
             yield Drift(each.title, "drains", "only cordons, or only says so", remedy)
 
 
-def _installed(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
+def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find a termination handler of ours that is away, and another that takes its messages."""
     if isinstance(standing.handlers, Unread):
         return
@@ -275,7 +275,7 @@ def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
                 for name in adopted.scaling_groups
                 for hook in HOOKS
                 for pattern in queue.patterns
-                if queue.barred is None and announced(pattern, name, hook)
+                if queue.barred is None and is_announced(pattern, name, hook)
             }
         )
         if told and url in draining:

@@ -97,10 +97,10 @@ def _of_a_twin(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     return address.version == 4 and address.packed[1] > 0
 
 
-def called(eks_cluster: str, namespace: str, name: str, others: Iterable[str]) -> str:
+def aws_name(eks_cluster: str, namespace: str, name: str, others: Iterable[str]) -> str:
     """Return a name that AWS takes for what is ours for a Kafka, unlike some others.
 
-    >>> called("Shop_Prod", "streaming", "orders.eu", ())
+    >>> aws_name("Shop_Prod", "streaming", "orders.eu", ())
     'shop-prod-orders-eu'
     """
     taken = set(others)

@@ -33,7 +33,7 @@ from core.cluster.eviction_gate import EvictionGate
 from core.cluster.fields import SecurityGroupId, SubnetId, named_twice
 from core.cluster.limits import BUCKET, RESERVED_STARTS
 from core.cluster.maintenance import Maintenance
-from core.cluster.reading import Locate, Place, validated
+from core.cluster.reading import Locate, Place, validate
 from core.cluster.slack import Slack
 from core.cluster.spec import LAST_PORT, Inconsistent
 from core.cluster.timings import Timings
@@ -179,7 +179,7 @@ class Adoption(Section):
             yield from self._unreachable()
 
     def _nowhere(self) -> Iterator[str]:
-        if (partition := regions.refused(self.region)) is not None:
+        if (partition := regions.refusal(self.region)) is not None:
             yield f"adopt.region: {partition.removesuffix('.')}"
         for kafka in self.kafkas:
             for server in (kafka.bootstrap or "").split(","):
@@ -209,14 +209,14 @@ class Adoption(Section):
                     f"adopt.level is {self.level} and adopt.{key} is empty; name those from which "
                     f"the functions reach the API server and Kafka"
                 )
-        yield from self._misnamed()
+        yield from self._name_problems()
         if self.level is Level.GATE and self.eviction_gate is None:
             yield (
                 "adopt.level is gate and adopt.eviction_gate is not set; name the gate's image in "
                 "it: `docker build --target gate` makes one"
             )
         if self.level is Level.ACT:
-            yield from self._undrained()
+            yield from self._drainer_problems()
 
     def _too_long(self) -> Iterator[str]:
         if (length := len(json.dumps(self.matched)) - 2) > MOST_MATCHED_CHARACTERS:
@@ -232,7 +232,7 @@ class Adoption(Section):
                 f"split the description, a Kafka each"
             )
         for kafka in self.kafkas:
-            if (length := self._told(kafka)) > MOST_TOLD_CHARACTERS:
+            if (length := self._names_length(kafka)) > MOST_TOLD_CHARACTERS:
                 yield (
                     f"names of machines, servers, secrets and queues of Kafka {kafka.title} take "
                     f"{length} characters of a function's environment, and {MOST_TOLD_CHARACTERS} "
@@ -249,7 +249,7 @@ class Adoption(Section):
         managed = () if self.level is Level.ACT else self.managed_node_groups
         return [*self.scaling_groups, *({"prefix": f"eks-{name}-"} for name in managed)]
 
-    def _told(self, kafka: AdoptedKafka) -> int:
+    def _names_length(self, kafka: AdoptedKafka) -> int:
         """Return how many characters a function's environment has of names, at most."""
         secrets = (kafka.credentials_secret, kafka.authority_secret, self.queue_url)
         once = [*self.scaling_groups, *self.managed_node_groups, *(s or "" for s in secrets)]
@@ -262,7 +262,7 @@ class Adoption(Section):
         # Quoted, with a comma, in a text that is quoted itself.
         return sum(len(json.dumps(json.dumps(each))) for each in every)
 
-    def _undrained(self) -> Iterator[str]:
+    def _drainer_problems(self) -> Iterator[str]:
         if self.drainer is Drainer.THEIRS and self.queue_url is None:
             yield (
                 "adopt.level is act and adopt.queue_url is not set; name the queue from which your "
@@ -286,7 +286,7 @@ class Adoption(Section):
                 "hooks of others on their machines, so gate is the last level for them"
             )
 
-    def _misnamed(self) -> Iterator[str]:
+    def _name_problems(self) -> Iterator[str]:
         names = {kafka.title: self.called(kafka) for kafka in self.kafkas}
         for name in named_twice(names.values()):
             both = " and ".join(title for title, called in names.items() if called == name)
@@ -329,10 +329,10 @@ def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Adoptio
         # What two keys say together has no place of its own; the sentence names the keys.
         return locate(("adopt", *place) if place else (), sentence)
 
-    return validated(Adoption, section, placed)
+    return validate(Adoption, section, placed)
 
 
-def shared(described: Mapping[str, Adoption]) -> list[str]:
+def shared_parts(described: Mapping[str, Adoption]) -> list[str]:
     """Return a sentence per Kafka or group that stands in two descriptions, by the files' names."""
     owner: dict[tuple[str, ...], str] = {}
     problems = []

@@ -138,15 +138,15 @@ def _before_acting(adopted: Adoption) -> Iterator[str]:
 
 def _watch(adopted: Adoption) -> Iterator[Change]:
     for kafka in adopted.kafkas:
-        yield from _watched(adopted.called(kafka), kafka)
+        yield from _watcher_changes(adopted.called(kafka), kafka)
         if adopted.alerts.enabled:
             ours = adopted.called(kafka)
             topic = adopted.alerts.sns_topic_arn or f"{ours}-alerts, with a key of its own"
             yield Change("+", f"CloudWatch alarms and dashboard {ours}-*", f"they tell {topic}")
-    yield from _untouched(adopted)
+    yield from _unchanged_parts(adopted)
 
 
-def _watched(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
+def _watcher_changes(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
     yield Change("+", f"DynamoDB table {ours}-incidents", "incidents and their history")
     yield Change("+", f"S3 bucket {ours}-incidents-<account>", "incidents that are over")
     yield Change("+", f"SQS queues {ours}-events, {ours}-ticks", "with their dead letter queues")
@@ -174,11 +174,11 @@ def _watched(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
 
 def _gate(adopted: Adoption) -> Iterator[Change]:
     for kafka in adopted.kafkas:
-        yield from _gated(adopted.called(kafka), kafka)
-    yield from _untouched(adopted)
+        yield from _gate_changes(adopted.called(kafka), kafka)
+    yield from _unchanged_parts(adopted)
 
 
-def _gated(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
+def _gate_changes(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
     name = naming.adopted_gate(ours)
     yield Change(
         "+",
@@ -214,17 +214,17 @@ def _act(adopted: Adoption) -> Iterator[Change]:
     for pool in adopted.node_pools:
         yield Change(" ", f"NodePool {pool}", f"Karpenter has no hooks; {then}")
     if adopted.scaling_groups:
-        yield from _drained(adopted)
+        yield from _drain_changes(adopted)
     yield Change("+", "rights of the functions", "complete and beat hooks, set desired capacity")
 
 
-def _drained(adopted: Adoption) -> Iterator[Change]:
+def _drain_changes(adopted: Adoption) -> Iterator[Change]:
     if adopted.drainer is Drainer.THEIRS:
         queue = adopted.queue_url or "its queue, which queue_url must name"
         yield Change("~", f"messages to {queue}", "sent once the replacement is ready")
     elif adopted.drainer is Drainer.OURS:
         for kafka in adopted.kafkas:
-            yield from _installed(adopted.called(kafka))
+            yield from _handler_changes(adopted.called(kafka))
     else:
         yield Change(
             "~",
@@ -238,7 +238,7 @@ def _drained(adopted: Adoption) -> Iterator[Change]:
         )
 
 
-def _installed(ours: str) -> Iterator[Change]:
+def _handler_changes(ours: str) -> Iterator[Change]:
     name = naming.adopted_handler(ours)
     yield Change("+", f"SQS queue {name}", "what the tick sends once the replacement is ready")
     yield Change(
@@ -254,7 +254,7 @@ def _installed(ours: str) -> Iterator[Change]:
     )
 
 
-def _untouched(adopted: Adoption) -> Iterator[Change]:
+def _unchanged_parts(adopted: Adoption) -> Iterator[Change]:
     named = (
         *(f"Kafka {kafka.title}" for kafka in adopted.kafkas),
         *(f"Auto Scaling group {name}" for name in adopted.scaling_groups),

@@ -63,7 +63,7 @@ def _a_zone_away(spec: ClusterSpec) -> Iterator[str]:
     together = -(-factor // racks)
     if len(spec.availability_zones) > 1 and factor - together < minimum:
         yield (
-            f"Brokers stand in {_counted(racks)}, so one of them can hold {together} of a "
+            f"Brokers stand in {_zone_count(racks)}, so one of them can hold {together} of a "
             f"partition's {factor} replicas, and without it {factor - together} are left where "
             f"min_insync_replicas asks for {minimum}: the loss of a zone would stop producers "
             f"with acks=all; have brokers in more zones, or change one of the two numbers."
@@ -155,5 +155,5 @@ def _services(spec: ClusterSpec) -> Iterator[str]:
             )
 
 
-def _counted(zones: int) -> str:
+def _zone_count(zones: int) -> str:
     return "1 zone" if zones == 1 else f"{zones} zones"

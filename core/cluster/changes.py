@@ -40,7 +40,7 @@ _TOLD: Mapping[str, Callable[[ClusterSpec], object]] = {
 }
 
 
-def refused(before: ClusterSpec, after: ClusterSpec) -> list[str]:
+def refused_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     """Return a sentence for each change that a running cluster cannot follow."""
     made_anew = list(_made_anew(before, after))
     if made_anew:
@@ -55,7 +55,7 @@ def refused(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     ]
 
 
-def felt(before: ClusterSpec, after: ClusterSpec) -> list[str]:
+def felt_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     """Return a sentence for each change that works, and that somebody should expect."""
     return [
         *_leaving(before, after),
@@ -101,8 +101,8 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         kept = min(len(was[node_pool]), len(is_[node_pool]))
         if was[node_pool][:kept] != is_[node_pool][:kept]:
             yield (
-                f"the nodes of {node_pool} have the ids {_listed(was[node_pool])}, and would be "
-                f"looked for under {_listed(is_[node_pool])}: a node keeps its id, so that none "
+                f"the nodes of {node_pool} have the ids {_id_list(was[node_pool])}, and would be "
+                f"looked for under {_id_list(is_[node_pool])}: a node keeps its id, so that none "
                 f"would be reached; leave the order of availability_zones (add at the end), "
                 f"first_node_id and node_ids_per_zone."
             )
@@ -133,8 +133,8 @@ def _voters(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     was, is_ = (set(_running(spec, lambda role: role.is_controller)) for spec in (before, after))
     if was != is_:
         changed = [
-            *([f"{_listed(sorted(is_ - was))} would join"] if is_ - was else []),
-            *([f"{_listed(sorted(was - is_))} would go"] if was - is_ else []),
+            *([f"{_id_list(sorted(is_ - was))} would join"] if is_ - was else []),
+            *([f"{_id_list(sorted(was - is_))} would go"] if was - is_ else []),
         ]
         yield (
             f"of the controllers {' and '.join(changed)}, and the voters of a live cluster cannot "
@@ -192,7 +192,7 @@ def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     gone = {node_id: node_pool for node_id, node_pool in brokers.items() if node_id not in stay}
     if gone:
         yield (
-            f"the brokers {_listed(sorted(gone))} ({', '.join(sorted(set(gone.values())))}) would "
+            f"the brokers {_id_list(sorted(gone))} ({', '.join(sorted(set(gone.values())))}) would "
             f"go: Strimzi takes none away that holds partitions, so move those first "
             f"(kafka-reassign-partitions.sh)."
         )
@@ -247,5 +247,5 @@ def _minor(spec: ClusterSpec) -> int:
     return int(spec.kubernetes.version.partition(".")[2])
 
 
-def _listed(ids: Sequence[int]) -> str:
+def _id_list(ids: Sequence[int]) -> str:
     return ", ".join(map(str, ids))

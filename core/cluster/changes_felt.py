@@ -67,11 +67,11 @@ def _users(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
     for user in before.users:
         stays = later.get(user.name)
-        if stays is not None and (lost := _lost(user, stays)):
+        if stays is not None and (lost := _lost_access(user, stays)):
             yield f"user {user.name} would lose {lost}."
 
 
-def _lost(was: User, is_: User) -> str:
+def _lost_access(was: User, is_: User) -> str:
     if was.authentication != is_.authentication:
         return f"its credentials: authentication was {was.authentication} and is " + str(
             is_.authentication
@@ -140,11 +140,13 @@ def _records(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
                 f"records of one key go to another partition from then on, so their order is lost "
                 f"once."
             )
-        yield from _ended(f"topic {topic.name}", _ENDS, topic.config, later.config)
-    yield from _ended("kafka.config", _ENDS_OF_BROKERS, before.kafka.config, after.kafka.config)
+        yield from _shortened_retention(f"topic {topic.name}", _ENDS, topic.config, later.config)
+    yield from _shortened_retention(
+        "kafka.config", _ENDS_OF_BROKERS, before.kafka.config, after.kafka.config
+    )
 
 
-def _ended(
+def _shortened_retention(
     whose: str,
     settings: tuple[str, ...],
     was: Mapping[str, str | int | bool],

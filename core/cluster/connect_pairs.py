@@ -60,7 +60,7 @@ def of_worker(spec: ClusterSpec, config: Config) -> Iterator[str]:
     yield from _keys(config)
     for topic in TOPICS:
         setting = f"{topic}.storage.replication.factor"
-        factor = _whole(config[setting]) if setting in config else None
+        factor = _whole_number(config[setting]) if setting in config else None
         if factor is not None and factor > spec.brokers:
             yield (
                 f"connect.config sets {setting} to {factor} and the cluster has {spec.brokers} "
@@ -123,27 +123,27 @@ def _session(
     beat, session = (_figure(each, config, defaults) for each in (_HEARTBEAT, _SESSION))
     if beat is not None and session is not None and (beat >= session or session < 0):
         yield (
-            f"{whose}: {_named(_HEARTBEAT, prefix, beat, config)} and "
-            f"{_named(_SESSION, prefix, session, config)}, and Kafka wants the first below the "
+            f"{whose}: {_setting(_HEARTBEAT, prefix, beat, config)} and "
+            f"{_setting(_SESSION, prefix, session, config)}, and Kafka wants the first below the "
             f"second, so that {else_}; lower the first or raise the second."
         )
 
 
 def _brokers_sessions(spec: ClusterSpec, config: Config) -> Iterator[str]:
-    session = _whole(config[_SESSION]) if _SESSION in config else DEFAULTS[_SESSION]
+    session = _whole_number(config[_SESSION]) if _SESSION in config else DEFAULTS[_SESSION]
     least, most = (_figure(each, spec.kafka.config, OF_BROKERS) for each in OF_BROKERS)
     if session is None or least is None or most is None or least <= session <= most:
         return
     yield (
-        f"connect.config: {_named(_SESSION, '', session, config)}, and the brokers take {least} to "
-        f"{most} (kafka.config's {' and '.join(OF_BROKERS)}), so that no worker would join; "
+        f"connect.config: {_setting(_SESSION, '', session, config)}, and the brokers take {least} "
+        f"to {most} (kafka.config's {' and '.join(OF_BROKERS)}), so that no worker would join; "
         f"change it."
     )
 
 
 def _keys(config: Config) -> Iterator[str]:
     generation = str(config.get(_GENERATION, _SIGNED_WITH)).strip()
-    size = _whole(config[_SIZE]) if _SIZE in config else None
+    size = _whole_number(config[_SIZE]) if _SIZE in config else None
     takes, form = SIZES.get(generation.lower(), _AT_LEAST_40)
     if size is not None and not takes(size):
         yield (
@@ -204,14 +204,14 @@ def _word(config: Config, setting: str, default: str) -> str:
 
 def _figure(setting: str, config: Config, defaults: Mapping[str, int]) -> int | None:
     """Return what holds; None: nothing does, or what is set is no number, said elsewhere."""
-    return _whole(config[setting]) if setting in config else defaults.get(setting)
+    return _whole_number(config[setting]) if setting in config else defaults.get(setting)
 
 
-def _whole(value: Value) -> int | None:
+def _whole_number(value: Value) -> int | None:
     read = number(str(value).strip())
     return None if read is None else int(read)
 
 
-def _named(setting: str, prefix: str, figure: int, config: Config) -> str:
+def _setting(setting: str, prefix: str, figure: int, config: Config) -> str:
     said = "" if setting in config else " where nothing is said"
     return f"{prefix}{setting} is {figure}{said}"

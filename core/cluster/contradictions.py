@@ -61,7 +61,7 @@ _INTERNAL = (
 
 def problems(spec: ClusterSpec) -> list[str]:
     """Return a sentence for each contradiction, with its remedy."""
-    refused = regions.refused(spec.region)
+    refused = regions.refusal(spec.region)
     return [
         *([refused] if refused else []),
         *_zones(spec),
@@ -136,7 +136,7 @@ def _own_keys(spec: ClusterSpec) -> Iterator[str]:
 def _internal_topics(spec: ClusterSpec) -> Iterator[str]:
     config = spec.kafka.config
     for replicas, in_sync in _INTERNAL:
-        factor = _whole(config.get(replicas))
+        factor = _whole_number(config.get(replicas))
         if replicas in config and factor is None:
             yield f"kafka.config sets {replicas} to {config[replicas]!r}; write a whole number."
         if factor is not None and factor > spec.brokers:
@@ -144,7 +144,7 @@ def _internal_topics(spec: ClusterSpec) -> Iterator[str]:
                 f"kafka.config sets {replicas} to {factor} and the cluster has {spec.brokers} "
                 f"brokers: Kafka could never make that topic; lower it."
             )
-        minimum = _whole(config.get(in_sync)) if in_sync else None
+        minimum = _whole_number(config.get(in_sync)) if in_sync else None
         of = spec.kafka.default_replication_factor if factor is None else factor
         if minimum is not None and minimum >= of > 1:
             yield (
@@ -217,7 +217,7 @@ def _policy(pool: NodePool) -> Iterator[str]:
                 )
 
 
-def _whole(value: object) -> int | None:
+def _whole_number(value: object) -> int | None:
     try:
         return int(str(value))
     except ValueError:

@@ -128,7 +128,7 @@ def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> E
     """Return what a cluster costs a month at the list prices of its region, as far as known."""
     lines = tuple(
         Line(count.component, count.what, count.quantity, count.unit, count.item, price)
-        for count in _counted(spec, usage or Usage())
+        for count in _counts(spec, usage or Usage())
         if count.quantity != 0
         for price in (book.find(count.item),)
     )
@@ -149,7 +149,7 @@ def crossings_per_produced_byte(zones: int, replicas: int, readers: Decimal) -> 
     return hops * (1 + readers) + replicas - max(Decimal(1), replicas / z)
 
 
-def _counted(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
+def _counts(spec: ClusterSpec, usage: Usage) -> Iterator[_Count]:
     for pool in spec.pools:
         yield from _pool(spec, pool)
     yield from _foundation(spec)

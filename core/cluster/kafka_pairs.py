@@ -114,8 +114,8 @@ def of_brokers(spec: ClusterSpec) -> Iterator[str]:
             continue
         if lower > upper or (pair.below and lower == upper):
             yield (
-                f"kafka.config: {_named(pair.lower, lower, config)} and "
-                f"{_named(pair.upper, upper, config)}, and Kafka wants the first "
+                f"kafka.config: {_setting(pair.lower, lower, config)} and "
+                f"{_setting(pair.upper, upper, config)}, and Kafka wants the first "
                 f"{'below' if pair.below else 'no higher than'} the second, so that no broker "
                 f"would start; lower the first or raise the second."
             )
@@ -180,15 +180,19 @@ def _of_the_cleaner(config: Config) -> Iterator[str]:
     # Java divides towards zero, and the mebibyte itself is not enough.
     if size is not None and threads is not None and threads > 0 and size // threads <= MIB:
         yield (
-            f"kafka.config: {_named(_BUFFER, size, config)} and "
-            f"{_named(_CLEANERS, threads, config)}, and Kafka wants more than {MIB} bytes for each "
-            f"thread, so that no broker would start; raise the first."
+            f"kafka.config: {_setting(_BUFFER, size, config)} and "
+            f"{_setting(_CLEANERS, threads, config)}, and Kafka wants more than {MIB} bytes for "
+            f"each thread, so that no broker would start; raise the first."
         )
 
 
 def _local_retention(whose: str, prefix: str, config: Config, brokers: Config) -> Iterator[str]:
     """Yield what LogConfig says of what stays on the brokers' disks and what is kept in all."""
-    kept_ms = _whole(config["retention.ms"]) if "retention.ms" in config else _retention_ms(brokers)
+    kept_ms = (
+        _whole_number(config["retention.ms"])
+        if "retention.ms" in config
+        else _retention_ms(brokers)
+    )
     kept_bytes = _of_topic_or_broker("retention.bytes", "log.retention.bytes", config, brokers)
     no_copies = is_true(config, "remote.log.copy.disable")
     for unit, of_brokers_, kept in (
@@ -220,21 +224,21 @@ def _retention_ms(config: Config) -> int | None:
 
 
 def _of_topic_or_broker(setting: str, broker: str, config: Config, brokers: Config) -> int | None:
-    return _whole(config[setting]) if setting in config else _figure(broker, brokers)
+    return _whole_number(config[setting]) if setting in config else _figure(broker, brokers)
 
 
 def _figure(setting: str, config: Config, ours: Config | None = None) -> int | None:
     """Return what holds; None: what is set is no whole number, which is said elsewhere."""
     for said in (config, ours or {}, DEFAULTS):
         if setting in said:
-            return _whole(said[setting])
+            return _whole_number(said[setting])
     return None
 
 
-def _whole(value: Value) -> int | None:
+def _whole_number(value: Value) -> int | None:
     read = number(str(value).strip())
     return None if read is None else int(read)
 
 
-def _named(setting: str, figure: int, config: Config) -> str:
+def _setting(setting: str, figure: int, config: Config) -> str:
     return f"{setting} is {figure}" + ("" if setting in config else " where nothing is said")

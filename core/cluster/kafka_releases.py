@@ -34,7 +34,7 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
     if ours and version not in VERSIONS:
         yield (
             f"kafka.version {version} is not among those that Strimzi {OPERATOR} runs "
-            f"({', '.join(VERSIONS)}){_meant(version, VERSIONS)}."
+            f"({', '.join(VERSIONS)}){_nearest_release(version, VERSIONS)}."
         )
     elif _VERSION.fullmatch(version) is None:
         yield f"kafka.version {version} is no version of Kafka; write it as in {VERSIONS[0]}."
@@ -42,7 +42,7 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
     if level is None:
         yield (
             f"kafka.metadata_version {metadata} is not among those this release knows, "
-            f"{METADATA[0]} to {METADATA[-1]}{_meant(metadata, METADATA)}."
+            f"{METADATA[0]} to {METADATA[-1]}{_nearest_release(metadata, METADATA)}."
         )
     elif _release(level) > _release(version):
         yield (
@@ -82,6 +82,6 @@ def _release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in found.groups()) if found else (10**6,)
 
 
-def _meant(written: str, known: tuple[str, ...]) -> str:
+def _nearest_release(written: str, known: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(written, known, n=1)
     return f"; {close[0]} is the nearest" if close else "; choose one of them"

@@ -128,7 +128,7 @@ def check(spec: HasLimits) -> list[Breach]:
     return found
 
 
-def unchecked(spec: HasLimits) -> list[str]:
+def unchecked_types(spec: HasLimits) -> list[str]:
     """Return a sentence for each instance type that is in no table of ours."""
     table = instances.table()
     asked = [(f"pool {pool.name}", pool.instance_type) for pool in spec.pools]

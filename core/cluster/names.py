@@ -175,7 +175,7 @@ def _labels(spec: ClusterSpec) -> Iterator[str]:
     if prometheus is None:
         return
     asked = prometheus.asked
-    if isinstance(asked, Workspace) and (refused := regions.refused(asked.region)) is not None:
+    if isinstance(asked, Workspace) and (refused := regions.refusal(asked.region)) is not None:
         yield f"metrics.prometheus.address is in another partition: {refused}"
     for label in prometheus.labels:
         if label.startswith("__"):

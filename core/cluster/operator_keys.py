@@ -74,9 +74,11 @@ TAKEN_PORTS = {9404: "Prometheus", 9999: "JMX"}
 
 def problems(spec: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each setting or port that the operator would drop or refuse."""
-    yield from _kept("kafka.config", spec.kafka.config, OF_KAFKA, FREE_OF_KAFKA)
+    yield from _operators_own_keys("kafka.config", spec.kafka.config, OF_KAFKA, FREE_OF_KAFKA)
     if spec.connect is not None:
-        yield from _kept("connect.config", spec.connect.config, OF_CONNECT, FREE_OF_CONNECT)
+        yield from _operators_own_keys(
+            "connect.config", spec.connect.config, OF_CONNECT, FREE_OF_CONNECT
+        )
     ports = {
         "kafka.listener.port": spec.kafka.listener.port,
         "kafka.internal_listener.port": spec.kafka.internal_listener.port,
@@ -94,7 +96,7 @@ def problems(spec: ClusterSpec) -> Iterator[str]:
         )
 
 
-def _kept(
+def _operators_own_keys(
     key: str, config: dict[str, str | int | bool], kept: tuple[str, ...], free: frozenset[str]
 ) -> Iterator[str]:
     for setting in config:

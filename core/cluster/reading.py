@@ -83,10 +83,10 @@ def _sentences(error: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]
     if isinstance(shown, dict | list | tuple | BaseModel) or error["type"] == "missing":
         yield f"{where}: {message}."
     else:
-        yield f"{where} is {_shown(shown)}: {message}."
+        yield f"{where} is {_value_text(shown)}: {message}."
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     """Return a value as a user wrote it, or its beginning."""
     written = repr(str(value) if isinstance(value, date) else value)
     if len(written) <= LONGEST_SHOWN:
@@ -94,7 +94,7 @@ def _shown(value: object) -> str:
     return f"{written[:LONGEST_SHOWN]}... ({len(written)} characters)"
 
 
-def _told(error: ValidationError) -> list[dict[str, Any]]:
+def _needed_errors(error: ValidationError) -> list[dict[str, Any]]:
     """Return the errors a reader needs: a list is not also too short for its one bad item."""
     errors = [dict(e) for e in error.errors()]
     places: list[tuple[object, ...]] = [e["loc"] for e in error.errors()]
@@ -102,7 +102,7 @@ def _told(error: ValidationError) -> list[dict[str, Any]]:
     def has_deeper(place: tuple[object, ...]) -> bool:
         return any(len(p) > len(place) and p[: len(place)] == place for p in places)
 
-    return _joined(
+    return _merge_union_errors(
         [
             e
             for e, place in zip(errors, places, strict=True)
@@ -111,7 +111,7 @@ def _told(error: ValidationError) -> list[dict[str, Any]]:
     )
 
 
-def _joined(errors: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merge_union_errors(errors: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the errors, one of a value that is none of the kinds a setting may have."""
     kept: dict[tuple[object, ...], dict[str, Any]] = {}
     for error in errors:
@@ -130,10 +130,10 @@ def parse(raw: object, locate: Locate = lambda _place, _sentence: "") -> Cluster
     """
     if not isinstance(raw, Mapping):
         raise InvalidInput(["A ClusterSpec must be a mapping of settings to values."])
-    return validated(ClusterSpec, raw, locate)
+    return validate(ClusterSpec, raw, locate)
 
 
-def validated(
+def validate(
     root: type[M], raw: Mapping[str, object], locate: Locate = lambda _place, _sentence: ""
 ) -> M:
     """Return what a mapping describes; raise InvalidInput with one sentence per problem."""
@@ -142,7 +142,7 @@ def validated(
     except ValidationError as error:
         raise InvalidInput(
             locate(each["loc"], sentence) + sentence
-            for each in _told(error)
+            for each in _needed_errors(error)
             for sentence in _sentences(each, root)
         ) from None
 

@@ -52,7 +52,7 @@ def _addresses(spec: ClusterSpec, kind: InstanceType, daemons: int) -> list[str]
     problem = (
         f"kubernetes.system_instance_type is {kind.name}, which has addresses for "
         f"{kind.addressable_pods} pods, {daemons} of them every node's own: {most} such nodes "
-        f"have room for {room} and {wanted} are needed ({_listed(pods)}); choose a larger type "
+        f"have room for {room} and {wanted} are needed ({_join_pods(pods)}); choose a larger type "
         f"or raise kubernetes.system_nodes_per_zone."
     )
     return [problem]
@@ -96,7 +96,7 @@ def _requests(spec: ClusterSpec, kind: InstanceType) -> Iterator[str]:
         if fitting and asked > has:
             yield (
                 f"kubernetes.system_instance_type is {kind.name}, of which the {most} system nodes "
-                f"have {has} {unit} for pods, and {asked} are requested ({_listed(pods)}): some "
+                f"have {has} {unit} for pods, and {asked} are requested ({_join_pods(pods)}): some "
                 f"would wait for ever; choose a larger type or raise "
                 f"kubernetes.system_nodes_per_zone."
             )
@@ -140,5 +140,5 @@ def _pods(spec: ClusterSpec) -> Iterator[_Pods]:
         yield _Pods("connect", connect.replicas, each)
 
 
-def _listed(pods: list[_Pods]) -> str:
+def _join_pods(pods: list[_Pods]) -> str:
     return ", ".join(f"{each.replicas} of {each.whose}" for each in pods)

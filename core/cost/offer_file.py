@@ -22,7 +22,7 @@ CSV_FACTS = 5
 Wants = Callable[[Product], bool]
 
 
-def quoted(text: IO[str], name: str, wants: Wants) -> Iterator[Quoted]:
+def read_quotes(text: IO[str], name: str, wants: Wants) -> Iterator[Quoted]:
     """Yield the on-demand prices of the products somebody wants.
 
     `text` is open at its beginning. Raises InvalidInput for a file that is no offer file.

@@ -95,7 +95,7 @@ def _disagreeing(book: PriceBook, rates: Iterable[BilledRate]) -> Iterator[Disag
             yield Disagreement(item, price, rate)
 
 
-def old(book: PriceBook, today: date, days: int = OLD_DAYS) -> list[Price]:
+def outdated_prices(book: PriceBook, today: date, days: int = OLD_DAYS) -> list[Price]:
     """Return the prices read longer ago than so many days, the oldest first."""
     aged = [price for price in book.prices.values() if (today - price.as_of).days > days]
     return sorted(aged, key=lambda price: (price.as_of, price.item))

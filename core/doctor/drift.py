@@ -196,7 +196,7 @@ def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
         *_drain_cleaners(found),
         *_second_handlers(expected, found),
         *_second_budget(expected, found),
-        *_stopped(expected, found),
+        *_stopped_parts(expected, found),
     ]
 
 
@@ -354,7 +354,7 @@ def _second_budget(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
         )
 
 
-def _stopped(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
+def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
     """Find what is there, and is on its way out or left alone by its operator."""
     kafka = (found.kafkas or {}).get(expected.cluster)
     namespace = (found.namespaces or {}).get(expected.namespace)

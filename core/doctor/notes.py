@@ -24,7 +24,7 @@ def blind_rolls(cluster: str, found: Snapshot) -> Iterator[str]:
             )
 
 
-def unlooked(expected: Expectation, found: Snapshot) -> Iterator[str]:
+def unexamined_parts(expected: Expectation, found: Snapshot) -> Iterator[str]:
     """Say of what there was nothing to look at, so that nothing of it was found in order."""
     if found.pods is not None:
         away = sorted(expected.nodes - {pod.node_id for pod in found.pods.values()})

@@ -141,7 +141,7 @@ class Interruption(_Announced):
             return self.announced_at(now)
         return min(self.updated_at, now + CLOCKS_APART_SECONDS)
 
-    def outdated(self, known_at: float | None, now: float) -> bool:
+    def is_outdated(self, known_at: float | None, now: float) -> bool:
         """Say whether a word about a schedule is older than the one known."""
         if known_at is None:
             return False

@@ -100,14 +100,14 @@ def description_of(envelope: Envelope) -> str:
     texts = [
         (language, readable(said))
         for each in (listed if isinstance(listed, list) else [listed])
-        for language, said in [_spoken(each)]
+        for language, said in [_text_and_language(each)]
         if isinstance(said, str)
     ]
     english = [said for language, said in texts if language.lower().startswith(LANGUAGE)]
     return "\n".join(english or [said for _, said in texts])
 
 
-def _spoken(each: object) -> tuple[str, object]:
+def _text_and_language(each: object) -> tuple[str, object]:
     """Return a text and its language; one that stands there plain has none."""
     if not isinstance(each, dict):
         return "", each

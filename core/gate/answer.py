@@ -43,7 +43,7 @@ class Ruling:
     unasked: bool = False  # nothing but Kafka is left to ask: nobody is let through on this ruling
 
 
-def gone(pod: PodView | None, name: str) -> GateAnswer | None:
+def allow_if_gone(pod: PodView | None, name: str) -> GateAnswer | None:
     """Allow what takes nothing away: no such Kafka pod runs, or it has been told to stop."""
     if pod is None:
         return GateAnswer(allowed=True, reason=f"{name} is no running pod of Kafka's.")

@@ -75,10 +75,10 @@ def cluster_health(parts: Iterable[Part]) -> ClusterHealth:
             Health.UNKNOWN, f"Nothing is known of the cluster's {words}.", tuple(unasked)
         )
         return ClusterHealth(verdict, tuple(found))
-    return ClusterHealth(_whole(found, weights), tuple(found))
+    return ClusterHealth(_whole_cluster(found, weights), tuple(found))
 
 
-def _whole(parts: Sequence[Part], weights: Sequence[Health]) -> HealthVerdict:
+def _whole_cluster(parts: Sequence[Part], weights: Sequence[Health]) -> HealthVerdict:
     ailing = [
         (part, weight) for part, weight in zip(parts, weights, strict=True) if not _well(part)
     ]

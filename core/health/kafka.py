@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from core.health.limits import Limits
 from core.health.verdict import Health, HealthVerdict
-from core.views import ClusterView, PartitionView, VoterView, listed
+from core.views import ClusterView, PartitionView, VoterView, id_list
 
 LIMITS = Limits()
 ADMIN = "Kafka's admin API"
@@ -157,7 +157,7 @@ def _whole_copies(offline: Sequence[PartitionView]) -> str:
     if known is None:
         return ""
     return (
-        f" Broker {listed(known.eligible)} still holds all of {known.name} (ELR): bring it back, "
+        f" Broker {id_list(known.eligible)} still holds all of {known.name} (ELR): bring it back, "
         f"and nothing is lost."
     )
 

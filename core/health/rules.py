@@ -75,7 +75,7 @@ RULES = (
 def liveness(
     observed: NodeObservation, rules: RuleSet = RuleSet.STRICT, limits: Limits | None = None
 ) -> HealthVerdict:
-    """Say whether the container should go on running; see `alive`."""
+    """Say whether the container should go on running; see `is_alive`."""
     if rules is RuleSet.STRICT:
         return strict.liveness(observed, limits or Limits())
     if rules is RuleSet.SHIPPED:
@@ -93,7 +93,7 @@ def liveness(
 def readiness(
     observed: NodeObservation, rules: RuleSet = RuleSet.STRICT, limits: Limits | None = None
 ) -> HealthVerdict:
-    """Say whether the node does its part in the cluster now; see `ready`."""
+    """Say whether the node does its part in the cluster now; see `is_ready`."""
     if rules is RuleSet.STRICT:
         return strict.readiness(observed, limits or Limits())
     # The two agree here, and neither asks the controller half of a combined node anything.
@@ -106,12 +106,12 @@ def readiness(
     return (_yes if RUNNING <= state != UNKNOWN_STATE else _no)(observed, told)
 
 
-def alive(verdict: HealthVerdict) -> bool:
+def is_alive(verdict: HealthVerdict) -> bool:
     """Say whether a liveness probe passes: nothing is restarted for what is merely not known."""
     return verdict.health is not Health.UNHEALTHY
 
 
-def ready(verdict: HealthVerdict) -> bool:
+def is_ready(verdict: HealthVerdict) -> bool:
     """Say whether a readiness probe passes.
 
     A degraded node still serves what others cannot, so it stays. One of which too little is known

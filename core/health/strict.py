@@ -127,7 +127,7 @@ def _broker_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVe
         # At SIGTERM the gauges go within 0.1 s, and an exporter may lose them otherwise too.
         yield _missing(observed, "BrokerState", "its exporter answers without BrokerState")
     elif state in STARTING:
-        yield _late(observed, limits, f"is {STATES[state]}")
+        yield _excuse_if_young(observed, limits, f"is {STATES[state]}")
     elif state in STOPPING:
         yield _finding(observed, Health.UNHEALTHY, f"is {STATES[state]}")
     elif state != RUNNING:
@@ -162,13 +162,15 @@ def _controller_says(observed: NodeObservation, limits: Limits) -> Iterator[Heal
     """Judge the controller half by its own gauges."""
     state = observed.raft_state
     if observed.listening.get(CONTROL_PLANE_PORT) is False:
-        yield _late(observed, limits, f"does not listen on {CONTROL_PLANE_PORT}")
+        yield _excuse_if_young(observed, limits, f"does not listen on {CONTROL_PLANE_PORT}")
     if state is None:
         yield _missing(observed, "raft current-state", "its exporter answers without raft state")
     elif state not in JOINED:
-        yield _late(observed, limits, f"is {state}, so it has no part in a quorum with a leader")
+        yield _excuse_if_young(
+            observed, limits, f"is {state}, so it has no part in a quorum with a leader"
+        )
     elif observed.raft_leader is not None and observed.raft_leader < 0:
-        yield _late(observed, limits, "knows no leader of the quorum")
+        yield _excuse_if_young(observed, limits, "knows no leader of the quorum")
 
 
 def _applies(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdict]:
@@ -178,7 +180,9 @@ def _applies(observed: NodeObservation, limits: Limits) -> Iterator[HealthVerdic
     if observed.role.is_broker and observed.recovering:
         return  # the thread that applies metadata is the one that loads the logs (seen on 4.2.0)
     since = f"applied its last record of metadata {lag:.0f} s ago"
-    yield _late(observed, limits, since if lag < _EVER_SECONDS else "has applied no metadata yet")
+    yield _excuse_if_young(
+        observed, limits, since if lag < _EVER_SECONDS else "has applied no metadata yet"
+    )
 
 
 def _others_say(observed: NodeObservation) -> Iterator[HealthVerdict]:
@@ -218,11 +222,11 @@ def _leader_says(observed: NodeObservation, limits: Limits) -> Iterator[HealthVe
     """Judge the controller half by what the quorum's leader says of it."""
     lag = observed.voter_lag_seconds
     if observed.quorum_answers is False:
-        yield _late(observed, limits, "is one of controllers that have no quorum")
+        yield _excuse_if_young(observed, limits, "is one of controllers that have no quorum")
     elif lag == NEVER:
-        yield _late(observed, limits, "has never fetched from the quorum's leader")
+        yield _excuse_if_young(observed, limits, "has never fetched from the quorum's leader")
     elif lag is not None and lag > limits.voter_lag_seconds:
-        yield _late(observed, limits, f"is {lag:.0f} s behind the quorum's leader")
+        yield _excuse_if_young(observed, limits, f"is {lag:.0f} s behind the quorum's leader")
 
 
 def _young(observed: NodeObservation, limits: Limits) -> bool:
@@ -230,7 +234,7 @@ def _young(observed: NodeObservation, limits: Limits) -> bool:
     return started is not None and observed.now - started < limits.start_seconds
 
 
-def _late(observed: NodeObservation, limits: Limits, told: str) -> HealthVerdict:
+def _excuse_if_young(observed: NodeObservation, limits: Limits, told: str) -> HealthVerdict:
     """Return a finding that is excused while the node is young."""
     if _young(observed, limits):
         return _finding(observed, Health.STARTING, told)

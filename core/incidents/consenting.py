@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.availability.consent import may_leave
 from core.events import Kind
-from core.incidents.decisions import hooked
+from core.incidents.decisions import is_hooked
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.opening import is_open
 from core.incidents.record import Incident
@@ -26,7 +26,7 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
         beside=seen.beside,
         even_last=_insists(incident, seen, policy),
     )
-    rolled = _rolled(incident, seen)
+    rolled = _roll_reason(incident, seen)
     if verdict.allowed and rolled and not _insists(incident, seen, policy):
         return False, rolled
     budget = seen.refusing_budget(incident.pod_name)
@@ -42,7 +42,7 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
     return verdict.allowed, verdict.reason
 
 
-def _rolled(incident: Incident, seen: Observation) -> str:
+def _roll_reason(incident: Incident, seen: Observation) -> str:
     """Say that Strimzi's operator is rolling pods, which it does one after the other.
 
     Between two of them everything is whole, and the next one goes without a word to us.
@@ -67,10 +67,10 @@ def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:
     due = incident.taken_at
     if due is not None and seen.now >= due - policy.hold_limit_seconds:
         return True
-    return hooked(incident) and seen.now - incident.waits_since > policy.hold_limit_seconds
+    return is_hooked(incident) and seen.now - incident.waits_since > policy.hold_limit_seconds
 
 
-def overruled(incident: Incident, seen: Observation, policy: Policy) -> bool:
+def is_overruled(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether AWS's word alone lets a node go that is some partition's last in sync."""
     if seen.kafka is None or incident.node_id is None or incident.release is not None:
         return False

@@ -37,9 +37,9 @@ from core.incidents.decisions import (
     asked_for,
     ec2_state,
     go,
-    hooked,
-    renewed,
-    retained,
+    is_hooked,
+    lease_renewal,
+    retain,
     stay,
 )
 from core.incidents.disrupted import claim_to_end, deadlines
@@ -58,7 +58,7 @@ from core.incidents.record import (
     Incident,
     State,
     Transition,
-    unattended,
+    is_unattended,
 )
 from core.incidents.replacement import spare_kept
 from core.incidents.settling import settle
@@ -81,14 +81,14 @@ __all__ = [
     "Incident",
     "State",
     "Transition",
+    "is_unattended",
     "learn",
     "merge",
     "next_action",
     "open_incident",
     "reopens",
     "settle",
-    "unanswered",
-    "unattended",
+    "why_unanswered",
 ]
 
 # Auto Scaling may announce a termination before its own describe call shows it.
@@ -99,7 +99,7 @@ BLIND_SECONDS = 900.0
 _UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
-def unanswered(interruption: Interruption) -> str | None:
+def why_unanswered(interruption: Interruption) -> str | None:
     """Say why an announcement opens no incident; None: it opens one."""
     if interruption.kind is Kind.ASG_LAUNCH:
         return f"Instance {interruption.instance_id} is being launched, which takes nothing away."
@@ -108,9 +108,9 @@ def unanswered(interruption: Interruption) -> str | None:
     return None
 
 
-def overruled(interruption: Interruption, closed_at: float | None, now: float) -> str | None:
+def why_overruled(interruption: Interruption, closed_at: float | None, now: float) -> str | None:
     """Say that AWS has closed what an announcement that came late is about; None: it has not."""
-    if closed_at is None or not interruption.outdated(closed_at, now):
+    if closed_at is None or not interruption.is_outdated(closed_at, now):
         return None
     return (
         f"AWS announced this for instance {interruption.instance_id} before it closed the event "
@@ -123,9 +123,9 @@ def next_action(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     if not incident.open:
         return Decision(state=incident.state, reason=incident.reason)
     if incident.unreadable is not None:
-        return _sent(_held_unread(incident, policy), incident, seen, policy)
+        return _with_pages_once(_held_unread(incident, policy), incident, seen, policy)
     decision = _blind(incident, seen, policy) if seen.blind else _seeing(incident, seen, policy)
-    return _sent(decision, incident, seen, policy)
+    return _with_pages_once(decision, incident, seen, policy)
 
 
 def _held_unread(incident: Incident, policy: Policy) -> Decision:
@@ -139,23 +139,25 @@ def _held_unread(incident: Incident, policy: Policy) -> Decision:
 
 def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide on a reading: what others have ended, what a person wants, then the state's step."""
-    decided = _ended_elsewhere(incident, seen, policy) or _wished(incident, seen, policy)
+    decided = _ended_elsewhere(incident, seen, policy) or _decide_on_request(incident, seen, policy)
     decision = decided or _STEPS[incident.state](incident, seen, policy)
     decision = with_reboots(decision, incident, seen, policy)
-    tidied = () if policy.drain_route == "asked" else _tidied(incident, seen, decision.state)
+    tidied = (
+        () if policy.drain_route == "asked" else _tidying_actions(incident, seen, decision.state)
+    )
     kept = own_drain.taken_back(incident, seen, decision.state)
     uncordoned = kept if own_drain.ours(incident, policy) else ()
-    called = (*_doubted(incident, seen, decision.state), *deadlines(incident, seen, decision))
+    called = (*_doubt_pages(incident, seen, decision.state), *deadlines(incident, seen, decision))
     kept_back_now = policy.drain_route != "asked" or kept_back(incident, seen, policy)
     ended = () if kept_back_now else claim_to_end(incident, seen, decision)
-    uncordoned = (*uncordoned, *in_place.tidied(incident, seen, decision))
+    uncordoned = (*uncordoned, *in_place.tidying_actions(incident, seen, decision))
     added = (*called, *ended, *tidied, *uncordoned)
     decision = replace(decision, actions=(*decision.actions, *added))
     shut = (*closing(incident, seen, decision), *given_back(incident, seen, decision))
     return replace(decision, actions=(*shut, *decision.actions))
 
 
-def _doubted(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+def _doubt_pages(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Call a person where no reading of Kafka is whole, since nobody goes before one is.
 
     At once where Kafka hides something until a right is granted, later where it may mend itself: a
@@ -172,7 +174,7 @@ def _doubted(incident: Incident, seen: Observation, state: State) -> tuple[Actio
     return (Page("doubt", seen.kafka.doubt),) if seen.kafka.doubts and lasts else ()
 
 
-def _tidied(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+def _tidying_actions(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Keep what waits for this incident, and leave nothing of it behind when it is over."""
     if state not in TERMINAL:
         return spare_kept(incident, seen, state)
@@ -182,13 +184,15 @@ def _tidied(incident: Incident, seen: Observation, state: State) -> tuple[Action
     return (*left, *room.given_back(incident, seen, state))
 
 
-def _sent(decision: Decision, incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _with_pages_once(
+    decision: Decision, incident: Incident, seen: Observation, policy: Policy
+) -> Decision:
     """Call a person once for each reason, and keep the hooks waiting until the next look."""
     actions = tuple(
         a for a in decision.actions if not (isinstance(a, Page) and a.key in incident.pages)
     )
     delay = decision.delay_seconds
-    if delay is not None and hooked(incident):
+    if delay is not None and is_hooked(incident):
         delay = min(delay, policy.heartbeat_timeout_seconds / 4)
     if _heartbeat_is_due(decision, incident, seen, policy):
         actions = (Heartbeat(DRAIN_HOOK), Heartbeat(GATE_HOOK), *actions)
@@ -199,7 +203,7 @@ def _heartbeat_is_due(
     decision: Decision, incident: Incident, seen: Observation, policy: Policy
 ) -> bool:
     """Keep both hooks waiting once half their timeout has passed since the last heartbeat."""
-    if decision.delay_seconds is None or not hooked(incident):
+    if decision.delay_seconds is None or not is_hooked(incident):
         return False
     if policy.drain_route == "asked":
         return False  # The hooks are theirs, and so is their time.
@@ -214,20 +218,20 @@ def _heartbeat_is_due(
 def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
     drained = incident.state in {State.DRAINING, State.GATING}
-    if hooked(incident) and not drained:
+    if is_hooked(incident) and not drained:
         kept = overdue(incident, seen, policy)
         if kept:
             return kept
     lasts = seen.now - (incident.blind_since or seen.now) > BLIND_SECONDS
     # Nobody sees what happens meanwhile, and a wait without hooks has no other end.
     page = (Page("blind", seen.blind),) if lasts else ()
-    return stay(incident, policy, seen.blind, *page, *(renewed(incident) if drained else ()))
+    return stay(incident, policy, seen.blind, *page, *(lease_renewal(incident) if drained else ()))
 
 
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise that somebody else has ended what this incident was doing."""
     if seen.lifecycle_state == RETAINED and incident.release is None:
-        return retained(
+        return retain(
             incident,
             "retained",
             f"The group retains instance {incident.instance_id}: a hook was abandoned or timed "
@@ -236,13 +240,13 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
     if incident.state not in _UNDRAINED:
         return None
     if ec2_state(seen) in STOPPED:
-        return lost.found(incident, seen, policy)
+        return lost.decide_found(incident, seen, policy)
     terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
     settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
-    return _unasked(incident, seen) if terminating and settled else None
+    return _decide_unasked_termination(incident, seen) if terminating and settled else None
 
 
-def _unasked(incident: Incident, seen: Observation) -> Decision | None:
+def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decision | None:
     """Recognise a termination that its group knows nothing of, or whose group is gone."""
     if seen.lifecycle_state == "InService":
         reason = f"The group has instance {incident.instance_id} in service: it is not leaving."
@@ -257,15 +261,15 @@ def _unasked(incident: Incident, seen: Observation) -> Decision | None:
     return None
 
 
-def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Do what a person asked for; a drain that has begun can only be let go on."""
     if incident.state not in _UNDRAINED:
         return None
     if incident.ignored_by:
         said = f"{incident.ignored_by} wants this ignored"
-        if hooked(incident):
+        if is_hooked(incident):
             reason = f"{said}: instance {incident.instance_id} stays until a person releases it."
-            return retained(incident, "ignored", reason)
+            return retain(incident, "ignored", reason)
         return go(State.CANCELLED, f"{said}.", DropLease())
     # A retained instance stands in no hook any more, whatever was announced of it once.
     asked = None if asked_for(incident, policy) else incident.release
@@ -277,7 +281,7 @@ def _wished(incident: Incident, seen: Observation, policy: Policy) -> Decision |
     return None
 
 
-def _opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _decide_opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if incident.urgent:
         return forward_now(policy)
     return _FIRST_STEPS[incident.kind](incident, seen, policy)
@@ -300,7 +304,7 @@ def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decis
     return go(State.DRAINING, reason, *(() if incident.drain_event is None else (ForwardDrain(),)))
 
 
-def _recommended(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _decide_recommended(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     del seen, policy
     return go(
         State.RIDDEN_THROUGH,
@@ -309,7 +313,7 @@ def _recommended(incident: Incident, seen: Observation, policy: Policy) -> Decis
     )
 
 
-def _unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _decide_unannounced(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for EC2's word on a state change that nothing announced: `lost` alone acts on it."""
     state = ec2_state(seen)
     if state in lost.MAY_RUN:
@@ -349,11 +353,11 @@ def _gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return replace(decision, actions=(*decision.actions, *unbound, *evicted_too))
 
 
-def _damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _decide_damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep what AWS says is damaged: only a person knows whether the broker is better off gone."""
     del seen, policy
     what = incident.event_type or incident.kind.value
-    return retained(
+    return retain(
         incident,
         "damaged",
         f"AWS reports {what} for instance {incident.instance_id}; it is kept until a person "
@@ -364,18 +368,18 @@ def _damaged(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 _Step = Callable[[Incident, Observation, Policy], Decision]
 _FIRST_STEPS: Mapping[Kind, _Step] = {
     Kind.ASG_TERMINATE: _terminating,
-    Kind.SCHEDULED_CHANGE: planned.scheduled,
-    Kind.ROTATION: planned.rotated,
-    Kind.SICK_NODE: planned.sick,
-    Kind.EVICTION: evicted.opened,
-    Kind.REBALANCE: _recommended,
-    Kind.STATE_CHANGE: _unannounced,
-    Kind.INSTANCE_ISSUE: _damaged,
-    Kind.INSTANCE_STORE_DEGRADED: _damaged,
-    Kind.VOLUME_PROBLEM: _damaged,
+    Kind.SCHEDULED_CHANGE: planned.decide_scheduled,
+    Kind.ROTATION: planned.decide_rotated,
+    Kind.SICK_NODE: planned.decide_sick,
+    Kind.EVICTION: evicted.decide_opened,
+    Kind.REBALANCE: _decide_recommended,
+    Kind.STATE_CHANGE: _decide_unannounced,
+    Kind.INSTANCE_ISSUE: _decide_damaged,
+    Kind.INSTANCE_STORE_DEGRADED: _decide_damaged,
+    Kind.VOLUME_PROBLEM: _decide_damaged,
 }
 _STEPS: Mapping[State, _Step] = {
-    State.OPENED: _opened,
+    State.OPENED: _decide_opened,
     State.REPLACING: _replacing,
     State.HOLDING: _holding,
     State.DRAINING: draining,

@@ -47,7 +47,7 @@ def go(state: State, reason: str, *actions: Action) -> Decision:
     )
 
 
-def hooked(incident: Incident) -> bool:
+def is_hooked(incident: Incident) -> bool:
     """Say whether lifecycle hooks hold the instance.
 
     One announcement stands for both hooks: the other may have got lost.
@@ -57,7 +57,7 @@ def hooked(incident: Incident) -> bool:
 
 def evicting(incident: Incident) -> bool:
     """Say whether an eviction alone asks for it: what AWS announces later governs it."""
-    return incident.kind is Kind.EVICTION and not hooked(incident)
+    return incident.kind is Kind.EVICTION and not is_hooked(incident)
 
 
 def asked_for(incident: Incident, policy: Policy) -> bool:
@@ -71,7 +71,7 @@ def at_its_turn(incident: Incident) -> bool:
     One for which a run only makes ready may have a word or a date of others, by which it goes.
     """
     others_say = (incident.release, incident.scheduled_said_at, incident.disruption)
-    if incident.ahead and not (hooked(incident) or incident.urgent or any(others_say)):
+    if incident.ahead and not (is_hooked(incident) or incident.urgent or any(others_say)):
         return False
     undrained = incident.state in {State.OPENED, State.REPLACING}
     return incident.state is State.HOLDING or (undrained and incident.release is not None)
@@ -79,17 +79,17 @@ def at_its_turn(incident: Incident) -> bool:
 
 def complete(incident: Incident, result: HookResult) -> tuple[Action, ...]:
     """Complete both hooks; one that is complete already makes this a no-op."""
-    if not hooked(incident):
+    if not is_hooked(incident):
         return ()
     return (CompleteHook(DRAIN_HOOK, result), CompleteHook(GATE_HOOK, result))
 
 
-def renewed(incident: Incident) -> tuple[Action, ...]:
+def lease_renewal(incident: Incident) -> tuple[Action, ...]:
     """Keep the lease while the broker is out: a fact, noted beside whoever else may hold it."""
     return () if incident.node_id is None else (TakeLease(out=True),)
 
 
-def retained(incident: Incident, key: str, reason: str) -> Decision:
+def retain(incident: Incident, key: str, reason: str) -> Decision:
     """Keep the instance: ABANDON, which the group's instance lifecycle policy turns into retain."""
     return go(
         State.RETAINED,

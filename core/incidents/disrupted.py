@@ -1,7 +1,7 @@
 """Adds to an incident what Karpenter does to its node (core.incidents.nodeclaims): why, until when.
 
-Whatever opened the incident, the gate or the sweep: core.incidents.learn asks `noted` at every
-reading, core.incidents.decide asks `deadlines` whom to call.
+Whatever opened the incident, the gate or the sweep: core.incidents.learn asks `note_disruption` at
+every reading, core.incidents.decide asks `deadlines` whom to call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def disruption(incident: Incident, seen: Observation) -> Disruption | None:
     return None if claim is None else disruption_of(claim, seen.now, rotated=rotated)
 
 
-def noted(incident: Incident, seen: Observation) -> Incident:
+def note_disruption(incident: Incident, seen: Observation) -> Incident:
     """Keep why Karpenter ends the node and from when on it asks no budget, and tell of each once.
 
     A reason that is known stays: the sweep has asked EC2, too, and a claim alone says less. A

@@ -23,16 +23,16 @@ from core.incidents.decisions import (
     complete,
     ec2_state,
     go,
-    hooked,
-    renewed,
-    retained,
+    is_hooked,
+    lease_renewal,
+    retain,
     stay,
 )
 from core.incidents.gating import still_missing
 from core.incidents.idle import doubt
 from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, PodView, Policy
-from core.incidents.opening import reopened
+from core.incidents.opening import reopening_actions
 from core.incidents.record import Decision, Incident, State
 from core.incidents.refusal import PATIENCE_SECONDS
 from core.incidents.sections import Forwarding
@@ -54,14 +54,14 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     pod = seen.pod_named(incident.pod_name)
     if pod is None or not pod_there(incident, pod, seen):
         reason = f"Pod {incident.pod_name} has left {incident.node_name}."
-        return go(State.GATING, reason, *renewed(incident))
+        return go(State.GATING, reason, *lease_renewal(incident))
     if ec2_state(seen) in ENDING | STOPPED:
         reason = f"Instance {incident.instance_id} ended before {pod.name} had left it."
-        return go(State.GATING, reason, Page("ended_early", reason), *renewed(incident))
+        return go(State.GATING, reason, Page("ended_early", reason), *lease_renewal(incident))
     if incident.let_go_by is not None:
         return _let_fall(incident, incident.let_go_by)
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
-        return retained(
+        return retain(
             incident,
             "drain_limit",
             f"Pod {pod.name} is still on {incident.node_name} {policy.hold_limit_seconds:.0f} s "
@@ -75,15 +75,15 @@ def _still_there(incident: Incident, seen: Observation, policy: Policy, pod: Pod
         return evicted.draining(incident, seen, policy)
     if own_drain.ours(incident, policy):
         return own_drain.draining(incident, seen, policy, pod)
-    return _stuck(incident, seen, policy) or stay(
+    return _decide_stuck_drain(incident, seen, policy) or stay(
         incident,
         policy,
         f"The termination handler drains {incident.node_name}; {pod.name} is still there.",
-        *renewed(incident),
+        *lease_renewal(incident),
     )
 
 
-def _stuck(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _decide_stuck_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Say what keeps a drain from ending, once the termination handler has had its time."""
     pod = seen.pod_named(incident.pod_name)
     sent = incident.forwarded
@@ -99,7 +99,7 @@ def _stuck(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
         late = waited > policy.forward_again_seconds / 2 or (sent is not None and sent.times > 1)
         page = (Page(f"budget:{budget.name}", reason),) if late else ()
         if waited <= policy.forward_again_seconds:
-            return stay(incident, policy, reason, *page, *renewed(incident))
+            return stay(incident, policy, reason, *page, *lease_renewal(incident))
     if waited <= policy.forward_again_seconds or sent is None:
         return None
     return _again(incident, seen, policy, pod, sent)
@@ -126,15 +126,15 @@ def _again(
     elif not (allowed or incident.urgent):
         waits = f"{pod.name} is still on {incident.node_name}. {refusal}"
     if waits is not None:
-        return stay(incident, policy, waits, *page, *renewed(incident))
+        return stay(incident, policy, waits, *page, *lease_renewal(incident))
     # Under the same id: a handler that is at it drops the copy, one that has failed or lost its
     # memory in a restart begins again.
     reason = (
         f"{pod.name} is still on {incident.node_name} {waited:.0f} s after the drain was sent; it "
         f"is sent again."
     )
-    opened = reopened(incident, seen)
-    return stay(incident, policy, reason, *page, *renewed(incident), *opened, ForwardDrain())
+    opened = reopening_actions(incident, seen)
+    return stay(incident, policy, reason, *page, *lease_renewal(incident), *opened, ForwardDrain())
 
 
 def _let_fall(incident: Incident, by: str) -> Decision:
@@ -153,7 +153,7 @@ def _idle_node_drains(incident: Incident, seen: Observation, policy: Policy) -> 
     if doubtful and seen.now - incident.entered_at <= policy.hold_limit_seconds:
         return stay(incident, policy, f"{doubtful}: the gate stays closed.")
     if doubtful:
-        return retained(incident, "drain_limit", f"{doubtful}; the node is kept.")
+        return retain(incident, "drain_limit", f"{doubtful}; the node is kept.")
     if own_drain.ours(incident, policy):
         return own_drain.idle(incident, seen, policy)
     nobody = _nobody_drains(incident, policy)
@@ -169,25 +169,25 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return _let_fall(incident, incident.let_go_by)
     missing = still_missing(incident, seen, policy) or own_drain.left_behind(incident, seen, policy)
     if missing is None:
-        return _released(incident, seen, policy)
+        return _release(incident, seen, policy)
     waited = seen.now - incident.entered_at
     if waited <= policy.post_condition_wait_seconds:
-        return stay(incident, policy, missing, *renewed(incident))
+        return stay(incident, policy, missing, *lease_renewal(incident))
     since = f"{missing.rstrip('.')}, {waited:.0f} s after the pod left"
     if ec2_state(seen) in ENDING:
         reason = f"{since}, and instance {incident.instance_id} is gone."
         return go(State.LOST, reason, Page("not_back", reason), DropLease())
-    return retained(incident, "not_back", f"{since}; the old instance is kept.")
+    return retain(incident, "not_back", f"{since}; the old instance is kept.")
 
 
-def _released(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def _release(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Let the instance go, and believe that it went once its group shows it."""
-    if asked_for(incident, policy) and not hooked(incident):
+    if asked_for(incident, policy) and not is_hooked(incident):
         return evicted.over(incident, seen)
     waits = _not_gone(incident, seen, policy)
     if waits:
         return waits
-    if not hooked(incident) and seen.lifecycle_state == "InService":
+    if not is_hooked(incident) and seen.lifecycle_state == "InService":
         # Drained by a handler that hears Health itself: an empty node of the group is left.
         refused = incident.refusal
         if refused is not None and seen.now - refused.since > PATIENCE_SECONDS:
@@ -213,7 +213,7 @@ def _not_gone(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
     A completion that was answered "no" is no completion: its token may be an earlier action's.
     """
-    if not hooked(incident) or seen.lifecycle_state not in {WAITING, "InService"}:
+    if not is_hooked(incident) or seen.lifecycle_state not in {WAITING, "InService"}:
         return None
     asked_at = incident.completed_at
     stands = f"Instance {incident.instance_id} may go, and its group has it {seen.lifecycle_state}"
@@ -238,7 +238,7 @@ def _idle_node_ends(incident: Incident, seen: Observation, policy: Policy) -> De
         return go(State.RELEASED, reason, DropLease(ended=True))
     if seen.now - incident.entered_at > policy.hold_limit_seconds:
         reason = f"Instance {incident.instance_id} was not drained in time; it is kept."
-        return retained(incident, "drain_limit", reason)
+        return retain(incident, "drain_limit", reason)
     again: tuple[Action, ...] = ()
     if seen.lifecycle_state == WAITING:
         nobody_else = _nobody_drains(incident, policy) or own_drain.ours(incident, policy)
@@ -262,4 +262,4 @@ def _nobody_drains(incident: Incident, policy: Policy) -> bool:
 
 
 def _gate_open(incident: Incident) -> tuple[Action, ...]:
-    return (CompleteHook(GATE_HOOK, HookResult.CONTINUE),) if hooked(incident) else ()
+    return (CompleteHook(GATE_HOOK, HookResult.CONTINUE),) if is_hooked(incident) else ()

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.events import Kind
 from core.incidents.actions import DropLease, Page
 from core.incidents.consenting import consent
-from core.incidents.decisions import evicting, go, hooked, renewed, stay
+from core.incidents.decisions import evicting, go, is_hooked, lease_renewal, stay
 from core.incidents.disrupted import disruption
 from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Decision, Incident, State
@@ -49,7 +49,7 @@ def given_up(incident: Incident, seen: Observation) -> bool:
     return evicting(incident) and seen.now - silent_since > SILENCE_SECONDS
 
 
-def opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def decide_opened(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Begin at once, unless somebody wants the node kept."""
     nothing = nothing_to_evict(incident)
     if nothing:
@@ -101,7 +101,7 @@ def _waits_for_room(incident: Incident, seen: Observation) -> bool:
     """
     if incident.release is not None or room(incident, seen):
         return False
-    return not hooked(incident) or seen.now - incident.held_since <= PLACE_SECONDS
+    return not is_hooked(incident) or seen.now - incident.held_since <= PLACE_SECONDS
 
 
 def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
@@ -112,7 +112,7 @@ def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the drainer to ask again once nothing speaks against it."""
-    begun = _begun(incident, seen)
+    begun = _follow_begun_eviction(incident, seen)
     passed = begun or overtaken(incident, seen, policy) or others_first(incident, seen, policy)
     if passed:
         return passed
@@ -122,12 +122,12 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return stay(incident, policy, refusal or f"{_asker(incident)} is let through when it asks.")
 
 
-def _begun(incident: Incident, seen: Observation) -> Decision | None:
+def _follow_begun_eviction(incident: Incident, seen: Observation) -> Decision | None:
     """Follow an eviction that the gate has let through and not lived to record."""
     if seen.own_drain_at is None:
         return None
     reason = f"The eviction of {incident.pod_name} was let through by a gate that died over it."
-    found = go(State.DRAINING, reason, *renewed(incident))
+    found = go(State.DRAINING, reason, *lease_renewal(incident))
     return replace(found, forwarded_at=seen.own_drain_at)
 
 
@@ -138,10 +138,10 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     since = incident.entered_at if sent is None else sent.last_at
     if sent is None and not evicting(incident):
         reason = f"Whoever drains {incident.node_name} is let through when it asks."
-        return stay(incident, policy, reason, *renewed(incident))
+        return stay(incident, policy, reason, *lease_renewal(incident))
     if pod is None or pod.stopping or seen.now - since <= REQUEST_SECONDS:
         reason = f"{_asker(incident)} evicts {incident.pod_name} from {incident.node_name}."
-        return stay(incident, policy, reason, *renewed(incident))
+        return stay(incident, policy, reason, *lease_renewal(incident))
     missing = _not_back(incident, seen, ready=pod.ready)
     if missing is None:
         reason = (
@@ -151,7 +151,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return go(State.RIDDEN_THROUGH, reason, DropLease(ended=True))
     late = seen.now - since > policy.post_condition_wait_seconds
     page = (Page("not_back", missing),) if late else ()
-    return stay(incident, policy, missing, *page, *renewed(incident))
+    return stay(incident, policy, missing, *page, *lease_renewal(incident))
 
 
 def _not_back(incident: Incident, seen: Observation, *, ready: bool) -> str | None:
@@ -159,7 +159,7 @@ def _not_back(incident: Incident, seen: Observation, *, ready: bool) -> str | No
         return f"Pod {incident.pod_name} is not Ready."
     if seen.kafka is None or incident.node_id is None:
         return seen.kafka_silence or NOT_ASKED
-    verdict = returned(incident.node_id, seen.kafka)
+    verdict = check_returned(incident.node_id, seen.kafka)
     return None if verdict.allowed else verdict.reason
 
 

@@ -30,7 +30,16 @@ from core.incidents.actions import (
     TakeLease,
     Uncordon,
 )
-from core.incidents.decisions import ENDING, STOPPED, ec2_state, go, hooked, renewed, retained, stay
+from core.incidents.decisions import (
+    ENDING,
+    STOPPED,
+    ec2_state,
+    go,
+    is_hooked,
+    lease_renewal,
+    retain,
+    stay,
+)
 from core.incidents.gating import not_back
 from core.incidents.leading import party_waits
 from core.incidents.observation import NOT_ASKED, NodeView, Observation, Policy
@@ -52,13 +61,13 @@ DRAINED_BY_US = frozenset({"held", "evict"})
 _UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
-def wanted(incident: Incident, policy: Policy) -> bool:
+def is_wanted(incident: Incident, policy: Policy) -> bool:
     """Say whether a node that has not left yet is to stay and get a new root volume."""
     place = incident.in_place
     if place is None or place.refusal is not None:
         return False
     ours = policy.drain_route in DRAINED_BY_US
-    return ours and not (hooked(incident) or incident.urgent or incident.release is not None)
+    return ours and not (is_hooked(incident) or incident.urgent or incident.release is not None)
 
 
 def stays(incident: Incident, seen: Observation) -> bool:
@@ -80,7 +89,7 @@ def _at_home(incident: Incident, seen: Observation) -> bool:
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Go on without another machine; None: one is awaited after all."""
-    if not wanted(incident, policy) or incident.node_id is None:
+    if not is_wanted(incident, policy) or incident.node_id is None:
         return None
     unfit = next(_unfit(incident, seen), None)
     if unfit is not None:
@@ -117,7 +126,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return go(State.RIDDEN_THROUGH, reason, DropLease())
     if seen.now - incident.entered_at > policy.post_condition_wait_seconds:
         waited = f"{seen.now - incident.entered_at:.0f} s after the pod left"
-        return retained(incident, "not_back", f"{incident.reason.rstrip('.')}, {waited}.")
+        return retain(incident, "not_back", f"{incident.reason.rstrip('.')}, {waited}.")
     if place.over:
         return _taken_back(incident, seen, policy)
     if place.asked_at is None:
@@ -125,7 +134,9 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     return _waited_for(incident, seen, policy)
 
 
-def tidied(incident: Incident, seen: Observation, decision: Decision) -> tuple[Action, ...]:
+def tidying_actions(
+    incident: Incident, seen: Observation, decision: Decision
+) -> tuple[Action, ...]:
     """Let a node take pods again that was cordoned for a drain which is not on its way."""
     going = decision.state not in TERMINAL | _UNDRAINED
     cordoned = (n for n in seen.nodes if n.cordoned_for == incident.id and not n.schedulable)
@@ -158,21 +169,21 @@ def _unfit(incident: Incident, seen: Observation) -> Iterator[str]:
 
 def _ask(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Have EC2 replace the root volume, unless the broker is wanted back at once."""
-    against = _wanted_back(incident, seen) or _occupied(incident, seen)
+    against = _wanted_back(incident, seen) or _occupation(incident, seen)
     if against is not None:
         said = f"{against} {incident.node_name} takes its pod back with its old root volume."
         return replace(
-            stay(incident, policy, said, *renewed(incident), delay=0.0), not_in_place=against
+            stay(incident, policy, said, *lease_renewal(incident), delay=0.0), not_in_place=against
         )
     if seen.kafka is None or seen.kafka.stale or seen.kafka.doubts:
         reason = f"Nothing is replaced without a whole reading of Kafka. {_silence(seen)}"
-        return stay(incident, policy, reason, *renewed(incident))
+        return stay(incident, policy, reason, *lease_renewal(incident))
     image = _place(incident).image_id
     reason = f"EC2 is asked to replace the root volume of {incident.instance_id} with {image}."
-    return stay(incident, policy, reason, *renewed(incident), ReplaceRoot(image))
+    return stay(incident, policy, reason, *lease_renewal(incident), ReplaceRoot(image))
 
 
-def _occupied(incident: Incident, seen: Observation) -> str | None:
+def _occupation(incident: Incident, seen: Observation) -> str | None:
     """Say that somebody took the cordon off: a Kafka pod runs there, or may at any moment."""
     node = seen.node_named(incident.node_name)
     pod = seen.pod_on(incident.node_name)
@@ -216,16 +227,18 @@ def _waited_for(incident: Incident, seen: Observation, policy: Policy) -> Decisi
             f"EC2 has detached the root volume of instance {incident.instance_id} and attached no "
             f"other ({place.task_state}): it does not boot. Terminate it through its group."
         )
-        return stay(incident, policy, reason, Page("root_detached", reason), *renewed(incident))
+        return stay(
+            incident, policy, reason, Page("root_detached", reason), *lease_renewal(incident)
+        )
     if place.task_id is None and seen.now - asked_at > SHOWN_SECONDS:
         reason = f"EC2 shows no task for {incident.instance_id}: it is asked under the same key."
         return stay(
             incident,
             policy,
             reason,
-            *renewed(incident),
+            *lease_renewal(incident),
             ReplaceRoot(place.image_id),
-            *_late(incident, seen, reason),
+            *_late_pages(incident, seen, reason),
         )
     if place.task_state != "succeeded":
         told = place.task_state or "asked for"
@@ -290,11 +303,11 @@ def _drain_ended(incident: Incident, policy: Policy) -> bool:
 def _patiently(
     incident: Incident, seen: Observation, policy: Policy, reason: str, *actions: Action
 ) -> Decision:
-    late = _late(incident, seen, reason)
-    return stay(incident, policy, reason, *late, *renewed(incident), *actions)
+    late = _late_pages(incident, seen, reason)
+    return stay(incident, policy, reason, *late, *lease_renewal(incident), *actions)
 
 
-def _late(incident: Incident, seen: Observation, reason: str) -> tuple[Action, ...]:
+def _late_pages(incident: Incident, seen: Observation, reason: str) -> tuple[Action, ...]:
     waited = seen.now - incident.entered_at
     if waited <= LATE_SECONDS:
         return ()

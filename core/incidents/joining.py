@@ -7,7 +7,7 @@ from dataclasses import replace
 from core.events import Interruption, Kind
 from core.incidents.nodeclaims import disrupted_for
 from core.incidents.record import URGENT, Incident, State, Transition, incident_id
-from core.incidents.schedules import ScheduledChange, governing, heard, is_another
+from core.incidents.schedules import ScheduledChange, apply_word, governing, is_another
 from core.incidents.sections import InPlace
 from core.naming import DRAIN_HOOK
 
@@ -71,7 +71,9 @@ def merge(incident: Incident, interruption: Interruption, now: float) -> Inciden
         else disrupted_for(incident.disruption, told),
         drain_event=_drain_event(incident, interruption, newest=newest),
     )
-    return _scheduled(_in_hook(joined, interruption, now, newest=newest), interruption, now)
+    return _take_over_schedule(
+        _in_hook(joined, interruption, now, newest=newest), interruption, now
+    )
 
 
 def _newest_of_hook(incident: Incident, interruption: Interruption, now: float) -> bool:
@@ -127,7 +129,7 @@ def _drain_event(incident: Incident, interruption: Interruption, *, newest: bool
     return incident.drain_event
 
 
-def _scheduled(incident: Incident, interruption: Interruption, now: float) -> Incident:
+def _take_over_schedule(incident: Incident, interruption: Interruption, now: float) -> Incident:
     """Take over what is scheduled, unless it is older than what is known."""
     if interruption.kind is Kind.ROTATION:
         party = interruption.party or incident.party
@@ -153,9 +155,9 @@ def _scheduled(incident: Incident, interruption: Interruption, now: float) -> In
             event_type=incident.event_type or interruption.event_type,
             due_at=incident.due_at or due_at,
         )
-    known = scheduled(incident)
-    changes = heard(known, interruption, now)
-    return incident if changes == known else _governed(incident, changes)
+    known = scheduled_changes(incident)
+    changes = apply_word(known, interruption, now)
+    return incident if changes == known else _keep_schedule(incident, changes)
 
 
 def _handed_back(incident: Incident) -> Incident | None:
@@ -166,7 +168,7 @@ def _handed_back(incident: Incident) -> Incident | None:
     if incident.kind is not Kind.ROTATION:
         return None
     begun = incident.state is not State.OPENED
-    ruling = governing(scheduled(incident), retiring=begun)
+    ruling = governing(scheduled_changes(incident), retiring=begun)
     if ruling is None:
         return None
     return replace(
@@ -178,7 +180,7 @@ def _handed_back(incident: Incident) -> Incident | None:
     )
 
 
-def _governed(incident: Incident, changes: tuple[ScheduledChange, ...]) -> Incident:
+def _keep_schedule(incident: Incident, changes: tuple[ScheduledChange, ...]) -> Incident:
     """Keep what is scheduled, and of it what the incident is about now."""
     begun = incident.state is not State.OPENED
     ruling = governing(changes, retiring=begun)
@@ -204,7 +206,7 @@ def _governed(incident: Incident, changes: tuple[ScheduledChange, ...]) -> Incid
     )
 
 
-def scheduled(incident: Incident) -> tuple[ScheduledChange, ...]:
+def scheduled_changes(incident: Incident) -> tuple[ScheduledChange, ...]:
     """Return what is scheduled for an incident's instance, as any release has kept it.
 
     A release before this one keeps the last word alone, and moves it beside what it cannot read.
@@ -259,7 +261,7 @@ def _another_matter(finished: Incident, interruption: Interruption) -> bool:
     Whoever ignored a reboot has said nothing about a retirement, nor about a lost volume.
     """
     if interruption.kind is finished.kind is Kind.SCHEDULED_CHANGE:
-        return is_another(scheduled(finished), interruption)
+        return is_another(scheduled_changes(finished), interruption)
     return interruption.kind in _TROUBLES and interruption.kind is not finished.kind
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from core.availability.leader_load import successor, too_much
 from core.availability.lease import members
 from core.incidents.actions import Action, DropLease, MoveLeaders, RestoreLeaders, TakeLease
-from core.incidents.decisions import hooked, stay
+from core.incidents.decisions import is_hooked, stay
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import Decision, Incident, State
@@ -30,7 +30,7 @@ def asks_of_all(incident: Incident) -> bool:
 
     Once its hooks stand: before, the turn ends at them, and brokers are asked for nothing.
     """
-    begun = hooked(incident) or incident.in_place is not None
+    begun = is_hooked(incident) or incident.in_place is not None
     return bool(_leavers(incident)) and begun and incident.leaders_moved_at is None
 
 

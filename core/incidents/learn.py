@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.events import Kind
 from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
 from core.incidents.decisions import evicting
-from core.incidents.disrupted import claim_of, noted
+from core.incidents.disrupted import claim_of, note_disruption
 from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
 from core.incidents.record import Incident, State, Transition
@@ -53,12 +53,12 @@ def learn(incident: Incident, seen: Observation) -> Incident:
             kind=Kind.ASG_TERMINATE if incident.kind in _BEFORE else incident.kind,
             announced_at=seen.now,
         )
-    if _undrained(incident):
-        incident = _out_of_reach(_placed(incident, seen), seen)
+    if _is_undrained(incident):
+        incident = _out_of_reach(_with_place(incident, seen), seen)
     elif incident.node_id is None:
         # A Kafka pod that came to an idle node while its drain was on the way is drained with it.
-        incident = _housed(incident, seen)
-    incident = _root_noted(noted(_idle_noted(incident, seen), seen), seen)
+        incident = _with_kafka_pod(incident, seen)
+    incident = _root_noted(note_disruption(_idle_noted(incident, seen), seen), seen)
     if incident.node_id is not None and incident.state is State.GATING:
         incident = _return_noted(incident, seen)
     return _lifecycle_noted(incident, seen)
@@ -77,7 +77,7 @@ def _doubted_since(incident: Incident, seen: Observation) -> float | None:
     return incident.doubted_since if seen.kafka is None else None
 
 
-def _undrained(incident: Incident) -> bool:
+def _is_undrained(incident: Incident) -> bool:
     gone = {State.DRAINING, State.GATING}
     return incident.forwarded is None and incident.state not in gone
 
@@ -93,7 +93,7 @@ def _out_of_reach(incident: Incident, seen: Observation) -> Incident:
     )
 
 
-def _placed(incident: Incident, seen: Observation) -> Incident:
+def _with_place(incident: Incident, seen: Observation) -> Incident:
     node = seen.node_of(incident.instance_id)
     instance, claim = seen.instance, claim_of(incident, seen)
     # A machine that died takes its Node along; its NodeClaim stands for a while.
@@ -109,10 +109,10 @@ def _placed(incident: Incident, seen: Observation) -> Incident:
         pool=incident.pool or (place.pool if place else None),
         node_name=name,
     )
-    return _housed(incident, seen)
+    return _with_kafka_pod(incident, seen)
 
 
-def _housed(incident: Incident, seen: Observation) -> Incident:
+def _with_kafka_pod(incident: Incident, seen: Observation) -> Incident:
     """Add the Kafka pod that is on the node, if one is."""
     pod = seen.pod_on(incident.node_name)
     if pod is None or not pod_there(incident, pod, seen):
@@ -155,7 +155,7 @@ def _return_noted(incident: Incident, seen: Observation) -> Incident:
     place = incident.in_place
     same = evicting(incident) or (place is not None and place.returned_at is not None)
     settled = pod is not None and pod.ready and (moved or same)
-    if not settled or not returned(incident.node_id, seen.kafka).allowed:
+    if not settled or not check_returned(incident.node_id, seen.kafka).allowed:
         return replace(incident, broker_back_at=None)
     return replace(incident, broker_back_at=incident.broker_back_at or seen.now)
 

@@ -26,10 +26,10 @@ def left_out(
         if pod.ready or pod.name in cared_for or pod.out_since is None:
             continue
         if now - pod.out_since >= LEFT_OUT_SECONDS:
-            yield _told(pod, now - pod.out_since)
+            yield _concern(pod, now - pod.out_since)
 
 
-def _told(pod: PodView, seconds: float) -> Concern:
+def _concern(pod: PodView, seconds: float) -> Concern:
     where = f"on {pod.node_name}" if pod.node_name else "on no node"
     trouble = f" ({pod.trouble})" if pod.trouble else ""
     return Concern(

@@ -61,14 +61,14 @@ class Reach:
         return replace(policy, drain_route="asked") if self.of(group) == "gate" else policy
 
 
-def allowed(action: Action, level: Level) -> bool:
+def is_allowed(action: Action, level: Level) -> bool:
     """Say whether an action may be carried out at a level."""
     return level in ACTING or isinstance(action, OF_OURS)
 
 
 def withheld(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
     """Return the actions that a level keeps from being carried out."""
-    return tuple(action for action in actions if not allowed(action, level))
+    return tuple(action for action in actions if not is_allowed(action, level))
 
 
 def as_told(decision: Decision, level: Level) -> Decision:

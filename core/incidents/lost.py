@@ -23,14 +23,14 @@ from core.incidents.actions import (
     TaintOutOfService,
     Untaint,
 )
-from core.incidents.decisions import complete, ec2_state, go, hooked, renewed, stay
+from core.incidents.decisions import complete, ec2_state, go, is_hooked, lease_renewal, stay
 from core.incidents.gating import still_missing
 from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
 from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.whereabouts import attached_there
-from core.views import listed
+from core.views import id_list
 
 # What EC2 confirms to run nothing; an instance it has forgotten is confirmed by nobody.
 CONFIRMED = frozenset({"stopped", "terminated"})
@@ -41,7 +41,7 @@ PAGE_AFTER_SECONDS = 60.0
 ZONE_DELAY_SECONDS = 60.0
 
 
-def found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about an instance that EC2 shows as ended and nobody has drained."""
     state = ec2_state(seen)
     node = seen.node_of(incident.instance_id)
@@ -60,7 +60,7 @@ def found(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         hooks = complete(incident, HookResult.CONTINUE)
         return go(State.LOST, f"{ended}; no Kafka pod ran there.", *hooks, DropLease())
     reason = f"{ended}, and nothing had drained Kafka node {incident.node_id} from it."
-    return replace(go(State.GATING, reason, *renewed(incident)), lost=True)
+    return replace(go(State.GATING, reason, *lease_renewal(incident)), lost=True)
 
 
 def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -86,7 +86,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         return _over(incident, given_up, *pages, Page("not_back", f"{given_up}."))
     freed = unbound(incident, seen)
     hooks = _hooks_let_go(incident, seen)
-    return stay(incident, policy, missing, *pages, *freed, *hooks, *renewed(incident))
+    return stay(incident, policy, missing, *pages, *freed, *hooks, *lease_renewal(incident))
 
 
 def _at_stake(incident: Incident, seen: Observation) -> str:
@@ -99,7 +99,7 @@ def _at_stake(incident: Incident, seen: Observation) -> str:
     # Of those in sync and those Kafka still knows to be complete, one may lead without loss.
     whole = [(p, sorted({*p.isr, *p.eligible} - {incident.node_id})) for p in offline]
     alone, others = next(((p, who) for p, who in whole if not who), whole[0])
-    who = f"broker {listed(others)} still holds all of it" if others else "only its volume has it"
+    who = f"broker {id_list(others)} still holds all of it" if others else "only its volume has it"
     return f" {len(offline)} partitions are offline, among them {alone.name}: {who}."
 
 
@@ -135,7 +135,7 @@ def _still_tainted(incident: Incident, seen: Observation) -> str | None:
 def _hooks_let_go(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Let the group have a dead instance once nothing of it is attached: that ends its Node."""
     held = seen.volumes or attached_there(incident, seen)
-    if held or not hooked(incident) or seen.lifecycle_state != WAITING:
+    if held or not is_hooked(incident) or seen.lifecycle_state != WAITING:
         return ()
     return complete(incident, HookResult.CONTINUE)
 
@@ -153,7 +153,7 @@ def _runs_again(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     reason = f"Instance {incident.instance_id} runs again; {incident.pod_name} is not Ready yet."
     if waited > policy.post_condition_wait_seconds:
         return _over(incident, reason.rstrip("."), Page("not_back", reason))
-    return stay(incident, policy, reason, *renewed(incident))
+    return stay(incident, policy, reason, *lease_renewal(incident))
 
 
 def _over(incident: Incident, reason: str, *actions: Action, ended: bool = False) -> Decision:

@@ -90,7 +90,7 @@ def _forwarded_id(incident: Incident) -> str:
     return text(sent, "id") or text(sent, "RequestId") or ""
 
 
-def noted(incident: Incident, report: DrainReport, now: float) -> Incident:
+def note_report(incident: Incident, report: DrainReport, now: float) -> Incident:
     """Add a report to the incident's history; the same one again changes nothing."""
     where = report.node_name or f"the node of {report.instance_id}"
     said = f"NTH has ended its attempt to drain {where} ({report.nth_event_id})."

@@ -44,7 +44,9 @@ def not_open_yet(incident: Incident, seen: Observation) -> tuple[str, tuple[Acti
     away = next((p for p in seen.pods if not p.ready and p.node_id not in together), None)
     if away is not None:
         # Unlabelled it would not be let go either: the budget counts the others' pods.
-        return f"Pod {away.name} is not Ready, so no party is opened.", _closed(incident, seen)
+        return f"Pod {away.name} is not Ready, so no party is opened.", _closing_actions(
+            incident, seen
+        )
     if not is_open(incident, seen):
         pod = incident.pod_name or ""
         return f"{pod} is opened to leave beside {_others(together, incident)}.", (OpenBudget(pod),)
@@ -58,7 +60,7 @@ def not_open_yet(incident: Incident, seen: Observation) -> tuple[str, tuple[Acti
     return None
 
 
-def reopened(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+def reopening_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Open once more for a drain that is sent again: the pod may be another one by now."""
     together = len(members(incident.party)) > 1
     if incident.pod_name is None or not together or not _yielding(seen) or is_open(incident, seen):
@@ -72,7 +74,7 @@ def closing(incident: Incident, seen: Observation, decision: Decision) -> tuple[
     kept = decision.state in _OPEN_IN and held
     if kept and not any(isinstance(each, DropLease) for each in decision.actions):
         return ()
-    return _closed(incident, seen)
+    return _closing_actions(incident, seen)
 
 
 def wrongly_open(
@@ -88,7 +90,7 @@ def wrongly_open(
             yield pod.name, pod.may_leave
 
 
-def _closed(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+def _closing_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     return tuple(CloseBudget(pod.name) for pod in seen.pods if pod.may_leave == incident.id)
 
 

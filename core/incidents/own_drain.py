@@ -28,7 +28,7 @@ from core.incidents.decisions import (
     ec2_state,
     evicting,
     go,
-    retained,
+    retain,
     stay,
 )
 from core.incidents.observation import Observation, PodView, Policy
@@ -51,7 +51,7 @@ def ours(incident: Incident, policy: Policy) -> bool:
 def draining(incident: Incident, seen: Observation, policy: Policy, pod: PodView) -> Decision:
     """Evict what is on the node, Kafka's pod last."""
     waits = _kafka_waits(incident, seen, policy, pod)
-    reason = waits or _evicted(incident, seen, pod)
+    reason = waits or _eviction_text(incident, seen, pod)
     late = seen.now - incident.entered_at > LATE_SECONDS
     page = (Page("drain_stuck", reason),) if late else ()
     last = () if waits else tuple(_evict(each) for each in _kafkas(incident, seen))
@@ -62,7 +62,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy, pod: PodView
         *page,
         # Asked for, not stated: nothing of Kafka's is out before its pod is evicted.
         TakeLease(),
-        *_emptied(incident, seen),
+        *_emptying_actions(incident, seen),
         *last,
     )
 
@@ -77,7 +77,7 @@ def _kafka_waits(incident: Incident, seen: Observation, policy: Policy, pod: Pod
     if incident.urgent:
         return None
     hindrance = seen.paused or _too_early_or_late(incident, seen, policy)
-    hindrance = hindrance or shared(incident, seen, policy)
+    hindrance = hindrance or other_kafka_pods(incident, seen, policy)
     if hindrance:
         return f"{still} {hindrance}"
     allowed, refusal = consent(incident, seen, policy)
@@ -91,11 +91,11 @@ def _too_early_or_late(incident: Incident, seen: Observation, policy: Policy) ->
         return "It is too late to begin: the node is about to be kept."
     others = _leaving(seen)
     if others and drained_for <= OTHERS_SECONDS:
-        return f"First to leave: {_named(others)}."
+        return f"First to leave: {_join_titles(others)}."
     return None
 
 
-def _evicted(incident: Incident, seen: Observation, pod: PodView) -> str:
+def _eviction_text(incident: Incident, seen: Observation, pod: PodView) -> str:
     budget = seen.refusing_budget(pod.name)
     if budget is None:
         return f"{pod.name} is evicted from {incident.node_name}."
@@ -105,7 +105,7 @@ def _evicted(incident: Incident, seen: Observation, pod: PodView) -> str:
     )
 
 
-def shared(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+def other_kafka_pods(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return which other pods of this Kafka stand on the node: consent is for one of them."""
     if not ours(incident, policy) or incident.release is not None:
         return None
@@ -129,7 +129,7 @@ def left_behind(incident: Incident, seen: Observation, policy: Policy) -> str | 
     others = _leaving(seen)
     if not others:
         return None
-    return f"Still to leave {incident.node_name}, and asked for again: {_named(others)}."
+    return f"Still to leave {incident.node_name}, and asked for again: {_join_titles(others)}."
 
 
 def idle(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -144,9 +144,9 @@ def idle(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     left = left or f"{where} takes no new pods from now on: it is looked at once more."
     drained_for = seen.now - incident.entered_at
     if drained_for > policy.hold_limit_seconds:
-        return retained(incident, "drain_limit", f"{left} The node is kept.")
+        return retain(incident, "drain_limit", f"{left} The node is kept.")
     page = (Page("drain_stuck", left),) if drained_for > LATE_SECONDS else ()
-    return stay(incident, policy, left, *page, *_emptied(incident, seen))
+    return stay(incident, policy, left, *page, *_emptying_actions(incident, seen))
 
 
 def carried_on(incident: Incident, seen: Observation, policy: Policy) -> tuple[Action, ...]:
@@ -155,7 +155,7 @@ def carried_on(incident: Incident, seen: Observation, policy: Policy) -> tuple[A
     if left is None:
         return ()
     late = seen.now - incident.entered_at > LATE_SECONDS
-    return (*((Page("drain_stuck", left),) if late else ()), *_emptied(incident, seen))
+    return (*((Page("drain_stuck", left),) if late else ()), *_emptying_actions(incident, seen))
 
 
 def taken_back(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
@@ -165,12 +165,12 @@ def taken_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
     return (Uncordon(node.name),) if stays and node is not None and not node.schedulable else ()
 
 
-def _emptied(incident: Incident, seen: Observation) -> tuple[Action, ...]:
+def _emptying_actions(incident: Incident, seen: Observation) -> tuple[Action, ...]:
     """Keep new pods off the node, evict what is not Kafka's, and name what nobody makes anew."""
     bare = [each for each in seen.on_node if not (each.stays or each.owned or each.kafka)]
     reason = (
         f"Not evicted from {incident.node_name}, since nobody owns it and would make it anew: "
-        f"{_named(bare)}. It ends with its machine; move it by hand if it matters."
+        f"{_join_titles(bare)}. It ends with its machine; move it by hand if it matters."
     )
     page = (Page("pods_without_owner", reason),) if bare else ()
     evictions = (_evict(each) for each in _leaving(seen) if not each.stopping)
@@ -201,7 +201,7 @@ def _evict(pod: PodOnNode) -> Evict:
     return Evict(pod.namespace, pod.name, pod.uid, kafka=pod.kafka)
 
 
-def _named(pods: Sequence[PodOnNode]) -> str:
+def _join_titles(pods: Sequence[PodOnNode]) -> str:
     titles = sorted(pod.title for pod in pods)
     more = f" and {len(titles) - MOST_NAMED} more" if len(titles) > MOST_NAMED else ""
     return f"{', '.join(titles[:MOST_NAMED])}{more}"

@@ -28,18 +28,18 @@ from core.incidents.actions import (
     Page,
     SetDesired,
 )
-from core.incidents.decisions import asked_for, evicting, go, hooked, stay
+from core.incidents.decisions import asked_for, evicting, go, is_hooked, stay
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.idle import looked_at_again
 from core.incidents.observation import Observation, Policy
 from core.incidents.reboots import LONGEST_DELAY_SECONDS, ride_through
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import nowhere_to_go, ours, replacement_for, spoken_for
-from core.incidents.room import unneeded, unsettled
+from core.incidents.room import is_unneeded, is_unsettled
 from core.incidents.schedules import EXPEDITED
 from core.incidents.terminating import (
     LATE_REPLACEMENT_SECONDS,
-    awaited,
+    decide_awaiting_node,
     into_hooks,
     out_of_time,
     overtaken,
@@ -58,17 +58,17 @@ _CALLED_OFF: Mapping[Kind, str] = {
 }
 
 
-def scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def decide_scheduled(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Decide about a change AWS has scheduled, before anything is done about it."""
     decided = _governing(incident, seen, policy)
     unknown = [e for e in incident.scheduled if e.answer is ChangeResponse.TELL and not e.closed]
     if not unknown or answer_to(incident.event_type) is ChangeResponse.TELL:
         return decided
-    told = Page("unknown_change", _unanswered(unknown[0].code, incident))
+    told = Page("unknown_change", _unanswered_text(unknown[0].code, incident))
     return replace(decided, actions=(told, *decided.actions))
 
 
-def _unanswered(code: str | None, incident: Incident) -> str:
+def _unanswered_text(code: str | None, incident: Incident) -> str:
     return (
         f"AWS schedules {code or 'a change'} for instance {incident.instance_id}, which no rule "
         f"answers: it is not replaced for that, and a person decides."
@@ -82,7 +82,7 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
         return _called_off(incident, seen, policy)
     answer = answer_to(incident.event_type)
     if answer is ChangeResponse.TELL:
-        reason = _unanswered(incident.event_type, incident)
+        reason = _unanswered_text(incident.event_type, incident)
         return go(State.RIDDEN_THROUGH, reason, Page("unknown_change", reason))
     if answer is ChangeResponse.RIDE_THROUGH:
         return ride_through(incident, seen, policy)
@@ -100,14 +100,14 @@ def _governing(incident: Incident, seen: Observation, policy: Policy) -> Decisio
     return _begin(incident, seen, policy, taken)
 
 
-def rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def decide_rotated(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Begin with an instance that a run has come to."""
     if incident.called_off:
         return _called_off(incident, seen, policy)
     return _begin(incident, seen, policy, f"Instance {incident.instance_id} is to be replaced")
 
 
-def sick(incident: Incident, seen: Observation, policy: Policy) -> Decision:
+def decide_sick(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Begin with a machine that is sick and not dead (core.incidents.sickness)."""
     if incident.called_off:
         return _called_off(incident, seen, policy)
@@ -228,7 +228,9 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
     group = seen.group
     theirs = policy.drain_route == "asked" or not ours(seen)
     if asked_for(incident, policy) and (group is None or theirs):
-        return awaited(incident, seen, policy)  # Whose machines they are brings the next one.
+        return decide_awaiting_node(
+            incident, seen, policy
+        )  # Whose machines they are brings the next one.
     if group is None:
         reason = (
             f"Instance {incident.instance_id} belongs to no Auto Scaling group, so nothing "
@@ -246,7 +248,9 @@ def _capacity(incident: Incident, seen: Observation, policy: Policy) -> Decision
         )
         return stay(incident, policy, reason, Page("no_room", reason), delay=60.0)
     if incident.surge_to is not None:
-        return awaited(incident, seen, policy, *((SetDesired(wanted),) if lacking else ()))
+        return decide_awaiting_node(
+            incident, seen, policy, *((SetDesired(wanted),) if lacking else ())
+        )
     # Others may have written theirs down, and not asked the group yet.
     surge = max(group.desired, spoken_for(seen)) + 1
     if surge > group.maximum:
@@ -300,8 +304,8 @@ def _called_off(
     code = incident.event_type or "the scheduled change"
     reason = why or _CALLED_OFF.get(incident.kind) or f"AWS called {code} off."
     since = max(incident.entered_at, incident.scheduled_said_at or 0.0)
-    if unneeded(incident, seen):
-        if unsettled(seen) and seen.now - since < LATE_REPLACEMENT_SECONDS:
+    if is_unneeded(incident, seen):
+        if is_unsettled(seen) and seen.now - since < LATE_REPLACEMENT_SECONDS:
             waits = f"{reason} The room for its replacement is given back once that is settled."
             return stay(incident, policy, waits, DropLease())
         spare = replacement_for(incident, seen)
@@ -312,4 +316,4 @@ def _called_off(
 def is_planned(incident: Incident) -> bool:
     """Say whether the instance still serves and only a schedule or a rotation asks for its end."""
     asked = incident.scheduled_said_at is not None or incident.kind in _CALLED_OFF
-    return asked and not hooked(incident) and not incident.urgent
+    return asked and not is_hooked(incident) and not incident.urgent

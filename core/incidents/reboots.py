@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.events import Kind
 from core.events.scheduled import ChangeResponse, answer_to
 from core.incidents.actions import MoveLeaders, Page, RestoreLeaders
-from core.incidents.decisions import go, hooked, stay
-from core.incidents.joining import scheduled
+from core.incidents.decisions import go, is_hooked, stay
+from core.incidents.joining import scheduled_changes
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.window import clock
@@ -45,7 +45,7 @@ def with_reboots(
 ) -> Decision:
     """Add to a decision about an instance that AWS ends what reboots before that ask for."""
     ends = answer_to(incident.event_type) is not ChangeResponse.RIDE_THROUGH
-    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not hooked(incident)
+    planned = incident.kind is Kind.SCHEDULED_CHANGE and ends and not is_hooked(incident)
     if not planned or incident.node_id is None or decision.state is not incident.state:
         return decision
     step = _step(incident, incident.node_id, seen, policy)
@@ -61,7 +61,7 @@ def _dates(incident: Incident) -> list[tuple[float, str]]:
     """Return when each reboot that is not closed is due, and what AWS calls it; the next first."""
     return sorted(
         (each.due_at, each.code or "a reboot")
-        for each in scheduled(incident)
+        for each in scheduled_changes(incident)
         if each.answer is ChangeResponse.RIDE_THROUGH
         and not each.closed
         and each.due_at is not None
@@ -83,7 +83,7 @@ def _step(incident: Incident, node_id: int, seen: Observation, policy: Policy) -
     if seen.now >= begins:
         reason = f"{code} is due at {clock(due)}; its leaders return when it is over."
         return stay(incident, policy, reason, delay=_until(due + MAINTENANCE_SECONDS, seen.now))
-    if moved and (seen.kafka is None or not returned(node_id, seen.kafka).allowed):
+    if moved and (seen.kafka is None or not check_returned(node_id, seen.kafka).allowed):
         last = max((due for due, _ in _dates(incident) if due <= seen.now), default=seen.now)
         reason = f"Kafka node {node_id} is not back in every ISR after the reboot of {clock(last)}."
         page = Page(f"not_back:{last:.0f}", reason)

@@ -237,7 +237,7 @@ def instance_of(id_: str) -> str:
     return id_.partition(".")[0]
 
 
-def unattended(incident: Incident, now: float, late_seconds: float) -> bool:
+def is_unattended(incident: Incident, now: float, late_seconds: float) -> bool:
     """Say whether nothing carries an open incident any more: its tick is that late."""
     expected = max(incident.ticked_at or incident.opened_at, incident.next_tick_at or 0.0)
     return incident.open and now - expected > late_seconds

@@ -8,7 +8,7 @@ terminates nothing is learnt (learn).
 from __future__ import annotations
 
 from core.incidents.actions import DropLease, Page
-from core.incidents.decisions import hooked, stay
+from core.incidents.decisions import is_hooked, stay
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident
 
@@ -26,7 +26,7 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
     refusal = incident.refusal
     elsewhere = seen.lifecycle_state not in {"InService", "Terminating:Retained"}
     # Hooks that were announced in an earlier round hold nobody there.
-    if refusal is None or (hooked(incident) and elsewhere):
+    if refusal is None or (is_hooked(incident) and elsewhere):
         return None
     patient = seen.now - refusal.since <= PATIENCE_SECONDS
     asked = seen.now - (incident.terminate_asked_at or refusal.since) < SLOW_SECONDS
@@ -50,7 +50,7 @@ def below_minimum(incident: Incident) -> bool:
 def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return why a node is drained without its group: AWS takes it soon, and the group refuses."""
     refusal, taken_at = incident.refusal, incident.taken_at
-    if refusal is None or taken_at is None or hooked(incident):
+    if refusal is None or taken_at is None or is_hooked(incident):
         return None
     if seen.now - refusal.since <= PATIENCE_SECONDS:
         return None

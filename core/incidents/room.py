@@ -21,7 +21,7 @@ _OVER = frozenset({State.CANCELLED, State.RELEASED, State.LOST, State.RIDDEN_THR
 def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
     """Return what gives the room back when an incident ends in a state; (): there is none."""
     lowered = incident.terminate_asked_at is not None and incident.refusal is None
-    if seen.group is None or lowered or state not in _OVER or not unneeded(incident, seen):
+    if seen.group is None or lowered or state not in _OVER or not is_unneeded(incident, seen):
         return ()
     if _homeless(seen):
         return ()  # It may be about to start on the idle machine.
@@ -33,14 +33,14 @@ def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
     return (SetDesired(wanted),) if wanted < seen.group.desired else ()
 
 
-def unneeded(incident: Incident, seen: Observation) -> bool:
+def is_unneeded(incident: Incident, seen: Observation) -> bool:
     """Say whether the group wants more than anybody needs, since the incident asked it to."""
     if incident.surge_to is None or seen.group is None:
         return False
     return seen.group.desired > spoken_for(seen)
 
 
-def unsettled(seen: Observation) -> bool:
+def is_unsettled(seen: Observation) -> bool:
     """Say whether the group still launches a machine, or a pod may start on one that is idle."""
     states = () if seen.group is None else seen.group.instances.values()
     return any(state.startswith("Pending") for state in states) or _homeless(seen)
@@ -50,7 +50,7 @@ def _homeless(seen: Observation) -> bool:
     return any(pod.node_name is None for pod in seen.pods)
 
 
-def _unjoined(incident: Incident, seen: Observation) -> str | None:
+def _instance_without_node(incident: Incident, seen: Observation) -> str | None:
     """Return an instance of the group that is no Node yet, so that nothing can run there."""
     if seen.group is None:
         return None

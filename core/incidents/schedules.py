@@ -38,7 +38,7 @@ class ScheduledChange:
         return answer_to(self.code)
 
 
-def heard(
+def apply_word(
     known: tuple[ScheduledChange, ...], told: Interruption, now: float
 ) -> tuple[ScheduledChange, ...]:
     """Return what is scheduled after a word; one older than what is known of its event is none."""
@@ -46,7 +46,7 @@ def heard(
     last = max(
         about, key=lambda each: (told.health_event in each.names, each.said_at), default=None
     )
-    if last is not None and told.outdated(last.said_at, now):
+    if last is not None and told.is_outdated(last.said_at, now):
         return known
     names = (*(name for each in about for name in each.names), told.health_event)
     word = ScheduledChange(
@@ -112,7 +112,7 @@ def is_known(known: Iterable[ScheduledChange], told: Interruption, now: float) -
 
     AWS may schedule again, under the same name and for the same date, what it has called off.
     """
-    same = _same(known, told)
+    same = _known_of_finding(known, told)
     if told.closed:
         # What was completed last week says nothing about what is planned now.
         return all(each.closed for each in same)
@@ -121,10 +121,12 @@ def is_known(known: Iterable[ScheduledChange], told: Interruption, now: float) -
 
 def last_word_at(known: Iterable[ScheduledChange], told: Interruption) -> float | None:
     """Return when AWS last spoke of what a finding of EC2's list shows; None: it has not."""
-    return max((each.said_at for each in _same(known, told)), default=None)
+    return max((each.said_at for each in _known_of_finding(known, told)), default=None)
 
 
-def _same(known: Iterable[ScheduledChange], told: Interruption) -> list[ScheduledChange]:
+def _known_of_finding(
+    known: Iterable[ScheduledChange], told: Interruption
+) -> list[ScheduledChange]:
     """Return what is known of a finding's event at its date; its own name counts before a date."""
     known = tuple(known)
     named = [e for e in known if told.health_event is not None and told.health_event in e.names]

@@ -36,10 +36,10 @@ def set_aside(
         if states.get(id_) != "running" or id_ in leaving:
             continue
         if lifecycle is None or not lifecycle.startswith(_ORDINARY):
-            yield _told(node, id_, lifecycle)
+            yield _concern(node, id_, lifecycle)
 
 
-def _told(node: NodeView, instance_id: str, lifecycle: str | None) -> Concern:
+def _concern(node: NodeView, instance_id: str, lifecycle: str | None) -> Concern:
     where = "in no group of the cluster any more" if lifecycle is None else f"{lifecycle} there"
     remedy = (
         "Attach it again (`aws autoscaling attach-instances`)"

@@ -46,13 +46,13 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
     entry = Transition(now, decision.state, actor, decision.reason)
     moved = decision.state is not incident.state
     delay = decision.delay_seconds
-    acted = _acted(incident, decision, now)
+    acted = _remember_actions(incident, decision, now)
     return replace(
         acted,
         state=decision.state,
         reason=decision.reason,
         transitions=(*incident.transitions, entry) if moved else incident.transitions,
-        notes=_noted(incident, entry, moved=moved),
+        notes=_notes_with(incident, entry, moved=moved),
         pages=incident.pages + tuple(a.key for a in decision.actions if isinstance(a, Page)),
         replacement=_replacement(incident, decision, now),
         expects_return=incident.expects_return and not decision.without_replacement,
@@ -98,26 +98,26 @@ def note_refusal(incident: Incident, words: str | None, now: float) -> Incident:
 def _found_forwarded(acted: Incident, decision: Decision) -> Forwarding | None:
     """Count a drain that an invocation has sent and not lived to record."""
     at = decision.forwarded_at
-    return acted.forwarded if at is None else _forwarded(acted.forwarded, at)
+    return acted.forwarded if at is None else _forwarding_at(acted.forwarded, at)
 
 
-def _forwarded(before: Forwarding | None, at: float) -> Forwarding:
+def _forwarding_at(before: Forwarding | None, at: float) -> Forwarding:
     return Forwarding(first_at=at, last_at=at) if before is None else before.again(at)
 
 
-def _acted(incident: Incident, decision: Decision, now: float) -> Incident:
+def _remember_actions(incident: Incident, decision: Decision, now: float) -> Incident:
     """Remember the actions that later decisions ask about."""
     for action in decision.actions:
-        incident = replace(incident, **_remembered(incident, action, now))
+        incident = replace(incident, **_remembered_fields(incident, action, now))
         if incident.in_place is not None and isinstance(action, ReplaceRoot | Uncordon):
-            incident = replace(incident, in_place=_stepped(incident.in_place, action, now))
+            incident = replace(incident, in_place=_in_place_after(incident.in_place, action, now))
     return incident
 
 
-def _remembered(incident: Incident, action: Action, now: float) -> dict[str, Any]:
+def _remembered_fields(incident: Incident, action: Action, now: float) -> dict[str, Any]:
     """Return the fields in which an action is remembered."""
     if isinstance(action, ForwardDrain):
-        return {"forwarded": _forwarded(incident.forwarded, now)}
+        return {"forwarded": _forwarding_at(incident.forwarded, now)}
     if isinstance(action, CompleteHook):
         return {"completed_at": incident.completed_at or now}
     if isinstance(action, TerminateInGroup):
@@ -130,7 +130,7 @@ def _remembered(incident: Incident, action: Action, now: float) -> dict[str, Any
     return {done: now} if done else {undone: None} if undone else {}
 
 
-def _stepped(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPlace:
+def _in_place_after(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPlace:
     if isinstance(action, Uncordon):
         return replace(place, returned_at=place.returned_at or now)
     if action.trial:
@@ -138,7 +138,7 @@ def _stepped(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPl
     return replace(place, asked_at=place.asked_at or now)
 
 
-def _noted(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Transition, ...]:
+def _notes_with(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Transition, ...]:
     if moved or entry.reason == incident.reason or len(incident.notes) >= MOST_NOTES:
         return incident.notes
     return (*incident.notes, entry)

@@ -105,7 +105,7 @@ def findings(ward: Ward) -> Iterator[Departure | Recovery | Concern]:
     nodes = [n for n in ward.nodes if n.zone and n.instance_id in ward.running]
     sick = [p for n in nodes if n.instance_id not in ward.leaving if (p := _patient(n, ward))]
     if ward.treated:
-        yield from _recovered(nodes, ward)
+        yield from _recoveries(nodes, ward)
         return
     common = _common_cause(sick, [n for n in nodes if n.instance_id not in ward.leaving])
     if common is not None:
@@ -140,7 +140,7 @@ def _patient(node: NodeView, ward: Ward) -> Patient | None:
     return Patient(node, lasting) if lasting else None
 
 
-def _recovered(nodes: Sequence[NodeView], ward: Ward) -> Iterator[Recovery]:
+def _recoveries(nodes: Sequence[NodeView], ward: Ward) -> Iterator[Recovery]:
     """Yield those whom every one of the three calls well; EC2's silence proves nothing."""
     for node in nodes:
         status = ward.statuses.get(node.instance_id or "")

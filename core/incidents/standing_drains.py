@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from core.availability.lease import Lease, hinders
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.incidents.observation import (
     NOT_ASKED,
     Observation,
@@ -100,5 +100,5 @@ def _away(drain: StandingDrain, seen: Observation) -> str | None:
         return None
     if pod is None or not pod.ready:
         return f"Its pod is not Ready: {'there is none' if pod is None else pod.name}."
-    verdict = returned(node_id, seen.kafka)
+    verdict = check_returned(node_id, seen.kafka)
     return None if verdict.allowed else verdict.reason

@@ -2,7 +2,7 @@
 
 handlers.sweep reads groups, instances, status checks, nodes and the ledger, asks `turn` whose turn
 it is, and acts on `findings`: announcements as AWS should have made them, and wake-ups; and frees a
-lease that is `stranded`. All may be repeated without harm, so a sweep that dies half-way, or runs
+lease that `is_stranded`. All may be repeated without harm, so a sweep that dies half-way, or runs
 twice, changes nothing.
 """
 
@@ -15,11 +15,11 @@ from core.availability.lease import Lease
 from core.events import Interruption, Kind, VolumeChange
 from core.incidents.disrupted import KARPENTER
 from core.incidents.inventory import StatusView
-from core.incidents.joining import scheduled
+from core.incidents.joining import scheduled_changes
 from core.incidents.left_out import left_out
 from core.incidents.nodeclaims import NodeClaim, disruption_of
 from core.incidents.observation import GroupView, NodeView, PodView
-from core.incidents.record import Incident, State, unattended
+from core.incidents.record import Incident, State, is_unattended
 from core.incidents.schedules import ScheduledChange, is_another, is_known, last_word_at
 from core.incidents.set_aside import set_aside
 from core.incidents.sickness import Concern, Departure, Recovery, Ward
@@ -114,19 +114,19 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
     for instance_id in whose_turn:
         incident = next((i for i in seen.incidents if i.instance_id == instance_id), None)
         told = False
-        for found in _announced(seen, instance_id, incident):
+        for found in _missing_announcements(seen, instance_id, incident):
             told = True
             yield found
         if incident is not None and not told:
-            yield from _stuck(seen, incident, late_seconds)
-    yield from _disrupted(seen)
+            yield from _overdue_wakes(seen, incident, late_seconds)
+    yield from _disruptions(seen)
     yield from _sick(seen)
     yield from left_out(seen.pods, seen.incidents, seen.now)
     leaving = {i.instance_id for i in seen.incidents}
     yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving)
 
 
-def stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
+def is_stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
     """Say whether a lease outlives the incident it was taken for.
 
     A function may take it for an incident that another has just ended, and die before it gives it
@@ -148,7 +148,7 @@ def is_cordoned(incident_id: str, nodes: Sequence[NodeView]) -> bool:
     return any(node.instance_id == instance_id and not node.schedulable for node in nodes)
 
 
-def answered(history: Sequence[Incident], found: Announce, now: float) -> bool:
+def is_answered(history: Sequence[Incident], found: Announce, now: float) -> bool:
     """Say whether those of an instance's incidents that are over have dealt with a finding."""
     told = found.interruption
     if found.retained and history and history[-1].state is State.RETAINED:
@@ -158,7 +158,7 @@ def answered(history: Sequence[Incident], found: Announce, now: float) -> bool:
         if len(over) < len(history):
             return False  # The open one was asked already, and knows of it what is new.
         last = next(
-            (past for past in reversed(over) if not is_another(scheduled(past), told)), None
+            (past for past in reversed(over) if not is_another(scheduled_changes(past), told)), None
         )
         return last is not None and is_known(_dealt_with(last), told, now)
     return any(told.dedupe_key in past.announcements for past in over)
@@ -170,7 +170,7 @@ def _dealt_with(over: Incident) -> Iterator[ScheduledChange]:
     Whoever wanted it ignored has dealt with all of them.
     """
     left = over.state is State.CANCELLED and over.ignored_by is None
-    return (each for each in scheduled(over) if each.closed or not left)
+    return (each for each in scheduled_changes(over) if each.closed or not left)
 
 
 def stands(history: Sequence[Incident], found: Announce, now: float) -> bool:
@@ -195,9 +195,14 @@ def died_again(history: Sequence[Incident], found: Announce) -> bool:
     return moved and found.housed
 
 
-def _announced(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
+def _missing_announcements(
+    seen: Snapshot, instance_id: str, incident: Incident | None
+) -> Iterator[Announce]:
     """Yield what should have been announced of an instance and has not joined its incident."""
-    for found in (*_leaving(seen, instance_id, incident), *_planned(seen, instance_id, incident)):
+    for found in (
+        *_leaving(seen, instance_id, incident),
+        *_scheduled_by_ec2(seen, instance_id, incident),
+    ):
         known = incident is not None and found.interruption.dedupe_key in incident.announcements
         pointless = incident is None and found.interruption.closed
         answered = incident is not None and _answers(incident, found.interruption, seen.now)
@@ -212,7 +217,7 @@ def _answers(incident: Incident, found: Interruption, now: float) -> bool:
     if found.kind is Kind.STATE_CHANGE:
         return True  # Its ticks ask EC2 themselves.
     if found.kind is Kind.SCHEDULED_CHANGE:
-        return is_known(scheduled(incident), found, now)
+        return is_known(scheduled_changes(incident), found, now)
     return False
 
 
@@ -256,7 +261,7 @@ def _leaving(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
     yield from _failing(seen, instance_id, incident)
 
 
-def _disrupted(seen: Snapshot) -> Iterator[Announce]:
+def _disruptions(seen: Snapshot) -> Iterator[Announce]:
     """Yield what Karpenter ends, or is about to, before it has asked for an eviction.
 
     There may be no gate to ask, and a deadline that runs is a person's matter from its beginning.
@@ -344,10 +349,12 @@ def _failing(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
         )
 
 
-def _planned(seen: Snapshot, instance_id: str, incident: Incident | None) -> Iterator[Announce]:
+def _scheduled_by_ec2(
+    seen: Snapshot, instance_id: str, incident: Incident | None
+) -> Iterator[Announce]:
     """Yield what EC2 has scheduled for an instance, called off or not."""
     status = seen.statuses.get(instance_id)
-    known = () if incident is None else scheduled(incident)
+    known = () if incident is None else scheduled_changes(incident)
     for event in status.events if status else ():
         told = replace(
             _announcement(Kind.SCHEDULED_CHANGE, instance_id, ""),
@@ -364,9 +371,9 @@ def _planned(seen: Snapshot, instance_id: str, incident: Incident | None) -> Ite
         )
 
 
-def _stuck(seen: Snapshot, incident: Incident, late_seconds: float) -> Iterator[Wake]:
+def _overdue_wakes(seen: Snapshot, incident: Incident, late_seconds: float) -> Iterator[Wake]:
     """Yield an incident whose tick got lost, or which waits for what has happened already."""
-    if unattended(incident, seen.now, late_seconds):
+    if is_unattended(incident, seen.now, late_seconds):
         yield Wake(incident, f"No tick carried incident {incident.id}.")
         return
     ended = seen.states.get(incident.instance_id, "terminated") in {"stopped", "terminated"}

@@ -22,8 +22,8 @@ from core.incidents.actions import (
     TakeLease,
     TerminateInGroup,
 )
-from core.incidents.consenting import consent, overruled
-from core.incidents.decisions import go, hooked, renewed, retained, stay
+from core.incidents.consenting import consent, is_overruled
+from core.incidents.decisions import go, is_hooked, lease_renewal, retain, stay
 from core.incidents.disrupted import forced_soon
 from core.incidents.leading import party_waits
 from core.incidents.learn import wanted_kept
@@ -69,14 +69,14 @@ def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision |
     A pause, a person's hold and a frozen zone outlast our limit, which counts anew after them; they
     do not outlast the one that AWS sets a hook.
     """
-    if not hooked(incident) or policy.drain_route == "asked":
+    if not is_hooked(incident) or policy.drain_route == "asked":
         return None  # Nothing of ours runs out: whoever waits for a window may wait for days.
     last = max(policy.hook_limit_seconds - policy.heartbeat_timeout_seconds, 0.0)
     held, waited = seen.now - incident.held_since, seen.now - incident.waits_since
     patient = wanted_kept(incident, seen) or waited <= policy.hold_limit_seconds
     if patient and held <= last:
         return None
-    return retained(
+    return retain(
         incident,
         "hold_limit",
         f"Instance {incident.instance_id} was held for {held:.0f} s without "
@@ -92,11 +92,11 @@ def overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision
     if pod is not None and pod.node_name not in {None, incident.node_name}:
         # Evicted by somebody else, or by a drain whose invocation died before recording it.
         reason = f"Pod {pod.name} has moved to {pod.node_name} already."
-        return go(State.DRAINING, reason, *renewed(incident))
+        return go(State.DRAINING, reason, *lease_renewal(incident))
     gone = incident.node_name is not None and seen.node_named(incident.node_name) is None
-    if hooked(incident) and gone and (pod is None or pod.node_name is None):
+    if is_hooked(incident) and gone and (pod is None or pod.node_name is None):
         reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
-        return go(State.DRAINING, reason, *renewed(incident))
+        return go(State.DRAINING, reason, *lease_renewal(incident))
     return overdue(incident, seen, policy)
 
 
@@ -114,10 +114,12 @@ def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision
         return replace(go(State.HOLDING, reason), replacement=found.name)
     if none_will_come(incident, seen):
         return _scaled_in(incident, seen, policy)
-    return awaited(incident, seen, policy)
+    return decide_awaiting_node(incident, seen, policy)
 
 
-def awaited(incident: Incident, seen: Observation, policy: Policy, *actions: Action) -> Decision:
+def decide_awaiting_node(
+    incident: Incident, seen: Observation, policy: Policy, *actions: Action
+) -> Decision:
     """Wait for a node that was asked for; call a person when none comes, and look less often."""
     failure = incident.launch_failure
     what = f"{incident.node_name} waits for a replacement in pool {incident.pool} of"
@@ -153,15 +155,15 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
-    passed = _begun(incident, seen, policy) or overtaken(incident, seen, policy)
+    passed = _follow_begun_drain(incident, seen, policy) or overtaken(incident, seen, policy)
     mine = seen.lease_holder == incident.id
-    if passed and (passed.state is not State.RETAINED or not _free(incident, seen, policy)):
+    if passed and (passed.state is not State.RETAINED or not _is_free(incident, seen, policy)):
         return passed
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
     waits = (
         others_first(incident, seen, policy)
-        or _blocked(incident, seen, policy, mine=mine)
-        or _shared(incident, seen, policy)
+        or _stay_if_blocked(incident, seen, policy, mine=mine)
+        or _stay_if_shared(incident, seen, policy)
     )
     if waits:
         return replace(waits, actions=(*waits.actions, *give_back))
@@ -171,18 +173,18 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if not allowed:
         told = _waits_long(incident, seen, policy, reason)
         return stay(incident, policy, reason, *told, *give_back)
-    if overruled(incident, seen, policy):
+    if is_overruled(incident, seen, policy):
         page = Page("last_in_sync", f"AWS takes instance {incident.instance_id}. {reason}")
-        step = _leased(incident, seen, policy, reason, mine=mine)
+        step = _with_lease(incident, seen, policy, reason, mine=mine)
         return replace(step, actions=(*step.actions, page))
-    return _leased(incident, seen, policy, reason, mine=mine)
+    return _with_lease(incident, seen, policy, reason, mine=mine)
 
 
 def _waits_long(
     incident: Incident, seen: Observation, policy: Policy, reason: str
 ) -> tuple[Action, ...]:
     """Call a person for planned work that Kafka keeps waiting: no hook bounds it, and no run."""
-    bounded = hooked(incident) or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
+    bounded = is_hooked(incident) or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
     since = max(incident.entered_at, incident.kept_at or 0.0)
     if bounded or seen.now - since <= policy.hold_limit_seconds:
         return ()
@@ -191,11 +193,11 @@ def _waits_long(
 
 def _lacks_a_place(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether a broker that is to come back has nowhere to: no other node, nor its own."""
-    stays = in_place.wanted(incident, policy)
+    stays = in_place.is_wanted(incident, policy)
     return incident.expects_return and not stays and replacement_for(incident, seen) is None
 
 
-def _leased(
+def _with_lease(
     incident: Incident, seen: Observation, policy: Policy, reason: str, *, mine: bool
 ) -> Decision:
     if not mine:
@@ -204,12 +206,12 @@ def _leased(
     return _let_go(incident, seen, policy, reason)
 
 
-def _free(incident: Incident, seen: Observation, policy: Policy) -> bool:
+def _is_free(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether nothing kept an instance to its hold limit but a last in-sync replica."""
     others = next(standing(seen, policy), None) is not None
     kept = seen.lease_holder not in {None, incident.id} or kept_back(incident, seen, policy)
     ready = not _lacks_a_place(incident, seen, policy)
-    return not others and not kept and ready and overruled(incident, seen, policy)
+    return not others and not kept and ready and is_overruled(incident, seen, policy)
 
 
 def out_of_time(incident: Incident, seen: Observation, policy: Policy) -> bool:
@@ -227,7 +229,7 @@ def out_of_time(incident: Incident, seen: Observation, policy: Policy) -> bool:
     return hurried or (due is not None and seen.now >= due - policy.planned_margin_seconds)
 
 
-def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Follow a drain that an invocation has begun and not lived to record.
 
     It may have died before it sent the message, which is then sent again, under the same id, where
@@ -238,14 +240,14 @@ def _begun(incident: Incident, seen: Observation, policy: Policy) -> Decision | 
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
     ready = not _lacks_a_place(incident, seen, policy)
     free = next(standing(seen, policy), None) is None and kept_back(incident, seen, policy) is None
-    sent = hooked(incident) or in_place.wanted(incident, policy)
+    sent = is_hooked(incident) or in_place.is_wanted(incident, policy)
     again = sent and ready and free and consent(incident, seen, policy)[0]
     actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
-    begun = go(State.DRAINING, reason, *renewed(incident), *actions)
+    begun = go(State.DRAINING, reason, *lease_renewal(incident), *actions)
     return replace(begun, forwarded_at=seen.own_drain_at)
 
 
-def _blocked(
+def _stay_if_blocked(
     incident: Incident, seen: Observation, policy: Policy, *, mine: bool
 ) -> Decision | None:
     blocked = kept_back(incident, seen, policy)
@@ -254,8 +256,8 @@ def _blocked(
     return None if blocked is None else stay(incident, policy, blocked)
 
 
-def _shared(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
-    reason = own_drain.shared(incident, seen, policy)
+def _stay_if_shared(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    reason = own_drain.other_kafka_pods(incident, seen, policy)
     return None if reason is None else stay(incident, policy, reason, Page("shared_node", reason))
 
 
@@ -288,16 +290,16 @@ def kept_back(incident: Incident, seen: Observation, policy: Policy) -> str | No
 
 def _let_go(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
     """Start the drain with the lease in hand; the hooks must stand before it."""
-    if in_place.wanted(incident, policy):
+    if in_place.is_wanted(incident, policy):
         return in_place.leave(incident, seen, policy, reason)
-    if not hooked(incident):
+    if not is_hooked(incident):
         alone = last_way(incident, seen, policy)
         if alone:
             return go(State.DRAINING, alone, TakeLease(), ForwardDrain())
         return into_hooks(incident, seen, policy, reason)
     if policy.drain_route == "direct":
         heard = f"{reason} The termination handler heard it itself."
-        return go(State.DRAINING, heard, KeepErrors(), *renewed(incident))
+        return go(State.DRAINING, heard, KeepErrors(), *lease_renewal(incident))
     asked_at = incident.terminate_asked_at
     fresh = asked_at is not None and seen.now - asked_at < ANNOUNCEMENT_SECONDS
     if incident.drain_event is None and fresh:

@@ -41,43 +41,43 @@ def breaks(histories: Iterable[Incident], *, gate: str = "isr") -> list[Break]:
     incidents = sorted(histories, key=lambda i: (i.opened_at, i.id))
     found = [b for incident in incidents for rule in _RULES for b in rule(incident)]
     if gate == "isr":
-        found.extend(b for incident in incidents for b in _returned(incident))
+        found.extend(b for incident in incidents for b in _early_ends(incident))
     found.extend(_one_out(incidents))
     found.extend(_rounds(incidents))
     return sorted(found)
 
 
-def _broken(incident: Incident, at: float, rule: str, sentence: str) -> Break:
+def _break(incident: Incident, at: float, rule: str, sentence: str) -> Break:
     return Break(at, incident.id, rule, sentence)
 
 
 def _steps(incident: Incident) -> Iterator[Break]:
     """Every step is one that a state allows, and the last one is where the incident stands."""
     if not incident.transitions or incident.transitions[0].state is not State.OPENED:
-        yield _broken(incident, incident.opened_at, "steps", "It does not begin as opened.")
+        yield _break(incident, incident.opened_at, "steps", "It does not begin as opened.")
         return
     for before, after in pairwise(incident.transitions):
         if after.state not in ALLOWED[before.state]:
-            yield _broken(
+            yield _break(
                 incident, after.at, "steps", f"It may not go {before.state} -> {after.state}."
             )
         if after.at < before.at - CLOCKS_APART_SECONDS:
             sentence = f"It is {after.state} {before.at - after.at:.0f} s before {before.state}."
-            yield _broken(incident, after.at, "order", sentence)
+            yield _break(incident, after.at, "order", sentence)
     last = incident.transitions[-1]
     if last.state is not incident.state:
         sentence = f"It is {incident.state}, and its last step was to {last.state}."
-        yield _broken(incident, last.at, "steps", sentence)
+        yield _break(incident, last.at, "steps", sentence)
 
 
-def _consented(incident: Incident) -> Iterator[Break]:
+def _drain_breaks(incident: Incident) -> Iterator[Break]:
     """A Kafka node is drained from its turn on, and after its replacement is ready."""
     if incident.forwarded is None or not _waits_for_turn(incident):
         return
     sent_at = incident.forwarded.first_at
-    turn = _entered(incident, State.HOLDING)
+    turn = _entered_at(incident, State.HOLDING)
     if turn is None or sent_at < turn - CLOCKS_APART_SECONDS:
-        yield _broken(
+        yield _break(
             incident, sent_at, "turn", f"Node {incident.node_id} is drained before its turn."
         )
     found = incident.replacement
@@ -86,22 +86,22 @@ def _consented(incident: Incident) -> Iterator[Break]:
     awaited = incident.expects_return and incident.release is None and not stays
     if awaited and (found is None or sent_at < found.ready_at - CLOCKS_APART_SECONDS):
         sentence = f"Node {incident.node_id} is drained before a replacement is ready."
-        yield _broken(incident, sent_at, "replacement", sentence)
+        yield _break(incident, sent_at, "replacement", sentence)
 
 
-def _heard(incident: Incident) -> Iterator[Break]:
+def _silent_keeps(incident: Incident) -> Iterator[Break]:
     """Nothing is kept for a person without calling one."""
     if incident.state is State.RETAINED and not incident.pages:
         sentence = "The instance is retained, and nobody was called."
-        yield _broken(incident, incident.entered_at, "paged", sentence)
+        yield _break(incident, incident.entered_at, "paged", sentence)
 
 
-def _returned(incident: Incident) -> Iterator[Break]:
+def _early_ends(incident: Incident) -> Iterator[Break]:
     """An instance goes, or is done in place, when its broker has been seen back.
 
     Unless nobody expects it.
     """
-    gated = _entered(incident, State.GATING) is not None and incident.node_id is not None
+    gated = _entered_at(incident, State.GATING) is not None and incident.node_id is not None
     waived = not incident.expects_return or incident.release is not None
     in_place = incident.in_place is not None and incident.state is State.RIDDEN_THROUGH
     if not (in_place or incident.state is State.RELEASED) or not gated or waived:
@@ -110,7 +110,7 @@ def _returned(incident: Incident) -> Iterator[Break]:
     if back_at is None or back_at > at + CLOCKS_APART_SECONDS:
         what = "It ends" if in_place else "The instance may go"
         sentence = f"{what} before broker {incident.node_id} is back in every ISR."
-        yield _broken(incident, at, "gate", sentence)
+        yield _break(incident, at, "gate", sentence)
 
 
 def _one_out(incidents: Sequence[Incident]) -> Iterator[Break]:
@@ -120,7 +120,7 @@ def _one_out(incidents: Sequence[Incident]) -> Iterator[Break]:
     for place, (_, first) in enumerate(sent):
         for at, second in sent[place + 1 :]:
             if not _together(first, second) and _overlap(first, at):
-                yield _broken(
+                yield _break(
                     second,
                     at,
                     "one out",
@@ -156,14 +156,14 @@ def _rounds(incidents: Sequence[Incident]) -> Iterator[Break]:
             at = after.opened_at
             if before.state in _GONE:
                 sentence = f"It is opened after incident {before.id} ended {before.state}."
-                yield _broken(after, at, "rounds", sentence)
+                yield _break(after, at, "rounds", sentence)
             elif before.state not in TERMINAL or at < before.entered_at - CLOCKS_APART_SECONDS:
-                yield _broken(after, at, "rounds", f"It is opened while {before.id} is open.")
+                yield _break(after, at, "rounds", f"It is opened while {before.id} is open.")
 
 
-def _entered(incident: Incident, state: State) -> float | None:
+def _entered_at(incident: Incident, state: State) -> float | None:
     return next((t.at for t in incident.transitions if t.state is state), None)
 
 
-_RULES: Sequence[Callable[[Incident], Iterator[Break]]] = (_steps, _consented, _heard)
+_RULES: Sequence[Callable[[Incident], Iterator[Break]]] = (_steps, _drain_breaks, _silent_keeps)
 RULES = ("steps", "order", "turn", "replacement", "paged", "gate", "one out", "rounds")

@@ -14,7 +14,7 @@ from typing import Protocol
 from core.preflight.account import Account, Unasked, Zone
 from core.preflight.quotas import QUOTAS
 from core.preflight.schema import refused_keys
-from core.regions import WITHOUT_EKS, refused
+from core.regions import WITHOUT_EKS, refusal
 
 # Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
 LEAST_UNRESERVED = 10
@@ -93,7 +93,7 @@ def _unknown(part: str, unasked: Unasked) -> AccountFinding:
 
 def _region(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
     part = "region"
-    other = refused(needs.region)
+    other = refusal(needs.region)
     if other is not None:
         yield _no(part, other)
     if account.region != needs.region:

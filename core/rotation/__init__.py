@@ -44,7 +44,7 @@ from core.availability.lease import (
     release,
     valid_holder,
 )
-from core.availability.presence import is_back, returned
+from core.availability.presence import check_returned, is_back
 from core.views import ClusterView, Doubt, PartitionView, Verdict, VoterView
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "Verdict",
     "VoterView",
     "begin",
+    "check_returned",
     "companions",
     "grant",
     "hinders",
@@ -64,6 +65,5 @@ __all__ = [
     "lease_of",
     "may_leave",
     "release",
-    "returned",
     "valid_holder",
 ]

@@ -23,9 +23,9 @@ from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import go_alike
 from core.rotation.preconditions import of_machines
-from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, note_run
 from core.rotation.step import ACTOR, CallOff, MakeReady, RunStep
-from core.views import ClusterView, listed
+from core.views import ClusterView, id_list
 
 _BEGUN = frozenset({State.DRAINING, State.GATING})
 
@@ -46,21 +46,21 @@ def with_machines_ahead(step: RunStep, seen: RunObservation, policy: Policy) -> 
         return step
     ids, away = ([t.node_id for t in turns] for turns in (chosen, run.in_hand))
     comes = "comes" if len(away) == 1 else "come"
-    said = f"Room for {_named(ids)} is made while {_named(away)} {comes} back."
+    said = f"Room for {_node_names(ids)} is made while {_node_names(away)} {comes} back."
     for turn in chosen:
         run = run.with_turn(replace(turn, ahead=True, reason=said))
-    run = noted(run, ACTOR, said, seen.now, quiet=True)
+    run = note_run(run, ACTOR, said, seen.now, quiet=True)
     wanted = (MakeReady(turn.node_id) for turn in chosen)
     return replace(step, run=run, actions=(*step.actions, *wanted))
 
 
-def _named(ids: list[int]) -> str:
-    return f"node{'' if len(ids) == 1 else 's'} {listed(sorted(ids))}"
+def _node_names(ids: list[int]) -> str:
+    return f"node{'' if len(ids) == 1 else 's'} {id_list(sorted(ids))}"
 
 
 def _next(run: Run, seen: RunObservation, policy: Policy) -> list[NodeTurn]:
     """Return those whose turn follows, once nothing keeps back whoever is away; [] before."""
-    begun = run.in_hand and all(_begun(turn, seen) for turn in run.in_hand)
+    begun = run.in_hand and all(_has_begun(turn, seen) for turn in run.in_hand)
     asked = seen.ahead or any(turn.ahead for turn in run.waiting)
     if not begun or asked or not machines_come_ahead(run.options, policy):
         return []
@@ -92,7 +92,7 @@ def _of_one_party(
     return not any(breaks(together, p, policy.isr_margin) for p in held)
 
 
-def _begun(turn: NodeTurn, seen: RunObservation) -> bool:
+def _has_begun(turn: NodeTurn, seen: RunObservation) -> bool:
     """Say whether a node that is away has left: before, it may wait for long."""
     incident = seen.incidents.get(turn.node_id)
     leaving = incident is not None and incident.state in _BEGUN

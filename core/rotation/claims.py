@@ -57,7 +57,7 @@ def _of_pod(pod: PodView, now: float) -> Iterator[str]:
         )
 
 
-def drifted(seen: RunObservation) -> dict[int, str]:
+def drifted_nodes(seen: RunObservation) -> dict[int, str]:
     """Return the nodes that are not what Karpenter would launch today, and why, by Kafka's id."""
     found = {}
     for pod in seen.pods:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from core.incidents.observation import Policy
 from core.rotation.observation import RunObservation
-from core.rotation.run_record import NodeTurn, Run, noted
-from core.rotation.step import ACTOR, RunStep, again, stopped
+from core.rotation.run_record import NodeTurn, Run, note_run
+from core.rotation.step import ACTOR, RunStep, again, stop_for_person
 from core.words import span
 
 KEY = "budget"
@@ -27,7 +27,7 @@ def for_clients(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) 
         return None
     if spent.silence:
         said = f"What clients see is unknown, so node {turn.node_id} waits: {spent.silence}"
-        return again(noted(run, ACTOR, said, seen.now, quiet=True), policy)
+        return again(note_run(run, ACTOR, said, seen.now, quiet=True), policy)
     if spent.percent <= spent.allowed_percent:
         return None
     reason = (
@@ -35,4 +35,4 @@ def for_clients(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) 
         f"{span(spent.seconds)}: {spent.percent:.1f} % of the clients' error budget of 30 days, "
         f"and this run may spend {spent.allowed_percent:g} %; find out why, then resume it."
     )
-    return stopped(run, turn, reason, seen.now, KEY)
+    return stop_for_person(run, turn, reason, seen.now, KEY)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from core.cost.resync import CatchUp, Divergence, Flow, after_outage
 from core.incidents.observation import Policy
-from core.rotation.pace import measured
+from core.rotation.pace import measured_rate
 from core.rotation.run_record import NodeTurn, Phase, Replication, Run
 
 # Without an earlier run to go by: an EKS node boots, joins and registers its volume driver.
@@ -159,7 +159,7 @@ class Estimate:
 
     @property
     def pace(self) -> Replication | None:
-        return measured(self.earlier)
+        return measured_rate(self.earlier)
 
     @property
     def replication_bytes_per_s(self) -> float:

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from core.availability.outsiders import outsider_missing
-from core.availability.presence import is_back, returned
+from core.availability.presence import check_returned, is_back
 from core.events import Kind
-from core.incidents.decisions import hooked
+from core.incidents.decisions import is_hooked
 from core.incidents.observation import NOT_ASKED, Policy
 from core.incidents.record import Incident, State
 from core.rotation.observation import RunObservation
-from core.rotation.pace import paced
-from core.rotation.run_record import NodeTurn, Phase, Run, RunState, noted
+from core.rotation.pace import with_pace
+from core.rotation.run_record import NodeTurn, Phase, Run, RunState, note_run
 from core.rotation.step import (
     ACTOR,
     Begin,
@@ -30,9 +30,9 @@ from core.rotation.step import (
     RunAction,
     RunStep,
     again,
-    stopped,
+    stop_for_person,
 )
-from core.views import ClusterView, PartitionView, listed
+from core.views import ClusterView, PartitionView, id_list
 
 # Kubernetes' words for what does not get better by waiting.
 HOPELESS = frozenset(
@@ -58,7 +58,7 @@ def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         return broken_off
     actions: list[RunAction] = []
     for turn in run.in_hand:
-        step = _follow(run, paced(turn, seen), seen, policy)
+        step = _follow(run, with_pace(turn, seen), seen, policy)
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
             # A run that stops takes nothing further, and its call waits for nothing that may fail.
@@ -83,14 +83,14 @@ def _broken_off(run: Run, seen: RunObservation) -> RunStep | None:
     missing = outsider_missing(party, seen.kafka)
     if missing is None:
         return None
-    stays = [t.node_id for t in run.in_hand if _unhooked(t, seen)]
+    stays = [t.node_id for t in run.in_hand if _is_unhooked(t, seen)]
     comes = [t.node_id for t in run.in_hand if t.node_id not in stays]
     said = f"{missing} Nobody else of {run.in_hand[0].zone} leaves."
     if stays:
-        said += f" Called off, and kept: {listed(stays)}."
+        said += f" Called off, and kept: {id_list(stays)}."
     if comes:
-        said += f" Coming back by their own incidents: {listed(comes)}."
-    step = stopped(run, run.in_hand[0], said, seen.now, "outsider")
+        said += f" Coming back by their own incidents: {id_list(comes)}."
+    step = stop_for_person(run, run.in_hand[0], said, seen.now, "outsider")
     return replace(step, actions=(*map(CallOff, stays), *step.actions))
 
 
@@ -98,10 +98,10 @@ def _whole_again(turn: NodeTurn, seen: RunObservation, kafka: ClusterView) -> bo
     """Say whether a node's incident is over and its broker in every ISR."""
     incident = seen.incidents.get(turn.node_id)
     over = incident is not None and not incident.open
-    return over and returned(turn.node_id, kafka).allowed
+    return over and check_returned(turn.node_id, kafka).allowed
 
 
-def _unhooked(turn: NodeTurn, seen: RunObservation) -> bool:
+def _is_unhooked(turn: NodeTurn, seen: RunObservation) -> bool:
     incident = seen.incidents.get(turn.node_id)
     return incident is not None and incident.open and not _on_its_way(incident)
 
@@ -109,7 +109,7 @@ def _unhooked(turn: NodeTurn, seen: RunObservation) -> bool:
 def _on_its_way(incident: Incident) -> bool:
     """Say whether a node has left, or its instance stands in hooks."""
     drained = incident.state in {State.DRAINING, State.GATING}
-    return hooked(incident) or (incident.in_place is not None and drained)
+    return is_hooked(incident) or (incident.in_place is not None and drained)
 
 
 def _follow(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep:
@@ -140,9 +140,9 @@ def _leaving(run: Run, turn: NodeTurn, incident: Incident, seen: RunObservation)
     place = incident.in_place
     boots = place is not None and place.returned_at is None
     drained = incident.state is State.GATING and not boots
-    turn, stuck = _stuck(turn, seen, drained=drained)
+    turn, stuck = _stuck_since(turn, seen, drained=drained)
     if stuck:
-        return stopped(run, turn, stuck, now, f"stuck:{turn.node_id}")
+        return stop_for_person(run, turn, stuck, now, f"stuck:{turn.node_id}")
     return _within_deadline(run, turn, incident.reason, now)
 
 
@@ -166,7 +166,7 @@ def _over(run: Run, turn: NodeTurn, incident: Incident, now: float) -> RunStep:
         return RunStep(run=run.with_turn(_not_begun(turn)))
     failed = replace(turn, phase=Phase.FAILED)
     reason = f"Incident {incident.id} ended {incident.state.value}: {incident.reason}"
-    return stopped(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
+    return stop_for_person(run, failed, reason, now, f"failed:{turn.node_id}:{turn.attempt}")
 
 
 def _not_begun(turn: NodeTurn) -> NodeTurn:
@@ -195,10 +195,10 @@ def _by_replacement(run: Run, turn: NodeTurn, why: str, now: float) -> RunStep:
         since=None,
         began_at=None,
     )
-    return RunStep(run=noted(run.with_turn(waits), ACTOR, said, now))
+    return RunStep(run=note_run(run.with_turn(waits), ACTOR, said, now))
 
 
-def _stuck(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tuple[NodeTurn, str]:
+def _stuck_since(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tuple[NodeTurn, str]:
     """Say whether a pod on its way does not start, and remember since when it looks so."""
     pod = seen.pod_of(turn.node_id)
     if not drained or pod is None or not pod.trouble:
@@ -219,12 +219,12 @@ def _within_deadline(run: Run, turn: NodeTurn, reason: str, now: float) -> RunSt
         f"Node {turn.node_id} is not back {now - since:.0f} s after its turn began; the deadline "
         f"is {run.options.deadline_seconds:.0f} s. {reason}"
     )
-    return stopped(run, turn, late, now, f"deadline:{turn.node_id}")
+    return stop_for_person(run, turn, late, now, f"deadline:{turn.node_id}")
 
 
 def _returning(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -> RunStep:
     """Hold the run until the node is whole again: Ready with its gates, in sync, leading."""
-    if seen.kafka is not None and not returned(turn.node_id, seen.kafka).allowed:
+    if seen.kafka is not None and not check_returned(turn.node_id, seen.kafka).allowed:
         turn = replace(turn, back_since=None)
     elif seen.kafka is not None and turn.back_since is None:
         turn = replace(turn, back_since=seen.now)
@@ -242,7 +242,7 @@ def _returning(run: Run, turn: NodeTurn, seen: RunObservation, policy: Policy) -
     where = "" if node is None else f" on {node.instance_id}"
     said = f"{turn.role.capitalize()} {turn.node_id} is back{where} after {took:.0f} s."
     done = replace(turn, phase=Phase.DONE, done_at=seen.now, reason=said)
-    return RunStep(run=noted(run.with_turn(done), ACTOR, said, seen.now))
+    return RunStep(run=note_run(run.with_turn(done), ACTOR, said, seen.now))
 
 
 def _missing(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[str]:

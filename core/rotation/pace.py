@@ -36,7 +36,7 @@ def _behind(node_id: int, kafka: ClusterView) -> bool:
     return missing and kafka.online(node_id)
 
 
-def paced(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
+def with_pace(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
     """Return a node's turn with what this reading adds to its measurement."""
     held = seen.held.get(turn.node_id)
     if held is not None and seen.kafka is not None and not _behind(turn.node_id, seen.kafka):
@@ -53,7 +53,7 @@ def paced(turn: NodeTurn, seen: RunObservation) -> NodeTurn:
     )
 
 
-def measured(run: Run | None) -> Replication | None:
+def measured_rate(run: Run | None) -> Replication | None:
     """Return the rate a run measured over all its brokers, or else the one it was started with."""
     if run is None:
         return None

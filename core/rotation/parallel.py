@@ -22,7 +22,7 @@ from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.preconditions import but_consent
 from core.rotation.run_record import NodeTurn, Options
-from core.views import ClusterView, listed
+from core.views import ClusterView, id_list
 
 
 def refusals(options: Options, policy: Policy) -> Iterator[str]:
@@ -135,7 +135,7 @@ def heavy_parties(
     for party in together.values():
         heavy = _heavy(party, seen) if len(party) > 1 else None
         if heavy:
-            ids = listed(sorted(turn.node_id for turn in party))
+            ids = id_list(sorted(turn.node_id for turn in party))
             yield f"Of {ids} as many go together as the others can stand in for. {heavy}"
 
 
@@ -173,9 +173,9 @@ def partings(
         shared = [p for p in kafka.held_by(one.node_id) if breaks(pair, p, policy.isr_margin)]
         if shared:
             yield (
-                f"Brokers of {zone} go in {len(first_of)} parties. {listed(sorted(pair))} go apart "
-                f"for partition {shared[0].name} ({len(shared)} in all): with its replicas in "
-                f"different zones they would go together."
+                f"Brokers of {zone} go in {len(first_of)} parties. {id_list(sorted(pair))} go "
+                f"apart for partition {shared[0].name} ({len(shared)} in all): with its replicas "
+                f"in different zones they would go together."
             )
 
 

@@ -25,7 +25,7 @@ from core.rotation.order import in_order
 from core.rotation.parallel import heavy_parties, in_batches, partings
 from core.rotation.preconditions import objections, unavailable, unkeepable
 from core.rotation.run_record import NodeTurn, Options, Run
-from core.views import ClusterView, listed
+from core.views import ClusterView, id_list
 from core.window import clock
 from core.words import span
 
@@ -223,7 +223,7 @@ def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: Estimate) -> 
         return
     stay = [turn for turn in ordered if turn.image_id is not None]
     if stay:
-        yield f"In place: {listed([turn.node_id for turn in stay])}."
+        yield f"In place: {id_list([turn.node_id for turn in stay])}."
     if options.at_once != 1 and 0 < len(stay) < len(ordered):
         yield "Who stays and who gets a new instance go in different parties."
     if any(not estimate.knows(turn) for turn in stay):
@@ -234,7 +234,7 @@ def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: Estimate) -> 
         if turn.by_replacement:
             reasons.setdefault(turn.by_replacement, []).append(turn.node_id)
     for why, ids in reasons.items():
-        yield f"By a new instance: {listed(ids)}. {why}"
+        yield f"By a new instance: {id_list(ids)}. {why}"
 
 
 def _left_over(kafka: ClusterView | None) -> Iterator[str]:
@@ -249,8 +249,8 @@ def _left_over(kafka: ClusterView | None) -> Iterator[str]:
     for partition in kafka.abandoned:
         yield (
             f"Partition {partition.name} is only on brokers that were removed "
-            f"({listed(partition.replicas)}). `kafka-topics.sh --delete --topic {partition.topic}` "
-            f"or a broker of that id with its volume ends it."
+            f"({id_list(partition.replicas)}). `kafka-topics.sh --delete --topic "
+            f"{partition.topic}` or a broker of that id with its volume ends it."
         )
 
 

@@ -15,7 +15,7 @@ from core.incidents.observation import NOT_ASKED, Policy
 from core.rotation.claims import of_claim
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options
-from core.views import ClusterView, PartitionView, listed
+from core.views import ClusterView, PartitionView, id_list
 
 IN_SERVICE = "InService"
 
@@ -160,8 +160,8 @@ def _of_fenced(node_id: int, kafka: ClusterView) -> Iterator[str]:
         if few:
             yield (
                 f"Broker {node_id} is fenced, and partition {partition.name} has only "
-                f"{listed(others)} of the {partition.min_isr} in-sync replicas it needs; bring "
-                f"another of {listed(partition.replicas)} back first, or this one where it is."
+                f"{id_list(others)} of the {partition.min_isr} in-sync replicas it needs; bring "
+                f"another of {id_list(partition.replicas)} back first, or this one where it is."
             )
 
 
@@ -177,6 +177,6 @@ def unavailable(partition: PartitionView) -> str:
     one = "" if factor == 1 else "one of "
     return (
         f"Partition {partition.name} has replication factor {factor} and min.insync.replicas "
-        f"{partition.min_isr}: it is {lost} while {one}broker {listed(partition.replicas)} is "
+        f"{partition.min_isr}: it is {lost} while {one}broker {id_list(partition.replicas)} is "
         f"away; raise its replication factor."
     )

@@ -27,11 +27,20 @@ from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company
 from core.rotation.preconditions import objections
-from core.rotation.refill import throttled
-from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
-from core.rotation.settled import unsettled, watched
-from core.rotation.step import ACTOR, Begin, Call, RunAction, RunStep, again, ended, stopped
-from core.views import listed
+from core.rotation.refill import with_throttle
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, note_run
+from core.rotation.settled import why_unsettled, with_counts
+from core.rotation.step import (
+    ACTOR,
+    Begin,
+    Call,
+    RunAction,
+    RunStep,
+    again,
+    end_run,
+    stop_for_person,
+)
+from core.views import id_list
 from core.window import clock
 
 # SQS delays a message by 15 minutes at most.
@@ -50,9 +59,9 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if seen.blind:
         return _unseeing(run, seen, policy)
     pages = tuple(key for key in run.pages if key != BLIND)
-    run = watched(replace(run, blind_since=None, pages=pages), seen.kafka)
+    run = with_counts(replace(run, blind_since=None, pages=pages), seen.kafka)
     if run.in_hand:
-        step = throttled(carry(run, seen, policy), seen)
+        step = with_throttle(carry(run, seen, policy), seen)
     else:
         step = _standing(run, seen) or _pick(run, seen, policy)
     return with_machines_ahead(step, seen, policy)
@@ -61,7 +70,7 @@ def next_step(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
 def _unseeing(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     """Wait until something can be read again, and call a person where that lasts."""
     since = run.blind_since or seen.now
-    run = noted(replace(run, blind_since=since), ACTOR, seen.blind, seen.now, quiet=True)
+    run = note_run(replace(run, blind_since=since), ACTOR, seen.blind, seen.now, quiet=True)
     if seen.now - since <= BLIND_SECONDS or BLIND in run.pages:
         return again(run, policy)
     said = f"Run {run.id} waits since {clock(since)}. {seen.blind}"
@@ -72,16 +81,18 @@ def _standing(run: Run, seen: RunObservation) -> RunStep | None:
     """End or pause a run while nobody is away: its safe point."""
     if run.abort_asked_by:
         left = len(run.waiting)
-        return ended(
+        return end_run(
             run, RunState.ABORTED, f"Aborted; {left} nodes keep their instances.", seen.now
         )
     if not run.waiting:
         done = sum(t.phase is Phase.DONE for t in run.turns)
-        return ended(run, RunState.DONE, f"{done} of {len(run.turns)} nodes have moved.", seen.now)
+        return end_run(
+            run, RunState.DONE, f"{done} of {len(run.turns)} nodes have moved.", seen.now
+        )
     if run.pause_asked_by:
         paused = replace(run, state=RunState.PAUSED, next_turn_at=None)
         reason = f"Paused by {run.pause_asked_by}; {len(run.waiting)} nodes are left."
-        return RunStep(run=noted(paused, ACTOR, reason, seen.now))
+        return RunStep(run=note_run(paused, ACTOR, reason, seen.now))
     return None
 
 
@@ -93,11 +104,11 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     moved = _departure_sentence(ordered[0], seen)
     if moved:
         skipped = replace(ordered[0], phase=Phase.SKIPPED, reason=moved, done_at=seen.now)
-        return again(noted(run.with_turn(skipped), ACTOR, moved, seen.now), policy, delay=0.0)
+        return again(note_run(run.with_turn(skipped), ACTOR, moved, seen.now), policy, delay=0.0)
     waits = [(turn, wait_of(turn, seen.now, run.options, policy)) for turn in ordered]
     in_time = [turn for turn, wait in waits if wait is None]
     if not in_time:
-        return _shut(run, [(turn, wait) for turn, wait in waits if wait], seen.now)
+        return _wait_for_window(run, [(turn, wait) for turn, wait in waits if wait], seen.now)
     for turn, wait in waits:
         if wait is not None:
             run = run.with_turn(replace(turn, since=None, reason=wait.sentence))
@@ -111,16 +122,16 @@ def _pick(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         # Neither mends itself: a person starts the pod, or grants the right.
         first = replace(first, since=first.since or seen.now)
         key = f"stuck:{first.node_id}" if stuck else "kafka_rights"
-        return stopped(run, first, stuck or withheld or "", seen.now, key)
+        return stop_for_person(run, first, stuck or withheld or "", seen.now, key)
     blocked: list[tuple[NodeTurn, str]] = []
     for place, turn in enumerate(in_time, start=1):
         if not all(_overtaken(each, seen.now) for each, _ in blocked):
             break
-        objection = next(_against(turn, seen, run.options, policy), unsettled(run))
+        objection = next(_against(turn, seen, run.options, policy), why_unsettled(run))
         if objection is None:
             together, left_out = company(turn, in_time[place:], seen, run.options, policy)
             run = _passed_over(run, blocked, left_out, seen.now)
-            return _begun(run, (turn, *together), seen)
+            return _begin(run, (turn, *together), seen)
         since = turn.refused_since or seen.now
         blocked.append((replace(turn, refused_since=since), objection))
     return _nobody(run, blocked, seen, policy)
@@ -139,7 +150,7 @@ def _against(
         yield moved  # Taken off the run once it is its turn.
     if options.at_once != 1 and not turn.votes and seen.leaders_owed:
         # Counted as they are now, the others would lead too much, and a party be cut for it.
-        owed = listed(sorted(seen.leaders_owed))
+        owed = id_list(sorted(seen.leaders_owed))
         yield f"Brokers that are back ({owed}) are still to lead again what they led before."
     yield from objections(turn, seen, options, policy)
 
@@ -154,9 +165,9 @@ def _passed_over(
         run = run.with_turn(replace(turn, since=None, reason=objection))
     if blocked:
         said = f"{_waiting(blocked)} Whoever is behind goes first."
-        run = noted(run, ACTOR, said, now, quiet=True)
+        run = note_run(run, ACTOR, said, now, quiet=True)
     for said in left_out:
-        run = noted(run, ACTOR, said, now, quiet=True)
+        run = note_run(run, ACTOR, said, now, quiet=True)
     return run
 
 
@@ -174,8 +185,8 @@ def _nobody(
     if waited > run.options.deadline_seconds:
         rest = f" {_waiting(blocked[1:])}" if blocked[1:] else ""
         reason = f"Node {first.node_id} was not allowed to go for {waited:.0f} s. {objection}{rest}"
-        return stopped(run, first, reason, seen.now, f"blocked:{first.node_id}")
-    return again(noted(run, ACTOR, _waiting(blocked), seen.now, quiet=True), policy)
+        return stop_for_person(run, first, reason, seen.now, f"blocked:{first.node_id}")
+    return again(note_run(run, ACTOR, _waiting(blocked), seen.now, quiet=True), policy)
 
 
 def _waiting(blocked: Iterable[tuple[NodeTurn, str]]) -> str:
@@ -184,18 +195,18 @@ def _waiting(blocked: Iterable[tuple[NodeTurn, str]]) -> str:
     for turn, objection in blocked:
         who.setdefault(objection, []).append(turn.node_id)
     return " ".join(
-        f"Node{'' if len(ids) == 1 else 's'} {listed(ids)} wait{'s' if len(ids) == 1 else ''}. "
+        f"Node{'' if len(ids) == 1 else 's'} {id_list(ids)} wait{'s' if len(ids) == 1 else ''}. "
         f"{objection}"
         for objection, ids in who.items()
     )
 
 
-def _shut(run: Run, waits: Sequence[tuple[NodeTurn, Wait]], now: float) -> RunStep:
+def _wait_for_window(run: Run, waits: Sequence[tuple[NodeTurn, Wait]], now: float) -> RunStep:
     """Wait for the maintenance window of whoever is next; a deadline counts from then."""
     turn, wait = next((each for each in waits if each[1].until is not None), waits[0])
     if wait.until is None:
         blocked = replace(turn, since=turn.since or now)
-        return stopped(run, blocked, wait.sentence, now, f"window:{turn.node_id}")
+        return stop_for_person(run, blocked, wait.sentence, now, f"window:{turn.node_id}")
     until = min(each.until for _, each in waits if each.until is not None)
     for other in run.waiting:
         run = run.with_turn(replace(other, since=None))
@@ -203,10 +214,10 @@ def _shut(run: Run, waits: Sequence[tuple[NodeTurn, Wait]], now: float) -> RunSt
     nodes = "1 node waits" if len(run.waiting) == 1 else f"{len(run.waiting)} nodes wait"
     said = f"{wait.sentence.rstrip('.')}; {nodes}."
     delay = min(until - now, LONGEST_DELAY_SECONDS)
-    return RunStep(run=noted(run, ACTOR, said, now, quiet=True), delay_seconds=delay)
+    return RunStep(run=note_run(run, ACTOR, said, now, quiet=True), delay_seconds=delay)
 
 
-def _begun(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep:
+def _begin(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep:
     """Begin with a node, or with several that go together."""
     actions: list[RunAction] = []
     before = sum(t.phase in {Phase.DONE, Phase.SKIPPED} for t in run.turns)
@@ -225,7 +236,7 @@ def _begun(run: Run, turns: Sequence[NodeTurn], seen: RunObservation) -> RunStep
             # What was made ready may have been called off since.
             ahead=seen.has_room(turn.node_id),
         )
-        run = noted(run.with_turn(leaving), ACTOR, said, seen.now)
+        run = note_run(run.with_turn(leaving), ACTOR, said, seen.now)
         actions.append(Begin(turn.node_id))
     return RunStep(run=run, actions=tuple(actions), delay_seconds=0.0)
 
@@ -239,14 +250,14 @@ def _begins(turn: NodeTurn) -> str:
 def _departure_sentence(turn: NodeTurn, seen: RunObservation) -> str | None:
     """Say that a node has left its instance already: AWS took it, or somebody else did."""
     pod, node = seen.pod_of(turn.node_id), seen.node_of(turn.node_id)
-    if pod is None and _forgotten(turn.node_id, seen):
+    if pod is None and _is_forgotten(turn.node_id, seen):
         return f"Node {turn.node_id} is no part of the cluster any more."
     if node is not None and node.instance_id not in {None, turn.instance_id}:
         return f"Node {turn.node_id} runs on {node.instance_id} already."
     return None
 
 
-def _forgotten(node_id: int, seen: RunObservation) -> bool:
+def _is_forgotten(node_id: int, seen: RunObservation) -> bool:
     """Say whether Kafka knows nothing of a node either; a pod alone may only be missing."""
     kafka = seen.kafka
     if kafka is None or kafka.doubts:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from core.rotation.estimate import ASSUMED_REPLICATION_BYTES_PER_S
 from core.rotation.observation import RunObservation
 from core.rotation.pace import LEAST_BYTES
-from core.rotation.run_record import NodeTurn, Run, RunState, noted
+from core.rotation.run_record import NodeTurn, Run, RunState, note_run
 from core.rotation.step import ACTOR, RunStep, Throttle, ThrottleRefill
 from core.views import ClusterView
 
@@ -68,7 +68,7 @@ def _rate(run: Run) -> float:
     return SHARE * (ASSUMED_REPLICATION_BYTES_PER_S if known is None else known.bytes_per_s)
 
 
-def throttled(step: RunStep, seen: RunObservation) -> RunStep:
+def with_throttle(step: RunStep, seen: RunObservation) -> RunStep:
     """Add to a step what changes about the throttle, if the reading tells."""
     run = step.run
     if seen.kafka is None or seen.kafka.stale:
@@ -81,7 +81,7 @@ def throttled(step: RunStep, seen: RunObservation) -> RunStep:
         if turn.node_id in brokers:
             run = run.with_turn(replace(turn, throttled=True))
     said = _throttle_sentence(run, wanted)
-    run = noted(replace(run, throttled=brokers), ACTOR, said, seen.now)
+    run = note_run(replace(run, throttled=brokers), ACTOR, said, seen.now)
     return replace(step, run=run, actions=(*step.actions, ThrottleRefill(wanted)))
 
 

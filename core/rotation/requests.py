@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from core.errors import Conflict
 from core.rotation.run_codec import without_unread_state
-from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, noted
+from core.rotation.run_record import NodeTurn, Options, Phase, Run, RunState, note_run
 
 
 def pause(run: Run, actor: str, now: float) -> Run:
@@ -21,12 +21,12 @@ def pause(run: Run, actor: str, now: float) -> Run:
     ready = any(turn.ahead for turn in run.waiting)  # Its next turn calls that off.
     if run.state is not RunState.RUNNING or not (run.in_hand or ready):
         asked = replace(asked, state=RunState.PAUSED, next_turn_at=None)
-        return noted(asked, actor, f"{actor} paused the run.", now)
+        return note_run(asked, actor, f"{actor} paused the run.", now)
     if not run.in_hand:
-        return noted(asked, actor, f"{actor} pauses the run at its next turn.", now)
+        return note_run(asked, actor, f"{actor} pauses the run at its next turn.", now)
     away = " and ".join(f"node {t.node_id}" for t in run.in_hand)
     verb = "is" if len(run.in_hand) == 1 else "are"
-    return noted(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
+    return note_run(asked, actor, f"{actor} pauses the run once {away} {verb} back.", now)
 
 
 def resume(
@@ -52,7 +52,7 @@ def resume(
     skipped = [str(t.node_id) for t, u in zip(turns, run.turns, strict=True) if t.phase != u.phase]
     without = [f"without node {', '.join(skipped)}"] if skip and skipped else []
     said = ", ".join([f"{actor} resumes the run", *without, *_changes(run.options, going.options)])
-    return noted(going, actor, f"{said}.", now)
+    return note_run(going, actor, f"{said}.", now)
 
 
 def _changes(before: Options, after: Options) -> Iterator[str]:
@@ -96,9 +96,9 @@ def abort(run: Run, actor: str, now: float) -> Run:
     if run.unreadable:
         said = f"{actor} aborts the run, which a newer release wrote; who is away comes back."
         ended = without_unread_state(replace(run, state=RunState.ABORTED, next_turn_at=None))
-        return noted(replace(ended, abort_asked_by=actor, ended_at=now), actor, said, now)
+        return note_run(replace(ended, abort_asked_by=actor, ended_at=now), actor, said, now)
     asked = replace(run, abort_asked_by=actor, state=RunState.RUNNING, next_turn_at=now)
-    return noted(asked, actor, f"{actor} aborts the run.", now)
+    return note_run(asked, actor, f"{actor} aborts the run.", now)
 
 
 def _still_open(run: Run, done: str) -> None:

@@ -237,7 +237,7 @@ def open_run(
     )
 
 
-def noted(run: Run, actor: str, text: str, now: float, *, quiet: bool = False) -> Run:
+def note_run(run: Run, actor: str, text: str, now: float, *, quiet: bool = False) -> Run:
     """Add a note and make it the run's reason; a repetition is not worth another note."""
     if run.reason == text:
         return run
@@ -247,7 +247,7 @@ def noted(run: Run, actor: str, text: str, now: float, *, quiet: bool = False) -
     return replace(run, reason=text, notes=notes)
 
 
-def unattended(run: Run, now: float, late_seconds: float) -> bool:
+def is_unattended(run: Run, now: float, late_seconds: float) -> bool:
     """Say whether nothing carries a run any more although it should be carried."""
     expected = max(run.turned_at or run.started_at, run.next_turn_at or 0.0)
     return run.state is RunState.RUNNING and now - expected > late_seconds

@@ -15,7 +15,7 @@ from core.views import ClusterView
 READINGS = 3
 
 
-def watched(run: Run, kafka: ClusterView | None) -> Run:
+def with_counts(run: Run, kafka: ClusterView | None) -> Run:
     """Return a run with what a reading adds to its last counts; one that is not whole adds none."""
     if kafka is None or kafka.stale or kafka.doubts:
         return run
@@ -23,7 +23,7 @@ def watched(run: Run, kafka: ClusterView | None) -> Run:
     return replace(run, out_of_sync=counts[-READINGS:])
 
 
-def unsettled(run: Run) -> str | None:
+def why_unsettled(run: Run) -> str | None:
     """Return what speaks against beginning with any node; None: the number has settled.
 
     Where the run has never seen a partition out of sync, one reading is enough.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from core.incidents.observation import Policy
-from core.rotation.run_record import NodeTurn, Run, RunState, noted
+from core.rotation.run_record import NodeTurn, Run, RunState, note_run
 
 ACTOR = "rotation"
 
@@ -85,18 +85,18 @@ def again(run: Run, policy: Policy, *actions: RunAction, delay: float | None = N
     return RunStep(run=run, actions=actions, delay_seconds=delay)
 
 
-def ended(run: Run, state: RunState, reason: str, now: float) -> RunStep:
+def end_run(run: Run, state: RunState, reason: str, now: float) -> RunStep:
     """End the run: it is done, or aborted."""
     over = replace(run, state=state, ended_at=now, next_turn_at=None)
-    return RunStep(run=noted(over, ACTOR, reason, now))
+    return RunStep(run=note_run(over, ACTOR, reason, now))
 
 
-def stopped(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> RunStep:
+def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str) -> RunStep:
     """Stop for a person, who resumes, skips or aborts."""
     run = replace(
         run.with_turn(replace(turn, reason=reason)), state=RunState.STOPPED, next_turn_at=None
     )
     if key in run.pages:
-        return RunStep(run=noted(run, ACTOR, reason, now))
-    run = noted(replace(run, pages=(*run.pages, key)), ACTOR, reason, now)
+        return RunStep(run=note_run(run, ACTOR, reason, now))
+    run = note_run(replace(run, pages=(*run.pages, key)), ACTOR, reason, now)
     return RunStep(run=run, actions=(Call(key, f"Run {run.id} stopped. {reason}"),))

@@ -108,7 +108,7 @@ def _number(told: Any) -> float | None:
     return told if taken and isfinite(told) and told >= 0 else None
 
 
-def _whole(told: Any) -> int | None:
+def _whole_number(told: Any) -> int | None:
     value = _number(told)
     return int(value) if value is not None and value == int(value) else None
 
@@ -124,7 +124,7 @@ def _amount(told: Any) -> Decimal | None:
 _PLAIN: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
     str: (_text, "text that is not empty"),
     bool: (lambda told: told if isinstance(told, bool) else None, "true or false"),
-    int: (_whole, "a whole number that is not negative"),
+    int: (_whole_number, "a whole number that is not negative"),
     float: (_number, "a number that is not negative"),
     Decimal: (_amount, "an amount as text that is not negative"),
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import HealthEvent, Shiftable
 from core.survey.facts import Surveyed, Unread
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import MachineStatus
 
 TROUBLE = ("issue", "investigation")
@@ -34,7 +34,7 @@ def health(seen: Surveyed) -> Iterator[Finding]:
     troubles = [each for each in told.events if each.category in TROUBLE]
     for each in troubles:
         mine = sorted(each.entities & ours)
-        of_ours = f", which names {listed(mine)}" if mine else ""
+        of_ours = f", which names {listing(mine)}" if mine else ""
         yield Finding(
             "health-issue",
             Weight.PRODUCER,
@@ -45,10 +45,12 @@ def health(seen: Surveyed) -> Iterator[Finding]:
         )
     for each in told.events:
         if each.category not in TROUBLE:
-            yield from _scheduled(each, ours, seen)
+            yield from _scheduled_findings(each, ours, seen)
 
 
-def _scheduled(each: HealthEvent, ours: frozenset[str], seen: Surveyed) -> Iterator[Finding]:
+def _scheduled_findings(
+    each: HealthEvent, ours: frozenset[str], seen: Surveyed
+) -> Iterator[Finding]:
     statuses = {} if isinstance(seen.statuses, Unread) else seen.statuses
     # EC2 itself says more of these, and they are judged by that.
     mine = sorted(name for name in each.entities & ours if not _told_by_ec2(name, statuses))
@@ -57,7 +59,7 @@ def _scheduled(each: HealthEvent, ours: frozenset[str], seen: Surveyed) -> Itera
             "health-scheduled",
             Weight.PRODUCER,
             f"AWS Health, {each.service}",
-            f"{each.code} is scheduled for {each.begins} and names {listed(mine)}",
+            f"{each.code} is scheduled for {each.begins} and names {listing(mine)}",
             "do what it asks for before that, one node at a time",
         )
 
@@ -90,7 +92,7 @@ def shifts(seen: Surveyed) -> Iterator[Finding]:
     for each in seen.zonal_shifts:
         mine = _is_ours(each, seen)
         for zone, how in sorted(each.shifted.items()):
-            yield _shifted(each, zone, how, seen, mine=mine)
+            yield _shift_finding(each, zone, how, seen, mine=mine)
         if mine and each.autoshift and not each.shifted:
             yield Finding(
                 "autoshift",
@@ -102,8 +104,8 @@ def shifts(seen: Surveyed) -> Iterator[Finding]:
             )
 
 
-def _shifted(each: Shiftable, zone: str, how: str, seen: Surveyed, *, mine: bool) -> Finding:
-    name = _named(zone, seen)
+def _shift_finding(each: Shiftable, zone: str, how: str, seen: Surveyed, *, mine: bool) -> Finding:
+    name = _zone_name(zone, seen)
     here = {node.zone for node in ({} if isinstance(seen.nodes, Unread) else seen.nodes).values()}
     touches = name in here or not here
     return Finding(
@@ -121,7 +123,7 @@ def _shifted(each: Shiftable, zone: str, how: str, seen: Surveyed, *, mine: bool
     )
 
 
-def _named(zone: str, seen: Surveyed) -> str:
+def _zone_name(zone: str, seen: Surveyed) -> str:
     """Return this account's name of a zone that is given by its id."""
     subnets = {} if isinstance(seen.subnets, Unread) else seen.subnets
     return next((s.zone for s in subnets.values() if s.zone_id == zone), zone)

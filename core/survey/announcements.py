@@ -18,10 +18,10 @@ _COMPARED: Mapping[str, Callable[[str, str], bool]] = {
 }
 
 
-def announced(pattern: Mapping[str, Any], group: str, hook: str) -> bool:
+def is_announced(pattern: Mapping[str, Any], group: str, hook: str) -> bool:
     """Say whether a pattern matches what Auto Scaling announces of a hook.
 
-    >>> announced({"detail": {"LifecycleHookName": ["launch"]}}, "kafka-a", "drain")
+    >>> is_announced({"detail": {"LifecycleHookName": ["launch"]}}, "kafka-a", "drain")
     False
     """
     return _meets(

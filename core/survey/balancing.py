@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
 
@@ -61,7 +61,7 @@ def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
         "targets-by-node",
         Weight.PRODUCER,
         f"{binding.kind} {binding.namespace}/{binding.name}",
-        f"its targets are nodes: clients of {listed(pod.name for pod in pods)} are cut "
+        f"its targets are nodes: clients of {listing(pod.name for pod in pods)} are cut "
         f"when any node on their way leaves, and no readiness gate waits for a new target",
         "let it register pods: targetType ip"
         if binding.kind != "Service"
@@ -76,7 +76,7 @@ def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Fi
             "gate-missing",
             Weight.PRODUCER,
             f"{binding.kind} {binding.namespace}/{binding.name}",
-            f"{listed(missing)} have no readiness gate {binding.gate}: the next broker is "
+            f"{listing(missing)} have no readiness gate {binding.gate}: the next broker is "
             f"rolled while clients cannot reach this one yet",
             f"label the namespace {label}=enabled, and roll the pods once",
         )
@@ -86,12 +86,12 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
     """Find controllers too old for TargetGroupBindings and readiness gates by IP."""
     if isinstance(seen.balancer_controllers, Unread):
         return
-    bound = bool(_bound(seen))
+    bound = bool(_bindings_to_kafka(seen))
     if bound and seen.balancer_controllers and all(e.down for e in seen.balancer_controllers):
         yield Finding(
             "lbc-down",
             Weight.PRODUCER,
-            listed(each.title for each in seen.balancer_controllers),
+            listing(each.title for each in seen.balancer_controllers),
             "none of its pods is available: a broker that comes back gets no clients, and where "
             "its webhook refuses pods without it, none comes back",
             "look at its pods",
@@ -133,7 +133,7 @@ def _version(written: str) -> tuple[int, ...] | None:
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
 
 
-def _bound(seen: Surveyed) -> list[str]:
+def _bindings_to_kafka(seen: Surveyed) -> list[str]:
     """Return the controller's TargetGroupBindings that send anybody to a pod of Kafka."""
     if isinstance(seen.balanced, Unread) or isinstance(seen.pods, Unread):
         return []

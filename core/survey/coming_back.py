@@ -52,7 +52,7 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                     kafka.title,
                     ("on matchConditions that were not judged, " if hook.conditional else "")
                     + f"webhook {hook.name} asks {hook.unanswered} before a pod is created, and "
-                    f"refuses it without an answer (failurePolicy Fail): {listed(asked)} cannot "
+                    f"refuses it without an answer (failurePolicy Fail): {listing(asked)} cannot "
                     f"come back once they leave",
                     "have somebody answer it again, or remove it",
                 )
@@ -64,7 +64,7 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
                     Weight.PRODUCER,
                     kafka.title,
                     f"ResourceQuota {quota.namespace}/{quota.name} allows less than is used "
-                    f"({listed(quota.exceeded)}): a pod that leaves is not created again",
+                    f"({listing(quota.exceeded)}): a pod that leaves is not created again",
                     "raise the quota before any pod leaves",
                 )
 
@@ -123,7 +123,7 @@ def limits(seen: Surveyed) -> Iterator[Finding]:
                     Weight.BROKER,
                     kafka.title,
                     f"LimitRange {each.namespace}/{each.name} lets a pod have less memory than "
-                    f"{listed(large)} have: they are refused once they are created again",
+                    f"{listing(large)} have: they are refused once they are created again",
                     "raise its max, or have no LimitRange in that namespace",
                 )
 
@@ -149,13 +149,13 @@ def drivers(seen: Surveyed) -> Iterator[Finding]:
     mine = [volume for volume in of(seen.volumes) if volume.driver == EBS_DRIVER]
     if not mine or any(not each.down for each in seen.volume_controllers):
         return
-    down = listed(each.title for each in seen.volume_controllers)
+    down = listing(each.title for each in seen.volume_controllers)
     yield Finding(
         "csi-missing",
         Weight.PRODUCER,
         "volumes of Kafka",
         (f"no pod of {down} is available" if down else "no controller of the EBS CSI driver runs")
-        + f": {listed(f'{volume.namespace}/{volume.claim}' for volume in mine)} cannot follow "
+        + f": {listing(f'{volume.namespace}/{volume.claim}' for volume in mine)} cannot follow "
         f"their pods to another node",
         "bring the driver back (add-on aws-ebs-csi-driver) before any node leaves",
     )

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from core.survey.account_facts import ControlPlane
 from core.survey.facts import Surveyed, Unread, of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 
 # AWS's list price of a cluster, in every commercial region.
 STANDARD_USD_PER_HOUR, EXTENDED_USD_PER_HOUR = 0.10, 0.60
@@ -45,8 +45,8 @@ def support(seen: Surveyed) -> Iterator[Finding]:
             "upgrade it now, at an hour that you choose",
         )
     elif plane.support == "EXTENDED_SUPPORT":
-        yield _extended(plane, title, seen.read_at)
-    elif plane.policy == "STANDARD" and _near(plane.standard_ends, seen.read_at):
+        yield _extended_support(plane, title, seen.read_at)
+    elif plane.policy == "STANDARD" and _is_near(plane.standard_ends, seen.read_at):
         yield Finding(
             "support-ends",
             Weight.PRODUCER,
@@ -57,11 +57,11 @@ def support(seen: Surveyed) -> Iterator[Finding]:
         )
 
 
-def _extended(plane: ControlPlane, title: str, now: float) -> Finding:
+def _extended_support(plane: ControlPlane, title: str, now: float) -> Finding:
     ends = "a day that EKS does not name" if plane.extended_ends is None else None
     return Finding(
         "support-extended",
-        Weight.PRODUCER if _near(plane.extended_ends, now) else Weight.ADVICE,
+        Weight.PRODUCER if _is_near(plane.extended_ends, now) else Weight.ADVICE,
         title,
         f"Kubernetes {plane.version} of its control plane is in extended support, for "
         f"{EXTENDED_USD_PER_HOUR:.2f} USD an hour in place of {STANDARD_USD_PER_HOUR:.2f} until "
@@ -70,7 +70,7 @@ def _extended(plane: ControlPlane, title: str, now: float) -> Finding:
     )
 
 
-def _near(ends: float | None, now: float) -> bool:
+def _is_near(ends: float | None, now: float) -> bool:
     return ends is not None and ends - now < SOON_SECONDS
 
 
@@ -107,7 +107,7 @@ def state(seen: Surveyed) -> Iterator[Finding]:
             "cluster-issues",
             Weight.PRODUCER,
             title,
-            f"EKS says of it: {listed(plane.issues)}",
+            f"EKS says of it: {listing(plane.issues)}",
             "settle what EKS names before any node leaves",
         )
 
@@ -130,7 +130,7 @@ def skew(seen: Surveyed) -> Iterator[Finding]:
                 "kubelet-skew",
                 Weight.PRODUCER,
                 "nodes of Kafka",
-                f"the kubelet of {listed(names)} is {how} than Kubernetes {plane.version} of the "
+                f"the kubelet of {listing(names)} is {how} than Kubernetes {plane.version} of the "
                 f"control plane, which Kubernetes does not support",
                 "rotate the nodes to an image of the control plane's version",
             )
@@ -150,6 +150,6 @@ def insights(seen: Surveyed) -> Iterator[Finding]:
             Weight.ADVICE,
             "the next upgrade",
             "EKS's upgrade insights say: "
-            + listed(f"{each.name}: {each.status.lower()}" for each in open_ones),
+            + listing(f"{each.name}: {each.status.lower()}" for each in open_ones),
             "read them (`aws eks list-insights`) before the control plane is upgraded",
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import Disk
 from core.survey.facts import Surveyed, Unread, node_of, of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 
 EBS_IDS = "vol-"
 # States of an attachment that ends.
@@ -30,7 +30,7 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
             "volume-gone",
             Weight.BROKER,
             "volumes of Kafka",
-            f"EBS knows no volume of {listed(gone)}: they were deleted, or are of another account "
+            f"EBS knows no volume of {listing(gone)}: they were deleted, or are of another account "
             f"or region, and a broker that restarts finds no data",
             "look for their ids in EBS, and restore them from a snapshot before their pods restart",
         )
@@ -40,7 +40,7 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
             "volume-error",
             Weight.BROKER,
             "volumes of Kafka",
-            f"EBS says that {listed(broken)} failed (state error): its data is not to be had",
+            f"EBS says that {listing(broken)} failed (state error): its data is not to be had",
             "let no other broker leave, and restore it from a snapshot or from its replicas",
         )
     if open_ones := [claim for claim, disk in known.items() if disk.multi_attach]:
@@ -48,7 +48,7 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
             "volume-multi-attach",
             Weight.BROKER,
             "volumes of Kafka",
-            f"{listed(open_ones)} may be attached to several machines (Multi-Attach): a broker on "
+            f"{listing(open_ones)} may be attached to several machines (Multi-Attach): a broker on "
             f"a node that is cut off may write on beside its successor",
             "disable Multi-Attach of the volume, as each of Kafka's has one writer",
         )
@@ -77,7 +77,7 @@ def _attachments(disks: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]
             "volume-attached",
             Weight.PRODUCER,
             "volumes of Kafka",
-            f"the disk of {listed(hanging)} is not with its pod, or does not come off: EBS "
+            f"the disk of {listing(hanging)} is not with its pod, or does not come off: EBS "
             f"attaches it nowhere else before that machine lets it go",
             "see to that machine: its file system may still be in use, or it hangs; stop it before "
             "a volume is taken by force",
@@ -93,7 +93,7 @@ def _keys(known: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
         if (account := _account(disk.key)) and here and account != here
     }
     for account in sorted(set(foreign.values())):
-        claims = listed(claim for claim, owner in foreign.items() if owner == account)
+        claims = listing(claim for claim, owner in foreign.items() if owner == account)
         yield Finding(
             "volume-key",
             Weight.ADVICE,
@@ -116,7 +116,7 @@ def _changing(known: Mapping[str, Disk]) -> Iterator[Finding]:
             "volume-modified",
             Weight.ADVICE,
             "volumes of Kafka",
-            f"EBS changes {listed(under_way)}: until that is over, or for hours after it failed, "
+            f"EBS changes {listing(under_way)}: until that is over, or for hours after it failed, "
             f"they cannot grow, and they may be slower",
             "wait for its end before a node leaves, and ask for the next change after that",
         )

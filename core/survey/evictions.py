@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, every_kafka, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import DisruptionBudget, DrainCleaner
 
@@ -36,7 +36,8 @@ def budgets(seen: Surveyed) -> Iterator[Finding]:
                 "budget-missing",
                 Weight.BROKER,
                 kafka.title,
-                f"no PodDisruptionBudget covers {listed(bare)}: all of them may be evicted at once",
+                f"no PodDisruptionBudget covers {listing(bare)}: all of them may be evicted at "
+                f"once",
                 "make one that lets one pod leave (of Strimzi's pods minAvailable, one less than "
                 "there are; of a StatefulSet's maxUnavailable 1), or let Strimzi make its own "
                 "again (STRIMZI_POD_DISRUPTION_BUDGET_GENERATION)",
@@ -54,7 +55,7 @@ def budgets(seen: Surveyed) -> Iterator[Finding]:
             yield from _allowance(budget, covered, seen)
 
 
-def allowed(budget: DisruptionBudget, covered: list[Pod]) -> int:
+def allowed_disruptions(budget: DisruptionBudget, covered: list[Pod]) -> int:
     """Return how many of the covered pods may be out at once by a budget."""
     if _uncountable(budget, covered):
         return 0
@@ -79,7 +80,7 @@ def _uncountable(budget: DisruptionBudget, covered: list[Pod]) -> bool:
 
 
 def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> Iterator[Finding]:
-    leave = allowed(budget, covered)
+    leave = allowed_disruptions(budget, covered)
     # Drain Cleaner moves Strimzi's pods alone.
     strimzis = any(pod.labels.get(STRIMZIS) for pod in covered)
     clean = _cleaners(seen, budget.namespace) if strimzis else []
@@ -157,11 +158,11 @@ def webhooks(seen: Surveyed) -> Iterator[Finding]:
     asked = [each for each in seen.eviction_webhooks if not each.general]
     unasked = [k for k in of(seen.kafkas) if not any(w.asked_in(k.namespace) for w in asked)]
     if unasked:
-        installed = listed(each.title for each in seen.cleaners)
+        installed = listing(each.title for each in seen.cleaners)
         yield Finding(
             "eviction-unasked",
             Weight.PRODUCER,
-            "evictions" if not asked else f"evictions in {listed(k.namespace for k in unasked)}",
+            "evictions" if not asked else f"evictions in {listing(k.namespace for k in unasked)}",
             "no webhook is asked about them"
             + (f", though {installed} runs" if installed else "")
             + ": a budget counts ready pods, and a broker is ready before its replicas are in sync",
@@ -205,7 +206,7 @@ def cleaners(seen: Surveyed) -> Iterator[Finding]:
                 "cleaner-elsewhere",
                 Weight.PRODUCER,
                 cleaner.title,
-                f"STRIMZI_DRAIN_NAMESPACES does not name {listed(left)}: there it leaves evictions "
-                f"to the budgets",
+                f"STRIMZI_DRAIN_NAMESPACES does not name {listing(left)}: there it leaves "
+                f"evictions to the budgets",
                 "add the namespace to STRIMZI_DRAIN_NAMESPACES",
             )

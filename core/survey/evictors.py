@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, node_of, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Autoscaler
 
@@ -22,19 +22,19 @@ def autoscalers(seen: Surveyed) -> Iterator[Finding]:
         if not scaler.scales_down:
             continue
         for kafka in every_kafka(seen):
-            taken = [pod for pod in pods_of(seen, kafka) if _taken(pod, scaler, seen)]
+            taken = [pod for pod in pods_of(seen, kafka) if _is_protected(pod, scaler, seen)]
             if taken:
                 yield Finding(
                     "autoscaler",
                     Weight.PRODUCER,
                     kafka.title,
-                    f"{scaler.title} may take the nodes of {listed(pod.name for pod in taken)} "
+                    f"{scaler.title} may take the nodes of {listing(pod.name for pod in taken)} "
                     f"away when they look idle",
                     f"annotate the pods with {SAFE_TO_EVICT}: 'false'",
                 )
 
 
-def _taken(pod: Pod, scaler: Autoscaler, seen: Surveyed) -> bool:
+def _is_protected(pod: Pod, scaler: Autoscaler, seen: Surveyed) -> bool:
     """Say whether a pod keeps Cluster Autoscaler from its node neither by itself nor by that."""
     node = node_of(pod, seen)
     if node is not None and node.annotations.get(KEPT) == "true":

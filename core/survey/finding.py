@@ -54,7 +54,7 @@ def exit_code(found: list[Finding]) -> int:
     return FOUND if weights - {Weight.ADVICE} else CLEAR
 
 
-def listed(names: Iterable[str]) -> str:
+def listing(names: Iterable[str]) -> str:
     """Return names in order, the first few by name: a, b, c and 12 more."""
     every = sorted(set(names))
     rest = len(every) - NAMED

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed, Unread, grace_of, nodes_of, of, pods_on
-from core.survey.finding import Finding, Weight, listed
-from core.survey.managed import managed
+from core.survey.finding import Finding, Weight, listing
+from core.survey.managed import managed_findings
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.words import span
 
@@ -50,9 +50,9 @@ def groups(seen: Surveyed) -> Iterator[Finding]:
         yield from _at_once(group, subject)
         yield from _shrinks(group, subject, seen)
         yield from _now(group, subject, seen)
-        yield from _moved(group, subject, seen)
+        yield from _zone_findings(group, subject, seen)
         if group.managed_node_group:
-            yield from managed(group, subject, seen)
+            yield from managed_findings(group, subject, seen)
         else:
             yield from _hooks(group, subject, seen)
 
@@ -64,7 +64,7 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
             "group-zones",
             Weight.BROKER if moving else Weight.PRODUCER,
             subject,
-            f"it spans {listed(group.zones)}: a replacement may start where the broker's volume "
+            f"it spans {listing(group.zones)}: a replacement may start where the broker's volume "
             f"is not" + (", and AZRebalance ends nodes to even out the zones" if moving else ""),
             "make a group per zone" + (", and suspend AZRebalance until then" if moving else ""),
         )
@@ -177,7 +177,9 @@ def _next_ones(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         )
 
 
-def _lowered(group: ScalingGroup, subject: str, held: int, seen: Surveyed) -> Iterator[Finding]:
+def _lowering_findings(
+    group: ScalingGroup, subject: str, held: int, seen: Surveyed
+) -> Iterator[Finding]:
     """Find what lowers a group's size by itself below what Kafka alone has of it."""
     if group.protected or isinstance(seen.scale_ins, Unread):
         return
@@ -192,7 +194,7 @@ def _lowered(group: ScalingGroup, subject: str, held: int, seen: Surveyed) -> It
             "group-scales-in",
             Weight.BROKER,
             subject,
-            f"{listed(lowering)} lowers its size, and {held} of its nodes run Kafka: "
+            f"{listing(lowering)} lowers its size, and {held} of its nodes run Kafka: "
             f"Auto Scaling chooses which node ends, whatever runs there",
             "remove it or its scale-in (DisableScaleIn), or protect the group's instances from "
             "scale-in",
@@ -208,7 +210,7 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
             "group-ending",
             Weight.BROKER,
             subject,
-            f"{listed(ending)}: the group ends it, with the pods of Kafka that are still on it",
+            f"{listing(ending)}: the group ends it, with the pods of Kafka that are still on it",
             "see that its drain goes on, and let no other node leave meanwhile",
         )
     if aside := [name for name, state in states.items() if state == "Standby"]:
@@ -216,7 +218,7 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
             "group-standby",
             Weight.PRODUCER,
             subject,
-            f"{listed(aside)} is in standby: the group does not replace it when it fails",
+            f"{listing(aside)} is in standby: the group does not replace it when it fails",
             "return it to service",
         )
     yield from _refreshed(group, subject, seen)
@@ -235,7 +237,7 @@ def _refreshed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Fi
         )
 
 
-def _moved(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+def _zone_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     """Find a group whose next node starts in another zone than those it has."""
     apart = [n for n in nodes_of(group, seen) if n.zone and n.zone not in group.zones]
     if apart:
@@ -243,8 +245,8 @@ def _moved(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Findin
             "group-moved",
             Weight.BROKER,
             subject,
-            f"{listed(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes in "
-            f"{listed(group.zones)} alone: a replacement cannot take the broker's volume",
+            f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes "
+            f"in {listing(group.zones)} alone: a replacement cannot take the broker's volume",
             "give it a subnet of that zone again before the node leaves",
         )
 

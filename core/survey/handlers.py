@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, grace_of, of, pods_on
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
 
@@ -26,7 +26,7 @@ def handlers(seen: Surveyed) -> Iterator[Finding]:
             "nth-missing",
             Weight.BROKER,
             "node termination handler",
-            f"none was found, and nothing else was seen that drains the nodes of {listed(own)} "
+            f"none was found, and nothing else was seen that drains the nodes of {listing(own)} "
             f"before they go",
             "install aws-node-termination-handler in queue mode or another drainer, or adopt the "
             "cluster with `drainer: none`",
@@ -36,7 +36,8 @@ def handlers(seen: Surveyed) -> Iterator[Finding]:
             "nth-several",
             Weight.BROKER,
             "node termination handlers",
-            f"{listed(h.title for h in seen.handlers)} drain the same nodes, each by its own rules",
+            f"{listing(h.title for h in seen.handlers)} drain the same nodes, each by its own "
+            f"rules",
             "leave the one in queue mode",
         )
     for handler in seen.handlers:
@@ -68,9 +69,9 @@ def _hearing(
             "nth-refuses",
             Weight.BROKER,
             handler.title,
-            f"{listed(handler.refuses)} is false: it drains no node with such a pod on it, and "
+            f"{listing(handler.refuses)} is false: it drains no node with such a pod on it, and "
             f"Strimzi's pods have an emptyDir, nodes a DaemonSet's pods",
-            f"set {listed(handler.refuses)} to true",
+            f"set {listing(handler.refuses)} to true",
         )
     if handler.queue_mode and not handler.queue_url:
         yield Finding(
@@ -93,7 +94,7 @@ def _hearing(
         return
     if handler.asks_for_tag and not isinstance(seen.instances, Unread):
         untagged = [
-            name for name, group in own.items() if not _tagged(handler.asks_for_tag, group, seen)
+            name for name, group in own.items() if not _is_tagged(handler.asks_for_tag, group, seen)
         ]
         if untagged:
             yield Finding(
@@ -101,13 +102,13 @@ def _hearing(
                 Weight.BROKER,
                 handler.title,
                 f"it drains nothing without tag {handler.asks_for_tag}, which instances of "
-                f"{listed(untagged)} lack: it drops their messages, and their hooks run out",
+                f"{listing(untagged)} lack: it drops their messages, and their hooks run out",
                 "put the tag on the groups, propagated at launch, and on the instances they have",
             )
     yield from _queue(handler, own, seen)
 
 
-def _tagged(tag: str, group: ScalingGroup, seen: Surveyed) -> bool:
+def _is_tagged(tag: str, group: ScalingGroup, seen: Surveyed) -> bool:
     if isinstance(seen.instances, Unread) or isinstance(seen.group_of, Unread):
         return True
     mine = [name for name, held in seen.group_of.items() if held == group.name]
@@ -135,7 +136,7 @@ def _queue(
             Weight.BROKER,
             handler.title,
             f"{_why(queue)} sends lifecycle actions to its queue {handler.queue_url}: it never "
-            f"hears that nodes of {listed(deaf)} terminate",
+            f"hears that nodes of {listing(deaf)} terminate",
             "have a rule for EC2 Instance-terminate Lifecycle Action, of these groups and hooks, "
             "with the queue as its target, and let events.amazonaws.com send to it",
         )

@@ -57,7 +57,7 @@ _JUDGES: tuple[Judge, ...] = (
     others.images,
     others.claims,
     others.settings,
-    others.unjudged,
+    others.unjudged_parts,
     placement.zones,
     placement.quorum,
     placement.grace,
@@ -66,7 +66,7 @@ _JUDGES: tuple[Judge, ...] = (
     placement.unwell,
     placement.spot,
     pods.memory,
-    pods.marked,
+    pods.marked_pods,
     pods.returning,
     pods.priority,
     pods.interfaces,
@@ -78,7 +78,7 @@ _JUDGES: tuple[Judge, ...] = (
     machine_templates.metadata,
     machine_templates.node_classes,
     machines.orphans,
-    machines.scheduled,
+    machines.scheduled_findings,
     machines.now,
     machines.burstable,
     evictions.budgets,
@@ -119,11 +119,11 @@ def around_findings(seen: Surveyed) -> list[Finding]:
 
 
 def _found(judges: tuple[Judge, ...], seen: Surveyed) -> list[Finding]:
-    found = [*_unread(seen), *(each for judge in judges for each in _judged(judge, seen))]
+    found = [*_unread(seen), *(each for judge in judges for each in _findings_of(judge, seen))]
     return sorted(found, key=lambda each: list(Weight).index(each.weight))
 
 
-def _judged(judge: Judge, seen: Surveyed) -> list[Finding]:
+def _findings_of(judge: Judge, seen: Surveyed) -> list[Finding]:
     """Return what a judge finds, or that it cannot: one odd answer costs no other judge's word."""
     try:
         return list(judge(seen))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from core.survey.facts import Surveyed, Unread, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Kafka, Pod, PodSet
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
@@ -82,7 +82,7 @@ def _durability(kafka: Kafka) -> Iterator[Finding]:
 
 def durability(title: str, config: Mapping[str, str]) -> Iterator[Finding]:
     """Find settings that lose what was acknowledged; of what is not set nothing is said."""
-    in_sync = whole(config.get("min.insync.replicas"))
+    in_sync = whole_number(config.get("min.insync.replicas"))
     if in_sync is not None and in_sync < LEAST_IN_SYNC:
         yield Finding(
             "min-insync",
@@ -132,7 +132,7 @@ def topics(seen: Surveyed) -> Iterator[Finding]:
                 "topic-replicas",
                 Weight.PRODUCER,
                 kafka.title,
-                f"one broker that leaves stops producers of {listed(weak)}",
+                f"one broker that leaves stops producers of {listing(weak)}",
                 "give these topics more replicas than must be in sync",
             )
         yield from _loose_topics(kafka, seen)
@@ -148,7 +148,7 @@ def _loose_topics(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
             "topic-min-insync",
             Weight.BROKER,
             kafka.title,
-            f"min.insync.replicas of {listed(single)} is below {LEAST_IN_SYNC}: what one broker "
+            f"min.insync.replicas of {listing(single)} is below {LEAST_IN_SYNC}: what one broker "
             f"alone acknowledged is lost with it",
             f"set it to {LEAST_IN_SYNC}, or leave it to the brokers",
         )
@@ -157,7 +157,7 @@ def _loose_topics(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
             "topic-unclean",
             Weight.BROKER,
             kafka.title,
-            f"unclean.leader.election.enable of {listed(unclean)} is true: a replica that lags "
+            f"unclean.leader.election.enable of {listing(unclean)} is true: a replica that lags "
             f"becomes leader when the others are gone, and what it lacks is lost",
             "remove it from these topics",
         )
@@ -207,11 +207,11 @@ def lacks(pods: Sequence[Pod], wanted: int | None) -> list[str]:
     if wanted is not None and len(pods) < wanted:
         said.append(f"{len(pods)} of {wanted} pods exist")
     if waiting := [pod.name for pod in pods if pod.node is None]:
-        said.append(f"no node has taken {listed(waiting)}")
+        said.append(f"no node has taken {listing(waiting)}")
     if unready := [pod.name for pod in pods if pod.node and pod.ready is False]:
-        said.append(f"{listed(unready)} not ready")
+        said.append(f"{listing(unready)} not ready")
     if leaving := [pod.name for pod in pods if pod.leaving]:
-        said.append(f"{listed(leaving)} on the way out")
+        said.append(f"{listing(leaving)} on the way out")
     return said
 
 
@@ -232,7 +232,7 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
             continue
         watching = [each for each in seen.operators if each.looks_after(kafka)]
         if not watching:
-            others = listed(each.title for each in seen.operators)
+            others = listing(each.title for each in seen.operators)
             yield Finding(
                 "operator-missing",
                 Weight.PRODUCER,
@@ -250,7 +250,7 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 "operator-down",
                 Weight.PRODUCER,
                 kafka.title,
-                f"no pod of {listed(each.title for each in watching)} is available: a broker that "
+                f"no pod of {listing(each.title for each in watching)} is available: a broker that "
                 f"is lost does not come back",
                 "look at the operator's pods",
             )
@@ -259,7 +259,7 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 "operator-partial",
                 Weight.PRODUCER,
                 kafka.title,
-                f"STRIMZI_POD_SET_RECONCILIATION_ONLY of {listed(e.title for e in watching)} is "
+                f"STRIMZI_POD_SET_RECONCILIATION_ONLY of {listing(e.title for e in watching)} is "
                 f"true: it brings lost pods back, and rolls none that Drain Cleaner asks for",
                 "set STRIMZI_POD_SET_RECONCILIATION_ONLY to false",
             )
@@ -268,7 +268,7 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 "operator-several",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(each.title for each in watching)} all watch its namespace: each rolls "
+                f"{listing(each.title for each in watching)} all watch its namespace: each rolls "
                 f"brokers without regard to the other",
                 "leave one of them, or keep their namespaces apart (STRIMZI_NAMESPACE)",
             )
@@ -296,8 +296,8 @@ def carried_out(seen: Surveyed) -> Iterator[Finding]:
                 "rebalancing",
                 Weight.PRODUCER,
                 kafka.title,
-                f"KafkaRebalance {listed(moving)} is carried out: replicas are moved, and a broker "
-                f"that leaves meanwhile takes some that are whole nowhere else",
+                f"KafkaRebalance {listing(moving)} is carried out: replicas are moved, and a "
+                f"broker that leaves meanwhile takes some that are whole nowhere else",
                 "let it end, or stop it (strimzi.io/rebalance: stop), before any node leaves",
             )
 
@@ -357,13 +357,13 @@ def eras(seen: Surveyed) -> Iterator[Finding]:
 
 def number(kafka: Kafka, setting: str, default: int) -> int | None:
     """Return a setting's number, or None where it is written as something else."""
-    return whole(kafka.config.get(setting, str(default)))
+    return whole_number(kafka.config.get(setting, str(default)))
 
 
-def whole(written: str | None) -> int | None:
+def whole_number(written: str | None) -> int | None:
     """Return a whole number, or None where none is written.
 
-    >>> whole("3"), whole("three"), whole(None)
+    >>> whole_number("3"), whole_number("three"), whole_number(None)
     (3, None, None)
     """
     try:

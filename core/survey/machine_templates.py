@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import MachineTemplate, ScalingGroup
 
 SPOT = "spot"
@@ -43,7 +43,7 @@ def templates(seen: Surveyed) -> Iterator[Finding]:
                 "group-placement",
                 Weight.ADVICE,
                 subject,
-                f"it starts machines in {listed(places)} alone: where that has no room, a "
+                f"it starts machines in {listing(places)} alone: where that has no room, a "
                 f"replacement does not start, though its zone has",
                 "see that it has room for one machine more (a spread group holds seven of a zone)",
             )
@@ -90,7 +90,7 @@ def metadata(seen: Surveyed) -> Iterator[Finding]:
             "metadata-open",
             Weight.ADVICE,
             "nodes of Kafka",
-            f"{listed(told)} answer IMDSv1: {IMDS}",
+            f"{listing(told)} answer IMDSv1: {IMDS}",
             "set HttpTokens of their template, node class or of the machines to required",
         )
     far = [name for name, machine in held if machine.metadata_far]
@@ -100,7 +100,7 @@ def metadata(seen: Surveyed) -> Iterator[Finding]:
                 "metadata-far",
                 Weight.BROKER,
                 handler.title,
-                f"it asks the metadata of {listed(far)} from a pod's network, which these answer "
+                f"it asks the metadata of {listing(far)} from a pod's network, which these answer "
                 f"to the machine itself alone (hop limit 1, or none): it hears nothing",
                 "let it use the host's network, or run it in queue mode",
             )
@@ -136,8 +136,8 @@ def node_classes(seen: Surveyed) -> Iterator[Finding]:
                 "karpenter-moved",
                 Weight.BROKER,
                 subject,
-                f"{listed(f'{node.name} is in {node.zone}' for node in apart)}, and {found.title} "
-                f"names subnets in {listed(zones)} alone: a replacement cannot take the broker's "
+                f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and {found.title} "
+                f"names subnets in {listing(zones)} alone: a replacement cannot take the broker's "
                 f"volume",
                 "let it select a subnet of that zone again before the node leaves",
             )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed, Unread
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import Node
 
 # Codes of EC2's scheduled events after which the machine does not go on.
@@ -28,7 +28,7 @@ STARTED_BY: Mapping[str, str] = {
 }
 
 
-def scheduled(seen: Surveyed) -> Iterator[Finding]:
+def scheduled_findings(seen: Surveyed) -> Iterator[Finding]:
     """Find nodes of Kafka whose machine AWS itself is about to end or to stop for a while."""
     if isinstance(seen.nodes, Unread) or isinstance(seen.statuses, Unread):
         return
@@ -43,7 +43,7 @@ def scheduled(seen: Surveyed) -> Iterator[Finding]:
             "machine-retired",
             Weight.BROKER,
             "nodes of Kafka",
-            f"AWS ends or stops {listed(ending)}, whatever runs there by then",
+            f"AWS ends or stops {listing(ending)}, whatever runs there by then",
             "replace these nodes one by one before that",
         )
     if paused := [said for ends, said in told if not ends]:
@@ -51,7 +51,7 @@ def scheduled(seen: Surveyed) -> Iterator[Finding]:
             "machine-maintained",
             Weight.PRODUCER,
             "nodes of Kafka",
-            f"AWS interrupts {listed(paused)}: its broker is away for as long",
+            f"AWS interrupts {listing(paused)}: its broker is away for as long",
             "move leaders away before that, or replace the node",
         )
 
@@ -75,12 +75,12 @@ def orphans(seen: Surveyed) -> Iterator[Finding]:
             "node-alone",
             Weight.PRODUCER,
             "nodes of Kafka",
-            f"{listed(nobody)} belong to no Auto Scaling group and to no NodePool: nothing "
+            f"{listing(nobody)} belong to no Auto Scaling group and to no NodePool: nothing "
             f"replaces them",
             "run the brokers in groups",
         )
     for keeper in sorted({each for each in keepers.values() if each}):
-        names = listed(name for name, each in keepers.items() if each == keeper)
+        names = listing(name for name, each in keepers.items() if each == keeper)
         yield Finding(
             "node-elsewhere",
             Weight.UNKNOWN,
@@ -115,7 +115,7 @@ def burstable(seen: Surveyed) -> Iterator[Finding]:
             "burstable",
             Weight.PRODUCER,
             "nodes of Kafka",
-            f"{listed(found)} earn their speed as credits: when a broker copies its replicas back "
+            f"{listing(found)} earn their speed as credits: when a broker copies its replicas back "
             f"these end, and it falls out of sync or is missed",
             "run brokers on machines that keep their speed (m, r or i families)",
         )
@@ -133,7 +133,7 @@ def now(seen: Surveyed) -> Iterator[Finding]:
             "machine-ending",
             Weight.BROKER,
             "nodes of Kafka",
-            f"EC2 ends or stops the machines of {listed(ending)} at this moment, whatever the "
+            f"EC2 ends or stops the machines of {listing(ending)} at this moment, whatever the "
             f"nodes say of themselves",
             "let no other node leave until their brokers are back",
         )
@@ -147,7 +147,7 @@ def now(seen: Surveyed) -> Iterator[Finding]:
             "machine-impaired",
             Weight.PRODUCER,
             "nodes of Kafka",
-            f"checks of EC2's fail on {listed(failing)}: the machine may stall, and its group may "
+            f"checks of EC2's fail on {listing(failing)}: the machine may stall, and its group may "
             f"replace it at any moment",
             "replace these nodes one by one, or stop and start the machine",
         )

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ManagedNodeGroup, ScalingGroup
 
 # Statuses in which EKS does nothing to a group, nor ends it.
 STEADY = ("ACTIVE", "CREATING", "UPDATING", "DELETING")
 
 
-def managed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+def managed_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     """Find what EKS does to a managed node group by itself."""
     name = group.managed_node_group
     yield Finding(
@@ -85,7 +85,7 @@ def _state(managed: ManagedNodeGroup, subject: str) -> Iterator[Finding]:
             "let the update end before any other node leaves",
         )
     if managed.issues or managed.status not in STEADY:
-        why = listed(managed.issues) or f"its status is {managed.status}"
+        why = listing(managed.issues) or f"its status is {managed.status}"
         yield Finding(
             "managed-degraded",
             Weight.PRODUCER,

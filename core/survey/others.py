@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
-from core.survey.finding import Finding, Weight, listed
-from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole
+from core.survey.finding import Finding, Weight, listing
+from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.survey.kafka_facts import Flavour, OtherKafka, Pod
 
 # Docker Hub's own, by a version: what is newest is still there.
@@ -71,7 +71,7 @@ def ready_too_soon(seen: Surveyed) -> Iterator[Finding]:
                     "readiness",
                     Weight.PRODUCER,
                     other.title,
-                    f"{listed(names)} {what}: a budget lets the next pod leave while the last one "
+                    f"{listing(names)} {what}: a budget lets the next pod leave while the last one "
                     f"still copies its replicas",
                     "let the readiness probe ask the broker whether it is in sync, or ask Kafka "
                     "itself before each node",
@@ -102,8 +102,8 @@ def claims(seen: Surveyed) -> Iterator[Finding]:
                 "claim-shared",
                 Weight.BROKER,
                 other.title,
-                f"several of its pods have {listed(shared)}: two brokers write to one disk, or the "
-                f"second one on another node never starts",
+                f"several of its pods have {listing(shared)}: two brokers write to one disk, or "
+                f"the second one on another node never starts",
                 "give each pod a claim of its own (volumeClaimTemplates of a StatefulSet)",
             )
         if other.claims_go:
@@ -111,7 +111,7 @@ def claims(seen: Surveyed) -> Iterator[Finding]:
                 "claims-deleted",
                 Weight.PRODUCER,
                 other.title,
-                f"its persistentVolumeClaimRetentionPolicy is Delete ({listed(other.claims_go)}): "
+                f"its persistentVolumeClaimRetentionPolicy is Delete ({listing(other.claims_go)}): "
                 f"who scales it in, or deletes it to make it anew, deletes its brokers' data",
                 "set both of it to Retain",
             )
@@ -123,7 +123,10 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
         if other.flavour is Flavour.REDPANDA:
             continue
         yield from durability(other.title, other.config)
-        factor, in_sync = whole(other.config.get(FACTOR)), whole(other.config.get(IN_SYNC))
+        factor, in_sync = (
+            whole_number(other.config.get(FACTOR)),
+            whole_number(other.config.get(IN_SYNC)),
+        )
         if factor is not None and (factor < LEAST_REPLICAS or factor <= (in_sync or 1)):
             yield Finding(
                 "replication",
@@ -138,7 +141,7 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
             )
 
 
-def unjudged(seen: Surveyed) -> Iterator[Finding]:
+def unjudged_parts(seen: Surveyed) -> Iterator[Finding]:
     """Name what of them was not judged, and how clients come in."""
     for other in of(seen.other_kafkas):
         pods = pods_of(seen, other)
@@ -148,12 +151,12 @@ def unjudged(seen: Surveyed) -> Iterator[Finding]:
         else:
             missing += [key for key in (FACTOR, IN_SYNC) if key not in other.config]
         if odd := [pod.name for pod in pods if pod.pre_stop_odd]:
-            missing.append(f"what the preStop of {listed(odd)} does")
+            missing.append(f"what the preStop of {listing(odd)} does")
         if probed := [pod.name for pod in pods if pod.readiness in {"command", "http", "grpc"}]:
-            missing.append(f"what the readiness probe of {listed(probed)} means")
+            missing.append(f"what the readiness probe of {listing(probed)} means")
         if other.unseen is not None or not pods:
             missing.append(f"its pods ({other.unseen or 'none was found'})")
-        came = listed(other.ways_in) if other.ways_in else "no Service that selects its pods"
+        came = listing(other.ways_in) if other.ways_in else "no Service that selects its pods"
         yield Finding(
             "not-strimzi",
             Weight.UNKNOWN,

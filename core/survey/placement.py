@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import number
 from core.survey.kafka_facts import Flavour, Kafka, OtherKafka, Pod
 
@@ -39,7 +39,7 @@ def zones(seen: Surveyed) -> Iterator[Finding]:
                 "zones",
                 Weight.PRODUCER,
                 kafka.title,
-                f"{len(placed)} brokers stand in {listed(found)} and a partition has {factor} "
+                f"{len(placed)} brokers stand in {listing(found)} and a partition has {factor} "
                 f"replicas: a zone that fails takes more than one of them, or all",
                 "spread the brokers over as many zones as there are replicas",
             )
@@ -121,8 +121,8 @@ def quorum(seen: Surveyed) -> Iterator[Finding]:
                 "combined",
                 Weight.ADVICE,
                 kafka.title,
-                f"{listed(both)} are broker and controller in one: whatever leaves takes a vote of "
-                f"the quorum along, and a broker under load delays the metadata",
+                f"{listing(both)} are broker and controller in one: whatever leaves takes a vote "
+                f"of the quorum along, and a broker under load delays the metadata",
                 "give the next cluster a node pool of controllers alone",
             )
 
@@ -190,7 +190,7 @@ def grace(seen: Surveyed) -> Iterator[Finding]:
                 "grace",
                 Weight.BROKER,
                 kafka.title,
-                f"terminationGracePeriodSeconds of {listed(short)} "
+                f"terminationGracePeriodSeconds of {listing(short)} "
                 + ("leaves, after what their preStop sleeps, " if slept else "is ")
                 + f"{min(short.values())}, and a broker waits up to {CONTROLLED_SHUTDOWN_SECONDS} "
                 f"s for its controlled shutdown: it is killed in the middle and recovers its logs "
@@ -212,7 +212,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
         }
         free = [pod.name for pod in brokers if not pod.alone_on_its_node]
         if shared:
-            held = listed(f"{count} on {node}" for node, count in shared.items())
+            held = listing(f"{count} on {node}" for node, count in shared.items())
             yield Finding(
                 "shared-node",
                 Weight.PRODUCER,
@@ -225,7 +225,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
                 "anti-affinity",
                 Weight.PRODUCER,
                 kafka.title,
-                f"nothing forbids two brokers on one node: {listed(free)} have neither a "
+                f"nothing forbids two brokers on one node: {listing(free)} have neither a "
                 f"required podAntiAffinity nor a strict spread over kubernetes.io/hostname",
                 "require podAntiAffinity on kubernetes.io/hostname in their affinity (Strimzi's "
                 "template.pod.affinity)",
@@ -243,7 +243,7 @@ def ailing(seen: Surveyed) -> Iterator[Finding]:
                     "node-not-ready",
                     Weight.PRODUCER if ready is False else Weight.UNKNOWN,
                     kafka.title,
-                    f"its pods are on {listed(names)}, which {_is(names)} {said}",
+                    f"its pods are on {listing(names)}, which {_is(names)} {said}",
                     "look at these nodes before any other leaves",
                 )
 
@@ -258,7 +258,7 @@ def unwell(seen: Surveyed) -> Iterator[Finding]:
                 "node-leaving",
                 Weight.PRODUCER,
                 kafka.title,
-                f"its pods are on {listed(leaving)}, cordoned or marked to be emptied: a drain is "
+                f"its pods are on {listing(leaving)}, cordoned or marked to be emptied: a drain is "
                 f"under way or was left half-way, and a pod that stops does not start there again",
                 "let the drain end before any other node leaves, or uncordon them",
             )
@@ -268,8 +268,9 @@ def unwell(seen: Surveyed) -> Iterator[Finding]:
                 "node-unwell",
                 Weight.PRODUCER,
                 kafka.title,
-                f"its pods are on {listed(ailing)}: under pressure the kubelet evicts pods without "
-                f"asking any budget, and a sick machine is soon replaced by whoever looks after it",
+                f"its pods are on {listing(ailing)}: under pressure the kubelet evicts pods "
+                f"without asking any budget, and a sick machine is soon replaced by whoever looks "
+                f"after it",
                 "see to these nodes before any other leaves",
             )
 
@@ -283,23 +284,23 @@ def spot(seen: Surveyed) -> Iterator[Finding]:
     for kafka in every_kafka(seen):
         sold: dict[str, list[str]] = {}
         for pod in pods_of(seen, kafka):
-            if how := _sold(pod, seen):
+            if how := _purchase_option(pod, seen):
                 sold.setdefault(how, []).append(pod.name)
         for how, names in sold.items():
             yield Finding(
                 "spot",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(names)} run on spot instances: AWS takes them back with two minutes' "
+                f"{listing(names)} run on spot instances: AWS takes them back with two minutes' "
                 f"notice, several of a zone at once"
                 if how == SPOT
-                else f"{listed(names)} run on instances sold as {how}: AWS ends them when that "
+                else f"{listing(names)} run on instances sold as {how}: AWS ends them when that "
                 f"does, whatever runs there",
                 "run Kafka on on-demand or reserved instances",
             )
 
 
-def _sold(pod: Pod, seen: Surveyed) -> str | None:
+def _purchase_option(pod: Pod, seen: Surveyed) -> str | None:
     """Return how AWS sold a pod's machine, where that is not on demand."""
     node = node_of(pod, seen)
     if node is None:

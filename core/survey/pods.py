@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
 
@@ -31,7 +31,7 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
                 "best-effort",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
+                f"{listing(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
                 f"them first when their node runs out of it, and no budget is asked",
                 "set resources.requests and limits of memory, equal, where they are described",
             )
@@ -40,7 +40,7 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
                 "out-of-memory",
                 Weight.BROKER,
                 kafka.title,
-                f"the kernel has ended {listed(ended)} for their memory (OOMKilled), and does it "
+                f"the kernel has ended {listing(ended)} for their memory (OOMKilled), and does it "
                 f"again whenever they take as much",
                 "raise their resources.limits.memory, or lower the heap (-Xmx)",
             )
@@ -54,13 +54,13 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
                 "heap",
                 Weight.BROKER,
                 kafka.title,
-                f"the heap of {listed(full)} (-Xmx) may take all that resources.limits.memory "
+                f"the heap of {listing(full)} (-Xmx) may take all that resources.limits.memory "
                 f"allows: the kernel ends the broker before the heap is full",
                 "leave half of the limit, or a few GiB, to the JVM itself and the page cache",
             )
 
 
-def marked(seen: Surveyed) -> Iterator[Finding]:
+def marked_pods(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that Strimzi was asked to delete or to roll."""
     for kafka in of(seen.kafkas):
         pods = pods_of(seen, kafka)
@@ -69,7 +69,7 @@ def marked(seen: Surveyed) -> Iterator[Finding]:
                 "pod-marked",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(lost)} are annotated {DELETED_WITH_CLAIM}: the operator deletes them "
+                f"{listing(lost)} are annotated {DELETED_WITH_CLAIM}: the operator deletes them "
                 f"with their volumes' claims at its next turn",
                 "remove the annotation, unless every partition of theirs is whole elsewhere",
             )
@@ -78,7 +78,7 @@ def marked(seen: Surveyed) -> Iterator[Finding]:
                 "pod-marked",
                 Weight.PRODUCER,
                 kafka.title,
-                f"{listed(rolled)} are annotated {ROLLED}: the operator is about to roll them",
+                f"{listing(rolled)} are annotated {ROLLED}: the operator is about to roll them",
                 "let that end before any node leaves",
             )
 
@@ -99,14 +99,14 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
                 "pinned",
                 Weight.PRODUCER,
                 kafka.title,
-                f"{listed(pinned)} may run on a host of one name alone ({HOST}): without that node "
-                f"they wait for ever",
+                f"{listing(pinned)} may run on a host of one name alone ({HOST}): without that "
+                f"node they wait for ever",
                 "let them choose their nodes by a label of a pool, and not by a host's name",
             )
         barred = [
             f"{pod.name} ({why})"
             for pod in pods
-            if (node := node_of(pod, seen)) and (why := _barred(pod, node))
+            if (node := node_of(pod, seen)) and (why := _placement_barrier(pod, node))
         ]
         if barred:
             yield Finding(
@@ -114,14 +114,14 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
                 Weight.PRODUCER,
                 kafka.title,
                 f"if they restart, the scheduler does not let them back on their nodes: "
-                f"{listed(barred)}",
+                f"{listing(barred)}",
                 "give the nodes the labels that the pods ask for, by whatever starts these nodes, "
                 "and let the pods tolerate the nodes' taints",
             )
         yield from _hasty(kafka.title, pods, seen)
 
 
-def _barred(pod: Pod, node: Node) -> str | None:
+def _placement_barrier(pod: Pod, node: Node) -> str | None:
     """Return why a pod would not be placed on its node today."""
     if not pod.wants.fits({**node.labels, NODE_NAME: node.name}):
         return f"{node.name} lacks labels that it asks for"
@@ -148,7 +148,7 @@ def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
             "tolerates-cordon",
             Weight.BROKER,
             title,
-            f"{listed(held)} tolerate {CORDON[0]}: once evicted they may start again on the node "
+            f"{listing(held)} tolerate {CORDON[0]}: once evicted they may start again on the node "
             f"that is drained, and end with it",
             "name the taints that the pods tolerate, instead of all of them",
         )
@@ -162,7 +162,7 @@ def interfaces(seen: Surveyed) -> Iterator[Finding]:
                 "branch-interfaces",
                 Weight.ADVICE,
                 kafka.title,
-                f"{listed(found)} have security groups of their own, and so a branch interface of "
+                f"{listing(found)} have security groups of their own, and so a branch interface of "
                 f"their machine: few types have such (no t3, a large one 9), and a pod waits until "
                 f"the VPC resource controller has made it one",
                 "see that whatever starts the next node chooses types with branch interfaces",
@@ -177,7 +177,7 @@ def priority(seen: Surveyed) -> Iterator[Finding]:
                 "priority",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(low)} have a priority below that of any usual pod: the scheduler ends "
+                f"{listing(low)} have a priority below that of any usual pod: the scheduler ends "
                 f"them to make room, and a budget does not stop it",
                 "give them a priorityClassName of their own, above the others",
             )
@@ -192,6 +192,6 @@ def versions(seen: Surveyed) -> Iterator[Finding]:
             "version-skew",
             Weight.ADVICE,
             "nodes of Kafka",
-            f"they run {listed(found)}: an upgrade is under way, or was left half-way",
+            f"they run {listing(found)}: an upgrade is under way, or was left half-way",
             "know who upgrades them next, and when",
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from core.survey import starting
 from core.survey.facts import Surveyed, Unread, grace_of, of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import NodePool
 
@@ -30,14 +30,14 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
         nodes = [node for node in seen.nodes.values() if node.node_pool == name]
         names = {node.name for node in nodes}
         pods = [pod for pod in of(seen.pods) if pod.node in names]
-        kept = {node.name for node in nodes if _undisturbed(node.annotations)}
+        kept = {node.name for node in nodes if _is_undisturbed(node.annotations)}
         pool = known.get(name)
         if any(node.auto_mode for node in nodes):
             yield _auto(name, pool)
         elif pool is not None:
             yield from _expiry(pool, pods)
         if pool is not None:
-            exposed = _exposed([pod for pod in pods if pod.node not in kept])
+            exposed = _exposed_pods([pod for pod in pods if pod.node not in kept])
             yield from _grace(pool, pods)
             yield from _consolidation(pool, exposed)
             yield from _drift(pool, exposed)
@@ -58,7 +58,7 @@ def _auto(name: str, pool: NodePool | None) -> Finding:
 
 
 def _expiry(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
-    if pool.expire_after is None or (not pool.forceful and not _exposed(pods)):
+    if pool.expire_after is None or (not pool.forceful and not _exposed_pods(pods)):
         return
     forced = f", and after {pool.grace} deletes what is left" if pool.grace else ""
     how = (
@@ -102,7 +102,7 @@ def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
         Weight.PRODUCER,
         f"NodePool {pool.name}",
         f"consolidationPolicy is {pool.consolidation}: brokers are moved whenever fewer or "
-        f"cheaper machines would do, {held}, and {listed(exposed)} do not say {DO_NOT_DISRUPT[0]}",
+        f"cheaper machines would do, {held}, and {listing(exposed)} do not say {DO_NOT_DISRUPT[0]}",
         f"set consolidationPolicy to WhenEmpty or a budget of 1 node, or annotate the pods "
         f"with {DO_NOT_DISRUPT[0]} until their nodes are to be rotated",
     )
@@ -119,7 +119,7 @@ def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
         Weight.PRODUCER,
         f"NodePool {pool.name}",
         f"after a new image, or a change of its template, Karpenter replaces {many} at once: no "
-        f"budget for Drifted holds that to one, and {listed(exposed)} do not say "
+        f"budget for Drifted holds that to one, and {listing(exposed)} do not say "
         f"{DO_NOT_DISRUPT[0]}",
         "add a budget of 1 node for every reason",
     )
@@ -132,17 +132,17 @@ def _toleration(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
             "karpenter-toleration",
             Weight.BROKER,
             f"NodePool {pool.name}",
-            f"{listed(tolerant)} tolerate {DISRUPTED_TAINT}: Karpenter evicts them never, and ends "
-            f"their node under them",
+            f"{listing(tolerant)} tolerate {DISRUPTED_TAINT}: Karpenter evicts them never, and "
+            f"ends their node under them",
             "name the taints that the pods tolerate, instead of all of them",
         )
 
 
-def _exposed(pods: list[Pod]) -> list[str]:
-    return [pod.title for pod in pods if not _undisturbed(pod.annotations)]
+def _exposed_pods(pods: list[Pod]) -> list[str]:
+    return [pod.title for pod in pods if not _is_undisturbed(pod.annotations)]
 
 
-def _undisturbed(annotations: Mapping[str, str]) -> bool:
+def _is_undisturbed(annotations: Mapping[str, str]) -> bool:
     return any(annotations.get(key) == "true" for key in DO_NOT_DISRUPT)
 
 
@@ -153,10 +153,10 @@ def controllers(seen: Surveyed) -> Iterator[Finding]:
     pools = {n.node_pool for n in seen.nodes.values() if n.node_pool and not n.auto_mode}
     if not pools:
         return
-    subject = f"NodePools {listed(each for each in pools if each)}"
+    subject = f"NodePools {listing(each for each in pools if each)}"
     running = [each for each in seen.node_provisioners if not each.down]
     if not running:
-        down = listed(each.title for each in seen.node_provisioners)
+        down = listing(each.title for each in seen.node_provisioners)
         yield Finding(
             "karpenter-missing",
             Weight.PRODUCER,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from core.instances import vcpu_quota
 from core.survey.account_facts import AccountQuota, Subnet
 from core.survey.facts import Surveyed, Unread, nodes_of, of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import Instance, Node
 
 # The VPC CNI's image by what it is for (cli.survey.controllers).
@@ -50,7 +50,7 @@ def _nowhere(seen: Surveyed, known: Mapping[str, Subnet]) -> Iterator[Finding]:
                 "subnet-gone",
                 Weight.PRODUCER,
                 subject,
-                f"it starts nodes in {listed(gone)}, which EC2 does not know: a start there fails",
+                f"it starts nodes in {listing(gone)}, which EC2 does not know: a start there fails",
                 "name subnets that exist",
             )
         if not group.subnets:
@@ -119,7 +119,7 @@ def _addresses_of_a_machine(nodes: list[Node], seen: Surveyed) -> int:
 
 
 def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) -> Finding:
-    said = f"{listed(subnets)} in {zone} {'has' if len(subnets) == 1 else 'have'} {free} free "
+    said = f"{listing(subnets)} in {zone} {'has' if len(subnets) == 1 else 'have'} {free} free "
     said += "address" if free == 1 else "addresses"
     if free < wanted:
         return Finding(
@@ -152,7 +152,7 @@ def _custom_networking(seen: Surveyed) -> Iterator[Finding]:
         yield Finding(
             "subnet-elsewhere",
             Weight.UNKNOWN,
-            listed(named),
+            listing(named),
             "it gives pods addresses of other subnets (custom networking, ENIConfig): how many "
             "are free there was not judged",
             "see that the subnets that the ENIConfigs name have addresses free, in every zone",
@@ -180,7 +180,7 @@ def machines(seen: Surveyed) -> Iterator[Finding]:
             "quota-unknown",
             Weight.UNKNOWN,
             "quotas of machines",
-            f"of {listed(odd)} EC2 names no type or vCPUs that a quota is known for: whether one "
+            f"of {listing(odd)} EC2 names no type or vCPUs that a quota is known for: whether one "
             f"more may start is not known",
             "look at the quotas of EC2 in Service Quotas yourself",
         )
@@ -194,7 +194,7 @@ def machines(seen: Surveyed) -> Iterator[Finding]:
                 f"{quota.used:g} of {quota.limit:g} vCPUs are used, which leaves room for 0 "
                 f"machines of type {instance.type} ({instance.vcpus} vCPUs): no replacement starts "
                 f"before an old one has gone",
-                _raised(quota),
+                _quota_remedy(quota),
             )
 
 
@@ -208,9 +208,9 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
             f"quota {quota.name}",
             f"{quota.used:.2f} of {quota.limit:g} TiB are used: a replacement gets no root volume "
             f"of gp3, and no volume of Kafka's grows",
-            _raised(quota),
+            _quota_remedy(quota),
         )
 
 
-def _raised(quota: AccountQuota) -> str:
+def _quota_remedy(quota: AccountQuota) -> str:
     return f"ask for more of {quota.name!r} ({quota.service}) in Service Quotas, which takes days"

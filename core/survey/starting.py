@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node, NodePool
 
@@ -54,8 +54,8 @@ def _unusable(
             "karpenter-moved",
             Weight.BROKER,
             subject,
-            f"{listed(f'{node.name} is in {node.zone}' for node in apart)}, where its requirements "
-            f"let it start no node: a replacement cannot take the broker's volume",
+            f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, where its "
+            f"requirements let it start no node: a replacement cannot take the broker's volume",
             "let its requirements name that zone again before the node leaves",
         )
     asked = any(each.key == CAPACITY_TYPE for each in pool.requirements)

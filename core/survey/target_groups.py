@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from core.survey.account_facts import TargetGroup
 from core.survey.facts import Surveyed, Unread, grace_of, of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
 
@@ -35,7 +35,7 @@ def attributes(seen: Surveyed) -> Iterator[Finding]:
             continue
         subject = f"target group {group.name}"
         yield from _draining(group, binding, pods, subject, seen)
-        yield from _kept(group, subject)
+        yield from _kept_connections(group, subject)
         if len(pods) == 1 and group.network and not group.cross_zone:
             yield Finding(
                 "cross-zone",
@@ -84,7 +84,7 @@ def _draining(
         )
 
 
-def _kept(group: TargetGroup, subject: str) -> Iterator[Finding]:
+def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
     if not group.network:
         return
     if not group.ends_deregistered:
@@ -133,7 +133,7 @@ def unread_groups(seen: Surveyed) -> Iterator[Finding]:
             "target-group-unnamed",
             Weight.UNKNOWN,
             "target groups",
-            f"{listed(silent)} names no targetGroupARN: what its target group does with "
+            f"{listing(silent)} names no targetGroupARN: what its target group does with "
             f"connections was not judged",
             "look at the target group's attributes yourself",
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.survey.announcements import announced
+from core.survey.announcements import is_announced
 from core.survey.kafka_facts import Kafka, Pod
 from core.survey.selectors import Requirement, selects
 
@@ -83,7 +83,7 @@ class TerminationQueue:
         """Say whether it is told that a machine of a group waits in a hook."""
         if self.by_topic:
             return True
-        return self.barred is None and any(announced(p, group, hook) for p in self.patterns)
+        return self.barred is None and any(is_announced(p, group, hook) for p in self.patterns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import REPLICATION, number
 from core.survey.kafka_facts import Kafka
 
@@ -48,7 +48,7 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
             yield _unknown(
                 "setting-odd",
                 kafka.title,
-                f"{listed(odd)} is no whole number: what producers wait for was not judged",
+                f"{listing(odd)} is no whole number: what producers wait for was not judged",
                 "write it as a whole number, which Kafka wants too",
             )
 
@@ -68,7 +68,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
             yield _unknown(
                 "node-unseen",
                 kafka.title,
-                f"its pods are on {listed(gone)}, which the API server does not list: what they "
+                f"its pods are on {listing(gone)}, which the API server does not list: what they "
                 f"stand on was not judged",
             )
         known = [node for node in held.values() if node is not None]
@@ -76,7 +76,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
             yield _unknown(
                 "machine-unknown",
                 kafka.title,
-                f"{listed(foreign)} is no EC2 instance by its providerID (Fargate, hybrid, or not "
+                f"{listing(foreign)} is no EC2 instance by its providerID (Fargate, hybrid, or not "
                 f"AWS's): what ends or replaces it was not judged",
                 "run brokers on EC2 instances, or judge these machines yourself",
             )
@@ -89,14 +89,14 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
             yield _unknown(
                 "instance-unseen",
                 kafka.title,
-                f"EC2 does not know the machines of {listed(lost)}: they are gone, or of another "
+                f"EC2 does not know the machines of {listing(lost)}: they are gone, or of another "
                 f"account or region, and were not judged",
             )
         if nowhere := [node.name for node in known if node.zone is None]:
             yield _unknown(
                 "zone-unknown",
                 kafka.title,
-                f"{listed(nowhere)} says nothing of its zone: how brokers are spread was not "
+                f"{listing(nowhere)} says nothing of its zone: how brokers are spread was not "
                 f"judged",
                 "label it topology.kubernetes.io/zone",
             )
@@ -104,7 +104,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
             yield _unknown(
                 "pod-silent",
                 kafka.title,
-                f"the status of {listed(silent)} says nothing of its readiness",
+                f"the status of {listing(silent)} says nothing of its readiness",
             )
 
 
@@ -123,14 +123,14 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
         yield _unknown(
             "claim-unseen",
             "volumes of Kafka",
-            f"{listed(missing)} is not among the claims: what becomes of its data was not judged",
+            f"{listing(missing)} is not among the claims: what becomes of its data was not judged",
         )
     unbound = [f"{v.namespace}/{v.claim}" for v in seen.volumes if v.reclaim is None]
     if unbound:
         yield _unknown(
             "volume-unseen",
             "volumes of Kafka",
-            f"{listed(unbound)} has no volume that is listed: whether it survives its claim was "
+            f"{listing(unbound)} has no volume that is listed: whether it survives its claim was "
             f"not judged",
         )
     classes = {v.storage_class for v in seen.volumes if v.storage_class and v.binding is None}

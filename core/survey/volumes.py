@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Flavour, OtherKafka, Volume
 
 # A gp2 volume of this size earns what its burst gives; a smaller one lives on credits.
@@ -27,25 +27,25 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
                 "ephemeral",
                 Weight.BROKER,
                 kafka.title,
-                f"{listed(bare)} have no persistent volume for all of their data: it ends with "
+                f"{listing(bare)} have no persistent volume for all of their data: it ends with "
                 f"the pod",
                 "give them a persistent volume for each of their directories (Strimzi's type "
                 "persistent-claim)",
             )
     every = of(seen.volumes)
     yield from _local(every)
-    yield from _shared(every)
+    yield from _shared_volumes(every)
     yield from _leaving(every)
-    yield from _stuck(every)
+    yield from _stuck_claims(every)
     yield from _unknown_drivers(every)
     kept = [volume for volume in every if not volume.on_node]
-    yield from _reclaimed(kept)
+    yield from _reclaimed_volumes(kept)
     yield from _classes(kept)
     yield from _credits(kept)
 
 
 def _claims(found: list[Volume]) -> str:
-    return listed(f"{volume.namespace}/{volume.claim}" for volume in found)
+    return listing(f"{volume.namespace}/{volume.claim}" for volume in found)
 
 
 def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
@@ -60,14 +60,14 @@ def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
         )
 
 
-def _shared(every: tuple[Volume, ...]) -> Iterator[Finding]:
+def _shared_volumes(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.shared_by]:
         yield Finding(
             "network-file-system",
             Weight.BROKER,
             "volumes of Kafka",
-            f"{_claims(found)} are on {listed(v.shared_by or '' for v in found)}: Kafka's logs are "
-            f"not made for a network file system, and a broker stops at its first odd answer",
+            f"{_claims(found)} are on {listing(v.shared_by or '' for v in found)}: Kafka's logs "
+            f"are not made for a network file system, and a broker stops at its first odd answer",
             "use block storage, such as EBS",
         )
 
@@ -84,7 +84,7 @@ def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
         )
 
 
-def _stuck(every: tuple[Volume, ...]) -> Iterator[Finding]:
+def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for volume in every:
         if volume.stuck:
             yield Finding(
@@ -110,7 +110,7 @@ def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
         )
 
 
-def _reclaimed(kept: list[Volume]) -> Iterator[Finding]:
+def _reclaimed_volumes(kept: list[Volume]) -> Iterator[Finding]:
     if found := [volume for volume in kept if volume.reclaim not in ("Retain", None)]:
         yield Finding(
             "reclaim",
@@ -150,7 +150,7 @@ def _credits(kept: list[Volume]) -> Iterator[Finding]:
             "slow-volume",
             Weight.PRODUCER,
             "volumes of Kafka",
-            f"{_claims(slow)} are magnetic disks ({listed(v.ebs_type or '' for v in slow)}): a "
+            f"{_claims(slow)} are magnetic disks ({listing(v.ebs_type or '' for v in slow)}): a "
             f"broker that copies its replicas back starves its producers",
             "change the volumes to gp3",
         )

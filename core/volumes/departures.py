@@ -92,7 +92,7 @@ def rotation_of(of: VolumeSet, seen: Departures) -> Rotation | None:
     for volume in of.volumes:
         mine = [each for each in seen.incidents if each.pod_name == volume.pod]
         if any(each.state in BEFORE_THE_DRAIN for each in mine):
-            return _ahead(of, volume, seen, max(1, left + _begun(volume, seen)))
+            return _ahead(of, volume, seen, max(1, left + _begun_count(volume, seen)))
         if mine:
             # It is away: neither raised any more nor lowered already.
             return _still(volume)
@@ -108,7 +108,7 @@ def rotation_of(of: VolumeSet, seen: Departures) -> Rotation | None:
     return None
 
 
-def _begun(volume: VolumeView, seen: Departures) -> int:
+def _begun_count(volume: VolumeView, seen: Departures) -> int:
     """Return 1 for a node whose turn has begun: it is no longer among those that wait."""
     waiting = () if seen.run is None else seen.run.waiting
     return 0 if any(turn.pod == volume.pod for turn in waiting) else 1

@@ -65,7 +65,7 @@ def key(begin: float) -> str:
     return f"{KEY_PREFIX}{datetime.fromtimestamp(begin, UTC).strftime('%Y-%m-%dT%H')}.json.gz"
 
 
-def due(now: float, filed: Collection[str]) -> Iterator[float]:
+def hours_due(now: float, filed: Collection[str]) -> Iterator[float]:
     """Yield the begins of hours that are whole and not filed, the oldest first: it is forgotten."""
     last = math.floor((now - SETTLED_SECONDS) / HOUR_SECONDS) * HOUR_SECONDS - HOUR_SECONDS
     for hours_ago in reversed(range(CATCH_UP_HOURS)):

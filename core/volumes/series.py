@@ -76,7 +76,7 @@ def merged_load(first: Load, then: Load) -> Load:
     )
 
 
-def whole(of: Load) -> bool:
+def is_whole(of: Load) -> bool:
     """Say whether nothing of a load is unknown."""
     figures = (of.volume_exceeded_share, of.instance_exceeded_share)
     return None not in (*figures, of.iops_p999, of.bytes_per_s_p999)

@@ -54,7 +54,7 @@ def payback(
 
     None as well where a price is unknown: nobody can say whether it pays.
     """
-    if not _priced(book):
+    if not _is_priced(book):
         return None
     saved = monthly_usd(now, book) - monthly_usd(to, book)
     if saved <= 0:
@@ -81,7 +81,7 @@ def smaller(of: VolumeSet, book: PriceBook) -> str | None:
     )
     if size > WORTH_SHRINKING * of.asked.size_gib:
         return None
-    if not _priced(book):
+    if not _is_priced(book):
         return (
             f"{_would_hold(of, size)}: a new pool with smaller volumes would, and whether moving "
             f"the data pays is not known without a price (`{fetch_command(book.region)}`)"
@@ -112,7 +112,7 @@ def _saving_sentence(
     )
 
 
-def _priced(book: PriceBook) -> bool:
+def _is_priced(book: PriceBook) -> bool:
     return all(book.find(item) is not None for item in (*GP3_ITEMS, "inter_zone_gib"))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.volumes.series import names_sentence, whole
+from core.volumes.series import is_whole, names_sentence
 from core.volumes.views import VolumeSet, VolumeView
 
 UNKNOWN = "unknown"
@@ -48,7 +48,7 @@ def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:
         sources.append("Prometheus has no kubelet_volume_stats of it")
     yield Unknown(
         _unknown_sentence(f"the fill of {names}", "grown", " and ".join(sources)),
-        alarming=_settled(missing, now),
+        alarming=_has_settled(missing, now),
     )
 
 
@@ -57,7 +57,7 @@ def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
     missing = [
         volume
         for volume in of.volumes
-        if not of.policy.grow_only and volume.instance_type and not whole(volume.load)
+        if not of.policy.grow_only and volume.instance_type and not is_whole(volume.load)
     ]
     if not missing:
         return
@@ -67,7 +67,7 @@ def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
     names = names_sentence([volume.claim for volume in missing])
     yield Unknown(
         _unknown_sentence(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
-        alarming=_settled(missing, now),
+        alarming=_has_settled(missing, now),
     )
 
 
@@ -75,7 +75,7 @@ def _unknown_sentence(what: str, undone: str, why: str) -> str:
     return f"{what} is not known, so nothing is {undone}: {why}"
 
 
-def _settled(missing: Sequence[VolumeView], now: float) -> bool:
+def _has_settled(missing: Sequence[VolumeView], now: float) -> bool:
     """Say whether one of these has been there for longer than it takes to make a cluster."""
     since = [volume.history.known_since for volume in missing]
     return any(at is not None and at <= now - MAKING_SECONDS for at in since)

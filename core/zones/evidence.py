@@ -106,7 +106,7 @@ def _ended_by_age(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> 
         f"{speaker(incident.source)} has said nothing about {incident.where} since "
         f"{clock(incident.said_at)}."
     )
-    over = replace(incident, until=None).moved(ZoneState.THAWED, now, ACTOR, reason)
+    over = replace(incident, until=None).move_to(ZoneState.THAWED, now, ACTOR, reason)
     if not frozen or incident.source not in {HEALTH_ISSUE, AUTOSHIFT}:
         return over  # A person's own end, or a manual shift's, surprises nobody.
     asked = (
@@ -129,7 +129,7 @@ def _with_evidence(
     ours = [z for z in incident.zone_ids if _is_ours(z, sight)]
     if not ours:
         reason = f"None of the cluster's nodes stands in {', '.join(incident.zone_ids)}."
-        return incident.moved(ZoneState.THAWED, sight.now, ACTOR, reason)
+        return incident.move_to(ZoneState.THAWED, sight.now, ACTOR, reason)
     if len(ours) > 1:
         reason = (
             f"{speaker(incident.source)} names {len(ours)} of the cluster's zones "
@@ -155,7 +155,7 @@ def _still_frozen(
     zone = sight.names.get(incident.zone_id or "") or incident.zone
     elsewhere = _frozen_zones(others, sight)
     if zone is not None and _is_last(zone, elsewhere, sight):
-        return _kept_watched(incident, "zone_last", _last(zone, incident), sight, pages)
+        return _kept_watched(incident, "zone_last", _last_zone_text(zone, incident), sight, pages)
     beside = [z for z in incident.zone_ids if z != incident.zone_id and _is_ours(z, sight)]
     if incident.source == HEALTH_ISSUE and beside:
         reason = (
@@ -179,7 +179,7 @@ def _one_zone(
     zone = sight.names[zone_id]
     elsewhere = _frozen_zones(others, sight)
     if _is_last(zone, elsewhere, sight):
-        return _kept_watched(incident, "zone_last", _last(zone, incident), sight, pages)
+        return _kept_watched(incident, "zone_last", _last_zone_text(zone, incident), sight, pages)
     borne_out = _borne_out(incident, zone, others, sight)
     if borne_out is None:
         reason = (
@@ -195,7 +195,7 @@ def _one_zone(
         return _kept_watched(incident, "zone_second", reason, sight, pages)
     frozen = replace(incident, zone_id=zone_id, zone=zone)
     reason = f"Zone {zone} ({zone_id}) is frozen: {speaker(incident.source)} says so; {borne_out}."
-    moved = frozen.moved(ZoneState.FROZEN, sight.now, ACTOR, reason)
+    moved = frozen.move_to(ZoneState.FROZEN, sight.now, ACTOR, reason)
     return _with_page(moved, "zone_frozen", f"{reason} In time {ends_at(moved)}.", pages)
 
 
@@ -224,7 +224,7 @@ def _is_last(zone: str, elsewhere: frozenset[str], sight: ZoneSight) -> bool:
     return zone in sight.zones and not sight.zones - elsewhere - {zone} and zone not in elsewhere
 
 
-def _last(zone: str, incident: ZoneIncident) -> str:
+def _last_zone_text(zone: str, incident: ZoneIncident) -> str:
     return (
         f"{speaker(incident.source)} wants zone {zone} left alone, and it is the last one of the "
         f"cluster that is not frozen: it is not frozen."
@@ -234,7 +234,7 @@ def _last(zone: str, incident: ZoneIncident) -> str:
 def _kept_watched(
     incident: ZoneIncident, key: str, reason: str, sight: ZoneSight, pages: list[ZonePage]
 ) -> ZoneIncident:
-    watched = incident.moved(ZoneState.WATCHED, sight.now, ACTOR, reason)
+    watched = incident.move_to(ZoneState.WATCHED, sight.now, ACTOR, reason)
     if incident.source == PERSON:
         return watched  # Who asked was told at once.
     return _with_page(watched, key, reason, pages)

@@ -105,7 +105,7 @@ class ZoneIncident:
             source=self.source,
         )
 
-    def moved(self, state: ZoneState, now: float, actor: str, reason: str) -> ZoneIncident:
+    def move_to(self, state: ZoneState, now: float, actor: str, reason: str) -> ZoneIncident:
         """Return it in a state, or with another reason for the present one, on its history."""
         if state is self.state and reason == self.reason:
             return self
@@ -225,7 +225,7 @@ def _taken_over(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncid
     zone_id = word.zone_ids[0] if word.zone_ids else incident.zone_id
     reason = f"{speaker(incident.source)} says that zone {zone_id} is to be left alone."
     taken = replace(named, zone_id=zone_id)
-    return taken.moved(ZoneState.FROZEN, now, incident.source, reason)
+    return taken.move_to(ZoneState.FROZEN, now, incident.source, reason)
 
 
 def _watched_incident(incident: ZoneIncident, word: ZoneWord, now: float) -> ZoneIncident:
@@ -239,11 +239,11 @@ def _watched_incident(incident: ZoneIncident, word: ZoneWord, now: float) -> Zon
         # The word counts on for what it still calls troubled; another zone calls another time.
         thawed = replace(incident, zone_id=None, zone=None, zone_ids=left, pages=())
         state = ZoneState.WATCHED if left else ZoneState.THAWED
-        return thawed.moved(state, now, incident.source, reason)
+        return thawed.move_to(state, now, incident.source, reason)
     reason = f"AWS announces {incident.event_type or 'an issue'} in {incident.where}."
     if incident.state is ZoneState.WATCHED and incident.history:
         return incident
-    return incident.moved(ZoneState.WATCHED, now, incident.source, reason)
+    return incident.move_to(ZoneState.WATCHED, now, incident.source, reason)
 
 
 def _without_ended(
@@ -292,7 +292,7 @@ def _over(incident: ZoneIncident, at: float, now: float) -> ZoneIncident:
     if not incident.open:
         return said
     reason = f"{speaker(incident.source)} says that it is over."
-    return replace(said, until=None).moved(ZoneState.THAWED, now, incident.source, reason)
+    return replace(said, until=None).move_to(ZoneState.THAWED, now, incident.source, reason)
 
 
 def legacy_key(source: str, zone_id: str) -> str:
@@ -321,7 +321,7 @@ def thaw(
     why = f": {because}" if because else ""
     reason = f"{actor} thawed {zone_id}{why}."
     return tuple(
-        replace(i, until=None, owner=actor).moved(ZoneState.THAWED, now, actor, reason)
+        replace(i, until=None, owner=actor).move_to(ZoneState.THAWED, now, actor, reason)
         if i.open and zone_id in {i.zone_id, *i.zone_ids}
         else i
         for i in incidents

@@ -23,8 +23,8 @@ from core.gate.answer import (
     ASKS_FIRST_SECONDS,
     UNDRAINED,
     Ruling,
+    allow_if_gone,
     asks_last,
-    gone,
     let_through,
     refuse,
     rule,
@@ -104,7 +104,7 @@ class Gate:
         if asked.wish is Wish.OTHER or not self._kafkas(asked):
             return GateAnswer(allowed=True, reason="It is none of Kafka's pods.")
         pod = self._pod(asked)
-        free = gone(pod, asked.name)
+        free = allow_if_gone(pod, asked.name)
         if free is not None or pod is None:
             return free or GateAnswer(allowed=True, reason="")
         node = next((n for n in self.sources.nodes.nodes() if n.name == pod.node_name), None)

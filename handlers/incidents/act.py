@@ -39,7 +39,7 @@ from core.incidents.actions import (
     Uncordon,
     Untaint,
 )
-from core.incidents.levels import OWN, WITHHELD, Reach, allowed
+from core.incidents.levels import OWN, WITHHELD, Reach, is_allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.record import Incident
 from handlers.adapters.aws import Cloud, Queue
@@ -100,7 +100,7 @@ def perform(
     refused: str | None = None
     level = effects.reach.of(incident.group)
     for position, action in enumerate(actions):
-        if not allowed(action, level):
+        if not is_allowed(action, level):
             logger.info("Withheld.", incident_id=incident.id, action=type(action).__name__)
             if isinstance(action, TerminateInGroup) and action.instance_id is None:
                 refused = WITHHELD

@@ -21,26 +21,26 @@ from core.errors import Conflict, StillwaterError
 from core.events import Kind
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import NodeView, PodView
-from core.incidents.record import unattended as incident_unattended
+from core.incidents.record import is_unattended as incident_unattended
 from core.incidents.sickness import Concern
 from core.incidents.sweep import (
     Announce,
     Finding,
     Snapshot,
     Wake,
-    answered,
     died_again,
     findings,
+    is_answered,
     is_cordoned,
+    is_stranded,
     kept_for_incidents,
     stands,
-    stranded,
     turn,
 )
 from core.naming import SYSTEM_POOL
 from core.rotation.requests import unreadable_sentence
-from core.rotation.run_record import Run, unattended
-from core.views import listed
+from core.rotation.run_record import Run, is_unattended
+from core.views import id_list
 from handlers.adapters.apart import take_each
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
@@ -170,7 +170,7 @@ class Broom:
         current |= {f"{ZONE_CAUSE}{zone}" for zone in frozen}
         owed = shift_in_force(self.records, self.cluster).owed(current.__contains__)
         if owed:
-            yield f"broker {listed(sorted(owed))} leads nothing"
+            yield f"broker {id_list(sorted(owed))} leads nothing"
         groups = () if frozen else protected_groups(self.records, self.cluster)
         if groups:
             yield f"no scale-in may take instances of {', '.join(groups)}"
@@ -179,7 +179,7 @@ class Broom:
         if run is not None and run.unreadable:
             reason = unreadable_sentence(run)
             self._call_once(Concern(f"unreadable:{run.id}", reason, "unreadable"), now)
-        elif run is not None and unattended(run, now, self.late_seconds):
+        elif run is not None and is_unattended(run, now, self.late_seconds):
             logger.warning("No turn carried the rotation run.", run=run.id)
             self.reception.ticks.send(rotation_message(run.version))
 
@@ -293,7 +293,7 @@ class Broom:
 
     def _announce(self, found: Announce, now: float) -> bool:
         history = rounds(self.reception.ledger, found.interruption.instance_id)
-        if answered(history, found, now):
+        if is_answered(history, found, now):
             return False
         # An open incident is the last round; what joins it belongs to that one.
         number = len(history) if history and history[-1].open else len(history) + 1
@@ -336,7 +336,7 @@ class Broom:
         """Give back a lease whose holder is over."""
         ledger = self.reception.ledger
         for lease in ledger.leases():
-            if not stranded(lease, ledger.get(lease.holder), now):
+            if not is_stranded(lease, ledger.get(lease.holder), now):
                 continue
             logger.warning("A lease outlived its incident.", incident_id=lease.holder)
             try:

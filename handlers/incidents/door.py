@@ -113,7 +113,7 @@ class Door:
             concerned = next((i for i in found if nth_report.concerns(i, report)), None)
             if concerned is None:
                 return None
-            changed = nth_report.noted(concerned, report, now)
+            changed = nth_report.note_report(concerned, report, now)
             if changed is concerned:
                 return concerned
             try:

@@ -22,7 +22,7 @@ from core.incidents.decide import next_action
 from core.incidents.learn import learn
 from core.incidents.levels import as_told
 from core.incidents.observation import Observation, Policy
-from core.incidents.record import Decision, Incident, unattended
+from core.incidents.record import Decision, Incident, is_unattended
 from core.incidents.settling import note_refusal, settle
 from core.incidents.standing_drains import seen_to_end
 from core.metric_names import DECISIONS_MADE
@@ -179,7 +179,7 @@ class Loop:
             self._give_back(incident)
             return None
         stale = named["version"] != incident.version
-        if stale and not unattended(incident, now, self.late_seconds):
+        if stale and not is_unattended(incident, now, self.late_seconds):
             return None
         try:
             return self.effects.ledger.put(replace(incident, ticked_at=now))

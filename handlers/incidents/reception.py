@@ -13,7 +13,7 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict
 from core.events import Interruption
 from core.events.origin import WARNINGS, doubt
-from core.incidents.decide import overruled, unanswered
+from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.ownership import Ownership
 from core.incidents.record import Incident
@@ -143,7 +143,7 @@ class Reception:
         late = self._overruling(found, now)
         if current is not None and current.open and late is None:
             return ReceptionResult(self.ledger.put(merge(current, found, now)), changed=True)
-        refusal = unanswered(found) or late
+        refusal = why_unanswered(found) or late
         if refusal is None and not ours:
             refusal = self._foreign(found.instance_id)
         if refusal:
@@ -153,7 +153,7 @@ class Reception:
 
     def _overruling(self, found: Interruption, now: float) -> str | None:
         event = _event(found)
-        return None if event is None else overruled(found, self.ledger.closed_at(event), now)
+        return None if event is None else why_overruled(found, self.ledger.closed_at(event), now)
 
     def _foreign(self, instance_id: str) -> str | None:
         """Say why an instance is none of this cluster's: EC2's events name no cluster."""

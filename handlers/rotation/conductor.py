@@ -15,11 +15,11 @@ from aws_lambda_powertools import Logger
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
-from core.rotation.claims import drifted
+from core.rotation.claims import drifted_nodes
 from core.rotation.in_place import in_place
 from core.rotation.observation import RunObservation
 from core.rotation.outdated import stale_template, why_outdated
-from core.rotation.pace import measured
+from core.rotation.pace import measured_rate
 from core.rotation.parallel import refusals
 from core.rotation.plan import Plan, plan
 from core.rotation.plan import to_document as to_plan_document
@@ -110,7 +110,7 @@ class Conductor:
             planned.options,
             _actor(event),
             now,
-            replication=measured(self.runs.current()),
+            replication=measured_rate(self.runs.current()),
         )
         written = self.runs.replace_by(run)
         self._wake(written)
@@ -136,7 +136,7 @@ class Conductor:
             and (found := launched.get(node.instance_id or "")) is not None
             and (why := why_outdated(found, node.kubelet, server))
         }
-        turns = turns_of(seen, _selection(event), drifted(seen) | outdated)
+        turns = turns_of(seen, _selection(event), drifted_nodes(seen) | outdated)
         accepted = _topics(turns, seen) if event.get("accept_unavailable") else ()
         known = seen.errors if event.get("acknowledge_errors") else None
         options = Options(

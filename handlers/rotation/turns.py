@@ -23,7 +23,7 @@ from core.rotation.clients import counting_since
 from core.rotation.observation import RunObservation
 from core.rotation.pace import measured_now
 from core.rotation.progress import next_step
-from core.rotation.run_record import NodeTurn, Run, RunState, noted, unattended
+from core.rotation.run_record import NodeTurn, Run, RunState, is_unattended, note_run
 from core.rotation.step import (
     ACTOR,
     Begin,
@@ -110,7 +110,7 @@ class Rotations:
             except StillwaterError as error:
                 # What was set of it is taken off by the sweep.
                 said = f"The refill is not throttled: {error}"
-                run = noted(run, ACTOR, said, now)
+                run = note_run(run, ACTOR, said, now)
         return replace(step, run=run, actions=others)
 
     def _with_errors(self, run: Run, seen: RunObservation) -> RunObservation:
@@ -149,7 +149,7 @@ class Rotations:
             if run is not None:
                 self.told(run)
             return None
-        if run.version != version and not unattended(run, now, self.late_seconds):
+        if run.version != version and not is_unattended(run, now, self.late_seconds):
             return None
         try:
             return self.runs.put(replace(run, turned_at=now))

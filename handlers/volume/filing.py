@@ -48,7 +48,7 @@ class Filing:
         Raises StillwaterError where Prometheus does not answer: what was filed stays, and the next
         turn goes on from there.
         """
-        due = list(samples.due(now, self.files.after(samples.before_due(now))))
+        due = list(samples.hours_due(now, self.files.after(samples.before_due(now))))
         for done, begin in enumerate(due):
             if time.monotonic() > until:
                 logger.warning("Samples are left for the next turn.", hours=len(due) - done)

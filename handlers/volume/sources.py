@@ -117,7 +117,7 @@ class Sources:
         missing = {
             volume: instance
             for volume, instance in instances.items()
-            if not series.whole(seen.get(volume, Load()))
+            if not series.is_whole(seen.get(volume, Load()))
         }
         if not missing:
             return seen

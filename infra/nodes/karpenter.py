@@ -193,7 +193,7 @@ def budgets(spec: ClusterSpec) -> list[dict[str, Any]]:
         _ONE_EMPTY,
         {"nodes": "0", "reasons": ["Underutilized"]},
         {"nodes": "1", "reasons": ["Drifted"]},
-        *(_closed_budget(*stretch) for stretch in spec.maintenance.window.closed()),
+        *(_closed_budget(*stretch) for stretch in spec.maintenance.window.closed_spans()),
     ]
 
 

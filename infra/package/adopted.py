@@ -10,7 +10,7 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from core.cluster.adopted import operated
+from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, parse
 from core.cluster.operated import Operated
 from core.errors import InvalidInput
@@ -91,7 +91,7 @@ def adoption_of(args: Mapping[str, Any], region: str, **more: Any) -> tuple[Adop
         adopted = parse({"adopt": section})
     except InvalidInput as error:
         raise InvalidInput([_in_arguments(each) for each in error.problems]) from None
-    return adopted, operated(adopted, adopted.kafkas[0])
+    return adopted, operated_kafka(adopted, adopted.kafkas[0])
 
 
 def gate(

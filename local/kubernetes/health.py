@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from core import naming
 from core.health.node import NodeObservation, Role
-from core.health.rules import RuleSet, alive, liveness, readiness, ready
+from core.health.rules import RuleSet, is_alive, is_ready, liveness, readiness
 from local.kafka.observer import Node, Observer
 from local.kubernetes import dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, Informer, Object
@@ -124,10 +124,10 @@ class Agent:
             return (HTTPStatus.NOT_FOUND if unknown else HTTPStatus.NO_CONTENT), "Not seen yet."
         if question == "alive":
             verdict = liveness(observed, rules)
-            passes = alive(verdict)
+            passes = is_alive(verdict)
         else:
             verdict = readiness(observed, rules)
-            passes = ready(verdict)
+            passes = is_ready(verdict)
         status = HTTPStatus.NO_CONTENT if passes else HTTPStatus.SERVICE_UNAVAILABLE
         return status, verdict.reason
 
@@ -135,8 +135,8 @@ class Agent:
 def _verdicts(observed: NodeObservation) -> dict[str, Any]:
     return {
         rules.value: {
-            "alive": alive(lives := liveness(observed, rules)),
-            "ready": ready(serves := readiness(observed, rules)),
+            "alive": is_alive(lives := liveness(observed, rules)),
+            "ready": is_ready(serves := readiness(observed, rules)),
             "health": serves.health.value,
             "reasons": [lives.reason, serves.reason],
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_aws as aws
 
-from core.cluster.adopted import operated
+from core.cluster.adopted import operated_kafka
 from core.cluster.adoption import Adoption, Level
 from core.naming import CLUSTER_TAG
 from infra import iam
@@ -45,7 +45,7 @@ def build(adopted: Adoption) -> None:
             pulumi.InvokeOptions(provider=provider),
         )
     for kafka in adopted.kafkas:
-        cluster = operated(adopted, kafka)
+        cluster = operated_kafka(adopted, kafka)
         made = Operations(
             cluster.prefix,
             OperationsArgs(

@@ -59,7 +59,7 @@ MUTANTS = (
     _M(
         "lease not renewed while blind",
         "core",
-        "seen.blind, *page, *(renewed(incident) if drained else ()))",
+        "seen.blind, *page, *(lease_renewal(incident) if drained else ()))",
         "seen.blind, *page)",
     ),
     _M(
@@ -101,8 +101,8 @@ MUTANTS = (
     _M(
         "drains of others are forgotten",
         "core",
-        "        others_first(incident, seen, policy)\n        or _blocked(",
-        "        _blocked(",
+        "        others_first(incident, seen, policy)\n        or _stay_if_blocked(",
+        "        _stay_if_blocked(",
     ),
     _M(
         "a lease in the way is no hindrance",
@@ -176,9 +176,9 @@ MUTANTS = (
         "a drain has no limit",
         "core",
         "    if seen.now - incident.entered_at > policy.hold_limit_seconds:\n"
-        "        return retained(\n",
+        "        return retain(\n",
         "    if seen.now - incident.entered_at > 1000 * policy.hold_limit_seconds:\n"
-        "        return retained(\n",
+        "        return retain(\n",
     ),
     _M(
         "a drain is sent again at every look",

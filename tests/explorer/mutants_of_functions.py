@@ -10,8 +10,8 @@ FUNCTIONS = (
     _M(
         "version fence dropped: any tick carries an incident",
         "handlers",
-        "if stale and not unattended(incident, now, self.late_seconds):",
-        "if stale and unattended(incident, now, self.late_seconds):",
+        "if stale and not is_unattended(incident, now, self.late_seconds):",
+        "if stale and is_unattended(incident, now, self.late_seconds):",
     ),
     _M(
         "version fence dropped: the drain",

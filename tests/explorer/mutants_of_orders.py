@@ -26,8 +26,8 @@ ORDERS = (
     Mutant(
         "an incident that is over is over with all that was scheduled",
         "core",
-        "return (each for each in scheduled(over) if each.closed or not left)",
-        "return (each for each in scheduled(over) if each or not left)",
+        "return (each for each in scheduled_changes(over) if each.closed or not left)",
+        "return (each for each in scheduled_changes(over) if each or not left)",
     ),
     Mutant(
         "whoever is ignored keeps the room it asked for",
@@ -50,7 +50,7 @@ ORDERS = (
     Mutant(
         "a machine boots under whoever runs there",
         "core",
-        "against = _wanted_back(incident, seen) or _occupied(incident, seen)",
+        "against = _wanted_back(incident, seen) or _occupation(incident, seen)",
         "against = _wanted_back(incident, seen)",
     ),
     Mutant(

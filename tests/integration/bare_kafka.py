@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from core.health.node import NodeObservation, Role
-from core.health.rules import RuleSet, alive, liveness, readiness, ready
+from core.health.rules import RuleSet, is_alive, is_ready, liveness, readiness
 from infra.alerts.metrics import KAFKA_ALLOW
 from local import environment
 from local.kafka import jars
@@ -147,7 +147,7 @@ class BareCluster:
 
 def answers(observed: NodeObservation, rules: RuleSet) -> tuple[bool, bool]:
     """Return what the two probes answer: liveness, readiness."""
-    return alive(liveness(observed, rules)), ready(readiness(observed, rules))
+    return is_alive(liveness(observed, rules)), is_ready(readiness(observed, rules))
 
 
 def table(observations: Iterable[NodeObservation], title: str = "") -> str:

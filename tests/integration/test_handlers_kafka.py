@@ -15,7 +15,7 @@ import pytest
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from core.availability.consent import may_leave
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.errors import StillwaterError
 from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
@@ -127,11 +127,11 @@ def test_a_frozen_broker_at_the_front_neither_hides_nor_lets_another_go(brokers:
     try:
         view = brokers.eventually(lambda view: 1 in view.fenced)
         assert not may_leave(2, view).allowed
-        assert not returned(1, view).allowed
+        assert not check_returned(1, view).allowed
     finally:
         brokers.signal(1, signal.SIGCONT)
     view = brokers.eventually(healthy)
-    assert returned(1, view).allowed
+    assert check_returned(1, view).allowed
 
 
 def test_without_a_quorum_nobody_goes(brokers: Brokers) -> None:
@@ -159,5 +159,5 @@ def test_a_killed_broker_is_back_only_once_it_is_in_every_isr(brokers: Brokers) 
     assert all(2 not in p.isr for p in view.partitions)
     brokers.processes.stop(brokers.children[2])
     brokers.start(2)
-    view = brokers.eventually(lambda view: returned(2, view).allowed)
+    view = brokers.eventually(lambda view: check_returned(2, view).allowed)
     assert all(2 in p.isr for p in view.partitions)

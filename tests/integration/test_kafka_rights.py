@@ -38,7 +38,7 @@ from core.availability.kafka_rights import (
     rights_for,
 )
 from core.availability.leader_load import too_much
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.errors import StillwaterError
 from core.health.kafka import partitions_verdict
 from core.rotation.step import Throttle
@@ -133,7 +133,7 @@ def _filter(acl: ACL) -> ACLFilter:
 
 def test_with_every_right_of_the_table_a_reading_is_whole(cluster: Cluster) -> None:
     view = cluster.until(_whole)
-    assert all(returned(node, view).allowed for node in NODES)
+    assert all(check_returned(node, view).allowed for node in NODES)
     assert partitions_verdict(view).healthy
     about = cluster.read({1})
     assert about.doubts == ()
@@ -163,7 +163,7 @@ def test_each_right_taken_away_makes_a_reading_blind_by_its_name(
             view = cluster.until(lambda view: view.withheld, about)
             assert right.operation in view.doubts[0].sentence
             assert not any(may_leave(node, view).allowed for node in NODES)
-            assert not any(returned(node, view).allowed for node in NODES)
+            assert not any(check_returned(node, view).allowed for node in NODES)
             assert not partitions_verdict(view).healthy
     finally:
         admin.create_acls([_acl(each) for each in taken])
@@ -329,7 +329,7 @@ def test_one_topic_denied_makes_a_reading_blind(cluster: Cluster) -> None:
             assert "Kafka hides topic payments (TopicAuthorizationFailed)" in view.doubt
             assert {p.topic for p in view.partitions} == {"orders"}
             assert not may_leave(1, view).allowed
-            assert not returned(1, view).allowed
+            assert not check_returned(1, view).allowed
     finally:
         admin.delete_acls([_filter(denied)])
         admin.close()

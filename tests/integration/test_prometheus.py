@@ -132,7 +132,7 @@ def test_the_load_of_a_volume_is_its_highest_minute_and_the_share_beyond_its_lim
     assert of.bytes_per_s_p999 == pytest.approx(100 * MIB, rel=0.01)
     assert of.volume_exceeded_share == pytest.approx(0.25, rel=0.05)
     assert of.instance_exceeded_share == 0.0
-    assert series.whole(of)
+    assert series.is_whole(of)
 
 
 def test_a_volume_that_is_half_scraped_has_an_unknown_load_not_half_of_one(

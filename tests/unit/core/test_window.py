@@ -105,4 +105,4 @@ def test_a_window_is_closed_for_the_rest_of_the_week(
     days: set[str], start_minute: int, minutes: int, closed: tuple[tuple[int, int], ...]
 ) -> None:
     window = Window(days=frozenset(days), start_minute=start_minute, duration_minutes=minutes)
-    assert window.closed() == closed
+    assert window.closed_spans() == closed

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.events import Interruption, Kind, VolumeNotice, parse
-from core.incidents.decide import unanswered
+from core.incidents.decide import why_unanswered
 from tests.unit.docs import markdown
 
 PAGE = markdown.REPOSITORY / "docs" / "how-to" / "simulate-an-interruption.md"
@@ -26,7 +26,7 @@ def test_the_sample_announces_a_scheduled_retirement() -> None:
     assert isinstance(found, Interruption)
     assert (found.kind, found.instance_id) == (Kind.SCHEDULED_CHANGE, "i-0123456789abcdef0")
     assert found.due_at is not None
-    assert unanswered(found) is None
+    assert why_unanswered(found) is None
 
 
 def test_the_closed_sample_calls_it_off() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from core.incidents.inventory import ScheduledEvent, StatusView
-from core.incidents.joining import scheduled
+from core.incidents.joining import scheduled_changes
 from core.incidents.record import Incident, State
 from core.incidents.requests import ignore
 from core.incidents.schedules import governing
@@ -191,7 +191,7 @@ def test_the_last_incident_is_about_what_aws_has_scheduled_last(history: str) ->
     assert last.open, last.reason
     ruling = governing(
         each
-        for each in scheduled(last)
+        for each in scheduled_changes(last)
         if each.due_at is not None and each.due_at > account.station.now
     )
     assert ruling is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.incidents.nth_report import DrainReport, noted
+from core.incidents.nth_report import DrainReport, note_report
 from core.incidents.record import Incident, State
 from core.incidents.verify import breaks
 from core.rotation.outdated import Build, Launched
@@ -90,7 +90,7 @@ def reported(station: Station, id_: str = OLD) -> None:
         kind="REBALANCE_RECOMMENDATION",
         node_name=incident.node_name,
     )
-    station.ledger.put(noted(incident, report, station.now))
+    station.ledger.put(note_report(incident, report, station.now))
 
 
 def drain(station: Station) -> None:

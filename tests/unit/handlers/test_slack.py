@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import StillwaterError
 from core.incidents.record import Incident
-from core.rotation.run_record import Options, Run, noted, open_run
+from core.rotation.run_record import Options, Run, note_run, open_run
 from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message
 from core.slack.zone_thread import worth_telling
 from handlers import slack
@@ -278,7 +278,7 @@ def test_a_rotation_run_is_one_thread_too(newsroom: Newsroom) -> None:
     run = runs.put(open_run([turn_of(10), turn_of(20)], Options(), "ada", newsroom.now))
     message = json.dumps({"incident_id": run.id, "attempt": 0})
     newsroom.take(message)
-    runs.put(noted(run, "rotation", "1 of 2: broker 10 leaves.", newsroom.now + 1))
+    runs.put(note_run(run, "rotation", "1 of 2: broker 10 leaves.", newsroom.now + 1))
     newsroom.take(message)
     newsroom.take(message)
     said = [message.text for _, _, message in newsroom.channel.messages]

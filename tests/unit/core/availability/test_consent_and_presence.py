@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.availability.consent import may_leave
 from core.availability.lease import Lease, grant, release, valid_holder
-from core.availability.presence import is_back, returned
+from core.availability.presence import check_returned, is_back
 from core.views import ClusterView, PartitionView, VoterView
 
 WIDE = (10, 20, 30, 40, 50)
@@ -114,7 +114,7 @@ def test_nobody_leaves_without_a_quorum(broken: dict[str, object]) -> None:
     view = replace(cluster(partition()), **broken)  # type: ignore[arg-type]
     assert "no quorum" in may_leave(10, view).reason
     assert not may_leave(10, view).allowed
-    assert not returned(10, view).allowed
+    assert not check_returned(10, view).allowed
 
 
 VOTERS = [
@@ -163,14 +163,14 @@ RETURNS = [
 def test_a_broker_is_back_when_the_leaders_have_it_in_every_isr(
     view: ClusterView, missing: str
 ) -> None:
-    verdict = returned(10, view)
+    verdict = check_returned(10, view)
     assert verdict.allowed is not bool(missing)
     assert missing in verdict.reason
 
 
 def test_a_controller_is_back_when_it_has_caught_up() -> None:
-    assert returned(1, cluster(partition())).allowed
-    assert not returned(1, cluster(partition(), lags=(0.0, 7.0, 0.1))).allowed
+    assert check_returned(1, cluster(partition())).allowed
+    assert not check_returned(1, cluster(partition(), lags=(0.0, 7.0, 0.1))).allowed
 
 
 def test_being_back_must_last() -> None:

@@ -17,7 +17,7 @@ from core.availability.answers import (
     ReplicaAnswer,
 )
 from core.availability.consent import may_leave
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.availability.wholeness import is_current, view_of
 from core.health.kafka import broker_verdict, controller_verdict, partitions_verdict, quorum_verdict
 from core.rotation.preconditions import objections
@@ -87,7 +87,7 @@ def good_news(view: ClusterView) -> set[str]:
     """Return everything that a reading allows, or finds well."""
     nodes = (*range(6), *range(10, 16))
     found = {f"{n} may leave" for n in nodes if may_leave(n, view).allowed}
-    found |= {f"{n} is back" for n in nodes if returned(n, view).allowed}
+    found |= {f"{n} is back" for n in nodes if check_returned(n, view).allowed}
     found |= {f"broker {n} is healthy" for n in nodes if broker_verdict(n, view).healthy}
     found |= {f"controller {n} is healthy" for n in nodes if controller_verdict(n, view).healthy}
     found |= {

@@ -139,12 +139,12 @@ def test_two_kafkas_of_one_name_stand_in_two_namespaces() -> None:
 
 def test_what_stands_in_two_descriptions_is_named_with_both() -> None:
     other = {"kafkas": [KAFKA | {"name": "ledger"}], "scaling_groups": ["kafka-b"]}
-    said = adoption.shared({"a.yaml": adopted(), "b.yaml": adopted(**other)})
+    said = adoption.shared_parts({"a.yaml": adopted(), "b.yaml": adopted(**other)})
     assert said == [
         "Auto Scaling group kafka-b is in a.yaml and in b.yaml; leave it in one of them."
     ]
     # The same name elsewhere is another group.
-    assert adoption.shared({"a": adopted(), "b": adopted(**other, region="eu-west-1")}) == []
+    assert adoption.shared_parts({"a": adopted(), "b": adopted(**other, region="eu-west-1")}) == []
 
 
 def test_only_the_last_level_changes_what_is_theirs() -> None:

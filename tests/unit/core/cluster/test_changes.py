@@ -57,14 +57,14 @@ def kubernetes(version: str) -> dict[str, Any]:
 def test_what_a_running_cluster_cannot_follow_is_refused(
     changed: dict[str, Any], words: str
 ) -> None:
-    found = changes.refused(spec(), spec(**changed))
+    found = changes.refused_changes(spec(), spec(**changed))
     assert any(words in sentence for sentence in found), found
     assert all(sentence.endswith(".") and "\n" not in sentence for sentence in found)
 
 
 @pytest.mark.parametrize("zones", [ZONES[::-1], [ZONES[1], ZONES[0], ZONES[2]]])
 def test_zones_of_another_order_are_refused(zones: list[str]) -> None:
-    found = changes.refused(spec(), spec(availability_zones=zones))
+    found = changes.refused_changes(spec(), spec(availability_zones=zones))
     assert any("leave the order of availability_zones" in sentence for sentence in found)
 
 
@@ -74,13 +74,13 @@ def test_a_zone_put_in_before_another_is_refused_and_one_behind_is_not() -> None
         pools=[{**PINNED, "zones": ZONES[:1]}, {**BROKER, "nodes_per_zone": 2}],
     )
     grown = {"pools": [{**PINNED, "zones": ZONES[:1]}, {**BROKER, "nodes_per_zone": 2}]}
-    (found,) = changes.refused(two, spec(**grown))
+    (found,) = changes.refused_changes(two, spec(**grown))
     assert (
         "the nodes of broker-c have the ids 20, 21, and would be looked for under 30, 31" in found
     )
     behind = spec(availability_zones=[ZONES[0], ZONES[2], ZONES[1]], **grown)
-    assert changes.refused(two, behind) == []
-    assert changes.felt(two, behind) == []
+    assert changes.refused_changes(two, behind) == []
+    assert changes.felt_changes(two, behind) == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_zone_put_in_before_another_is_refused_and_one_behind_is_not() -> None
     ids=str,
 )
 def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> None:
-    assert changes.refused(spec(), spec(**changed)) == []
+    assert changes.refused_changes(spec(), spec(**changed)) == []
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> Non
 def test_what_somebody_feels_is_said(
     before: dict[str, Any], after: dict[str, Any], words: str | None
 ) -> None:
-    found = changes.felt(spec(**before), spec(**after))
+    found = changes.felt_changes(spec(**before), spec(**after))
     assert [words in each for each in found if words] == [True] * bool(words)
 
 

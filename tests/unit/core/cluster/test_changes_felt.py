@@ -75,11 +75,11 @@ FELT: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("changed", "words"), FELT.values(), ids=FELT.keys())
 def test_what_a_change_takes_is_said_and_not_refused(changed: dict[str, Any], words: str) -> None:
     before, after = spec(), spec(**changed)
-    assert changes.refused(before, after) == []
-    said = changes.felt(before, after)
+    assert changes.refused_changes(before, after) == []
+    said = changes.felt_changes(before, after)
     assert any(words in each for each in said), said
     assert all(each.endswith(".") for each in said)
 
 
 def test_of_what_stays_nothing_is_said() -> None:
-    assert changes.felt(spec(), spec()) == []
+    assert changes.felt_changes(spec(), spec()) == []

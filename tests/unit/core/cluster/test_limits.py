@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cluster import ClusterSpec, parse
-from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, check, unchecked
+from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, check, unchecked_types
 from core.instances import table
 
 GP3_INCLUDED = {"size_gib": 100, "iops": 3000, "throughput_mib_per_s": 125}
@@ -149,9 +149,9 @@ def test_volumes_are_accepted_exactly_up_to_the_instances_baseline(throughput: i
 def test_an_instance_type_nobody_knows_is_said_and_not_refused() -> None:
     novel = spec(broker={"instance_type": "r99g.xlarge", **volumes({"iops": 50_000})})
     assert broken(novel) == {}
-    (sentence,) = unchecked(novel)
+    (sentence,) = unchecked_types(novel)
     assert "r99g.xlarge of pool node is not in this release's table" in sentence
-    assert unchecked(spec()) == []
+    assert unchecked_types(spec()) == []
 
 
 def test_every_row_of_the_table_has_figures_that_can_be_compared() -> None:

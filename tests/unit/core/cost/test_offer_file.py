@@ -31,7 +31,7 @@ EXPECTED = {
 def gathered(text: str | io.TextIOBase, region: str = "eu-west-1") -> Gathered:
     found = Gathered(region, lambda name: name == "m7g.large")
     file = io.StringIO(text) if isinstance(text, str) else text
-    for quoted in offer_file.quoted(file, "index", found.wants):  # type: ignore[arg-type]
+    for quoted in offer_file.read_quotes(file, "index", found.wants):  # type: ignore[arg-type]
         found.add(quoted)
     return found
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from core.cost import pricing
-from core.cost.price_check import BilledRate, disagreements, item_of, old
+from core.cost.price_check import BilledRate, disagreements, item_of, outdated_prices
 
 BOOK = pricing.book("us-east-1")
 
@@ -59,6 +59,6 @@ def test_the_dearest_disagreement_comes_first_and_nothing_is_divided_by_zero() -
 
 
 def test_old_rows_are_those_nobody_read_for_long() -> None:
-    aged = old(BOOK, date(2026, 11, 21))
+    aged = outdated_prices(BOOK, date(2026, 11, 21))
     assert {price.as_of for price in aged} == {date(2024, 9, 30)}
-    assert old(BOOK, date(2026, 11, 21), days=1000) == []
+    assert outdated_prices(BOOK, date(2026, 11, 21), days=1000) == []

@@ -12,7 +12,7 @@ from core import naming
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from core.doctor.drift import COMPARED, JUDGED, TITLES, Drift, findings
-from core.doctor.notes import blind_rolls, unlooked
+from core.doctor.notes import blind_rolls, unexamined_parts
 from core.doctor.snapshot import Pod, Service, Snapshot, Volume
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
 
@@ -60,11 +60,14 @@ def found(**changed: Any) -> list[Drift]:
 
 
 def test_of_nodes_and_volumes_that_are_not_there_it_is_said_that_nobody_looked() -> None:
-    said = list(unlooked(EXPECTED, live_cluster(pods={}, volumes={})))
+    said = list(unexamined_parts(EXPECTED, live_cluster(pods={}, volumes={})))
     assert said[0].startswith("No pod of Kafka's nodes 0, 1, 2, 10, 20, 30 runs")
     assert said[1].startswith("No operator of Strimzi's was found")
     assert said[2].startswith("0 of 9 volumes of orders are there")
-    assert list(unlooked(EXPECTED, live_cluster(pods=None, volumes=None, operators=None))) == []
+    assert (
+        list(unexamined_parts(EXPECTED, live_cluster(pods=None, volumes=None, operators=None)))
+        == []
+    )
 
 
 BESIDE = {

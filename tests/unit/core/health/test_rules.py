@@ -14,7 +14,7 @@ from core.health.cases import CASES, NOW, WELL, Case
 from core.health.kafka_metrics import NodeMetrics, parse
 from core.health.limits import Limits
 from core.health.node import NEVER, STATES, NodeObservation, Recovery, Role, with_metrics
-from core.health.rules import RULES, RuleSet, alive, liveness, readiness, ready
+from core.health.rules import RULES, RuleSet, is_alive, is_ready, liveness, readiness
 from core.health.verdict import Health
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
@@ -29,7 +29,7 @@ GONE: dict[str, Any] = {
 
 def passes(observed: NodeObservation, rules: RuleSet) -> tuple[bool, bool]:
     """Return whether liveness and readiness pass."""
-    return alive(liveness(observed, rules)), ready(readiness(observed, rules))
+    return is_alive(liveness(observed, rules)), is_ready(readiness(observed, rules))
 
 
 @pytest.mark.parametrize("rules", RuleSet)
@@ -40,9 +40,9 @@ def test_a_node_that_is_well_is_alive_and_ready(role: Role, rules: RuleSet) -> N
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.well], ids=lambda c: c.what)
 def test_what_is_well_by_intent_is_well_by_the_strict_rules(case: Case) -> None:
-    assert alive(liveness(case.observed))
+    assert is_alive(liveness(case.observed))
     if not case.observed.recovering:
-        assert ready(readiness(case.observed))
+        assert is_ready(readiness(case.observed))
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if not c.well], ids=lambda c: c.what)
@@ -71,7 +71,7 @@ def test_gauges_that_are_gone_are_unknown_and_the_source_is_named(role: Role) ->
 @pytest.mark.parametrize("role", Role)
 def test_a_missed_scrape_restarts_nobody_and_is_unknown(role: Role) -> None:
     missed = replace(WELL[role], **GONE)
-    assert alive(liveness(missed))
+    assert is_alive(liveness(missed))
     assert readiness(missed).health is Health.UNKNOWN
 
 
@@ -81,7 +81,7 @@ def test_a_long_recovery_restarts_nobody_whatever_its_length() -> None:
             BROKER, now=age, broker_state=2, listening={9091: False}, fenced=True,
             recovery={"/a": Recovery(12, 3)}, since_heartbeat_seconds=age,
         )  # fmt: skip
-        assert alive(liveness(recovering))
+        assert is_alive(liveness(recovering))
         assert readiness(recovering).health is Health.STARTING
 
 
@@ -93,13 +93,13 @@ def test_a_broker_that_loads_its_logs_is_starting_though_it_applies_no_metadata(
     )  # fmt: skip
     verdict = readiness(recovering)
     assert verdict.health is Health.STARTING, verdict.reason
-    assert alive(liveness(recovering))
+    assert is_alive(liveness(recovering))
     assert readiness(replace(recovering, recovery={}, broker_state=3)).health is Health.UNHEALTHY
 
 
 def test_the_proposal_restarts_a_broker_in_a_long_recovery_which_opens_no_port() -> None:
     recovering = replace(BROKER, broker_state=2, listening={9091: False})
-    assert not alive(liveness(recovering, RuleSet.PROPOSAL))
+    assert not is_alive(liveness(recovering, RuleSet.PROPOSAL))
 
 
 def test_a_recovery_that_stands_still_is_called_unhealthy_and_not_restarted() -> None:
@@ -107,7 +107,7 @@ def test_a_recovery_that_stands_still_is_called_unhealthy_and_not_restarted() ->
     verdict = readiness(stalled)
     assert verdict.health is Health.UNHEALTHY
     assert "has not moved for 9999 s" in verdict.reason
-    assert alive(liveness(stalled))
+    assert is_alive(liveness(stalled))
 
 
 def test_the_directory_that_recovers_is_named_with_what_is_left() -> None:
@@ -119,17 +119,17 @@ def test_the_directory_that_recovers_is_named_with_what_is_left() -> None:
 def test_a_broker_that_was_in_sync_stays_in_service_when_it_falls_behind() -> None:
     verdict = readiness(replace(BROKER, not_in_sync=2, was_in_sync=True))
     assert verdict.health is Health.DEGRADED
-    assert ready(verdict)
+    assert is_ready(verdict)
 
 
 def test_a_broker_that_refills_is_not_ready_for_having_lost_a_directory_too() -> None:
     refilling = replace(BROKER, not_in_sync=2, was_in_sync=False, offline_log_directories=1)
-    assert not ready(readiness(refilling))
+    assert not is_ready(readiness(refilling))
 
 
 def test_a_broker_stays_in_service_without_a_quorum_and_says_so() -> None:
     verdict = readiness(replace(BROKER, quorum_answers=False, fenced=None, apply_lag_seconds=99))
-    assert (verdict.health, ready(verdict)) == (Health.DEGRADED, True)
+    assert (verdict.health, is_ready(verdict)) == (Health.DEGRADED, True)
     assert "no quorum" in verdict.reason
 
 
@@ -148,7 +148,7 @@ def test_the_first_of_a_pending_combined_cluster_is_starting_and_is_never_restar
     )  # fmt: skip
     assert readiness(first).health is Health.STARTING
     for age in (3.0, 600.0, 86_400.0):  # its peers' pods may be pending for a day
-        assert alive(liveness(replace(first, now=age, started_at=0.0)))
+        assert is_alive(liveness(replace(first, now=age, started_at=0.0)))
 
 
 def test_a_node_that_has_applied_nothing_does_not_count_from_1970() -> None:
@@ -158,8 +158,8 @@ def test_a_node_that_has_applied_nothing_does_not_count_from_1970() -> None:
 
 def test_a_silent_broker_that_served_and_was_fenced_hangs_and_one_that_starts_does_not() -> None:
     silent = replace(BROKER, **GONE, fenced=True, since_heartbeat_seconds=None)
-    assert not alive(liveness(silent))
-    assert alive(liveness(replace(silent, was_in_sync=False)))
+    assert not is_alive(liveness(silent))
+    assert is_alive(liveness(replace(silent, was_in_sync=False)))
 
 
 def test_nobody_says_anything_of_a_node_is_unknown_in_every_part() -> None:
@@ -210,10 +210,10 @@ OBSERVED = st.builds(
 
 @given(OBSERVED)
 def test_strict_readiness_is_never_laxer_than_the_shipped(observed: NodeObservation) -> None:
-    if ready(readiness(observed)):
+    if is_ready(readiness(observed)):
         # Of a port nobody looked at, the state decides: both are one source too few for shipped.
         looked = replace(observed, listening={9090: True, 9091: True, **observed.listening})
-        assert ready(readiness(looked, RuleSet.SHIPPED))
+        assert is_ready(readiness(looked, RuleSet.SHIPPED))
 
 
 @given(OBSERVED)
@@ -229,7 +229,7 @@ def test_every_verdict_is_a_sentence_and_unknown_names_what_is_missing(
 @given(OBSERVED)
 def test_a_recovering_broker_with_a_process_is_never_restarted(observed: NodeObservation) -> None:
     if observed.recovering and observed.process is not False:
-        assert alive(liveness(observed))
+        assert is_alive(liveness(observed))
 
 
 @given(OBSERVED)
@@ -249,8 +249,8 @@ def test_time_alone_never_turns_starting_into_healthy(
     observed: NodeObservation, seconds: float
 ) -> None:
     later = replace(observed, now=observed.now + seconds)
-    if not ready(readiness(observed, limits=Limits())):
-        assert not ready(readiness(later, limits=Limits()))
+    if not is_ready(readiness(observed, limits=Limits())):
+        assert not is_ready(readiness(later, limits=Limits()))
 
 
 def test_every_role_has_its_rules_in_every_set() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.availability.consent import may_leave
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.events import Interruption, Kind
 from core.incidents.actions import CompleteHook, ForwardDrain, HookResult
 from core.incidents.decide import next_action
@@ -167,7 +167,7 @@ def check_release(incident: Incident, observation: Observation) -> None:
         assert pod is not None
         assert pod.ready
         assert observation.kafka is not None
-        assert returned(10, observation.kafka).allowed
+        assert check_returned(10, observation.kafka).allowed
         assert incident.broker_back_at is not None
         assert observation.now - incident.broker_back_at >= POLICY.post_condition_hold_seconds
 

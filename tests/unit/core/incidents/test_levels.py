@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from core.incidents.actions import Action, Heartbeat, Page, SetDesired, TakeLease
-from core.incidents.levels import OF_OURS, Level, Reach, allowed, withheld
+from core.incidents.levels import OF_OURS, Level, Reach, is_allowed, withheld
 from tests.unit.policies import policy_with
 
 
@@ -15,8 +15,8 @@ from tests.unit.policies import policy_with
 def test_below_act_only_what_is_ours_is_touched(kind: type[object]) -> None:
     action = object.__new__(kind)
     below: tuple[Level, ...] = ("watch", "gate")
-    assert {allowed(action, level) for level in below} == {kind in OF_OURS}  # type: ignore[arg-type]
-    assert allowed(action, "act")  # type: ignore[arg-type]
+    assert {is_allowed(action, level) for level in below} == {kind in OF_OURS}  # type: ignore[arg-type]
+    assert is_allowed(action, "act")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("gated", "others"), [(True, "gate"), (False, "watch")])

@@ -10,7 +10,7 @@ import pytest
 from core.errors import InvalidInput
 from core.events import parse
 from core.incidents.joining import open_incident
-from core.incidents.nth_report import concerns, noted, read
+from core.incidents.nth_report import concerns, note_report, read
 from core.incidents.record import Incident
 from core.incidents.sections import Forwarding
 from tests.unit.handlers.announced import hook_event
@@ -68,11 +68,11 @@ def test_a_drain_sent_in_place_of_a_lost_announcement_is_known_by_its_request_id
 
 
 def test_a_report_is_noted_once() -> None:
-    once = noted(draining(), read(posted()), 5.0)
+    once = note_report(draining(), read(posted()), 5.0)
     (note,) = once.notes
     assert (note.actor, note.at) == ("nth", 5.0)
     assert "ip-i-0a.ec2.internal" in note.reason
-    assert noted(once, read(posted()), 6.0) is once
+    assert note_report(once, read(posted()), 6.0) is once
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 from core.events import Kind
 from core.incidents.actions import ForwardDrain
 from core.incidents.codec import from_json, to_json
-from core.incidents.decide import unanswered
+from core.incidents.decide import why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
-from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, unattended
+from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, is_unattended
 from core.incidents.settling import settle
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened
 
@@ -67,9 +67,9 @@ def test_a_later_round_has_an_id_of_its_own() -> None:
 
 
 def test_launches_and_called_off_plans_open_no_incident() -> None:
-    assert unanswered(announcement(Kind.ASG_LAUNCH))
-    assert unanswered(announcement(Kind.SCHEDULED_CHANGE, closed=True))
-    assert unanswered(announcement()) is None
+    assert why_unanswered(announcement(Kind.ASG_LAUNCH))
+    assert why_unanswered(announcement(Kind.SCHEDULED_CHANGE, closed=True))
+    assert why_unanswered(announcement()) is None
 
 
 def test_a_transition_design_does_not_know_is_refused() -> None:
@@ -100,10 +100,10 @@ def test_a_record_survives_being_written() -> None:
 
 def test_an_incident_is_unattended_once_its_tick_is_late() -> None:
     incident = replace(opened(), ticked_at=100.0, next_tick_at=1000.0)
-    assert not unattended(incident, 1040.0, 45)
-    assert unattended(incident, 1046.0, 45)
-    assert unattended(opened(), 46.0, 45)
-    assert not unattended(replace(incident, state=State.LOST), 9999.0, 45)
+    assert not is_unattended(incident, 1040.0, 45)
+    assert is_unattended(incident, 1046.0, 45)
+    assert is_unattended(opened(), 46.0, 45)
+    assert not is_unattended(replace(incident, state=State.LOST), 9999.0, 45)
 
 
 @pytest.mark.parametrize(("hook", "again"), [(None, True), ("drain", False)])

@@ -13,7 +13,7 @@ from core.incidents.inventory import ScheduledEvent, StatusView
 from core.incidents.joining import merge, open_incident
 from core.incidents.observation import GroupView, NodeView
 from core.incidents.record import Incident, State
-from core.incidents.sweep import Announce, Finding, Snapshot, Wake, answered, findings, turn
+from core.incidents.sweep import Announce, Finding, Snapshot, Wake, findings, is_answered, turn
 
 NOW = 1_795_168_800.0
 LATE = 45.0
@@ -193,8 +193,8 @@ def test_a_retained_instance_is_announced_until_an_incident_has_said_so() -> Non
     (finding,) = found(Snapshot(now=NOW, groups=(group(i_0a="Terminating:Retained"),)))
     assert isinstance(finding, Announce)
     past = replace(open_incident(lost(), NOW), state=State.RETAINED)
-    assert answered((past,), finding, NOW)
-    assert not answered((replace(past, state=State.CANCELLED),), finding, NOW)
+    assert is_answered((past,), finding, NOW)
+    assert not is_answered((replace(past, state=State.CANCELLED),), finding, NOW)
 
 
 def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
@@ -209,9 +209,9 @@ def test_a_state_may_come_back_and_a_planned_event_may_not() -> None:
         (planned, State.CANCELLED, True),  # And the event was not called off: it is left to come.
     ):
         over = replace(open_incident(finding.in_round(1), NOW), state=state)
-        assert answered((over,), finding, NOW) is not again
+        assert is_answered((over,), finding, NOW) is not again
     ignored = replace(over, ignored_by="ann")
-    assert answered((ignored,), planned, NOW)
+    assert is_answered((ignored,), planned, NOW)
 
 
 # Property tests: who has a turn, and that nothing is found twice.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.survey.announcements import announced
+from core.survey.announcements import is_announced
 
 ACTION = "EC2 Instance-terminate Lifecycle Action"
 
@@ -39,4 +39,4 @@ def of_group(*wanted: object) -> dict[str, Any]:
     ids=str,
 )
 def test_a_rule_lets_a_termination_through_or_not(pattern: dict[str, Any], *, meets: bool) -> None:
-    assert announced(pattern, "kafka-a", "drain") is meets
+    assert is_announced(pattern, "kafka-a", "drain") is meets

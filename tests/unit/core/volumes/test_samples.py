@@ -13,8 +13,8 @@ from core.volumes.samples import (
     Wanted,
     Whose,
     before_due,
-    due,
     expression,
+    hours_due,
     key,
     slices,
 )
@@ -25,19 +25,19 @@ BY_NAME = {each.metric: each for each in WANTED}
 
 
 def test_an_hour_is_filed_once_its_last_samples_can_have_arrived() -> None:
-    assert NOON - HOUR_SECONDS not in due(NOON + 60, ())
-    assert NOON - HOUR_SECONDS in due(NOON + 601, ())
+    assert NOON - HOUR_SECONDS not in hours_due(NOON + 60, ())
+    assert NOON - HOUR_SECONDS in hours_due(NOON + 601, ())
 
 
 def test_what_is_filed_is_not_due_and_the_oldest_hour_comes_first() -> None:
-    hours = list(due(NOON + 601, ()))
+    hours = list(hours_due(NOON + 601, ()))
     assert len(hours) == CATCH_UP_HOURS
     assert hours == sorted(hours)
-    assert list(due(NOON + 601, {key(hour) for hour in hours[:-1]})) == [NOON - HOUR_SECONDS]
+    assert list(hours_due(NOON + 601, {key(hour) for hour in hours[:-1]})) == [NOON - HOUR_SECONDS]
 
 
 def test_every_hour_that_may_be_due_is_listed_after_where_the_list_begins() -> None:
-    assert all(key(hour) > before_due(NOON) for hour in due(NOON, ()))
+    assert all(key(hour) > before_due(NOON) for hour in hours_due(NOON, ()))
 
 
 def test_a_brokers_own_counters_are_asked_for_without_those_of_its_topics() -> None:

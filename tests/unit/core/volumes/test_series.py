@@ -56,7 +56,7 @@ def test_a_missing_series_leaves_its_figure_unknown_and_is_named(
     del told[missing][VOLUME]
     of = series.load(VOLUME, told)
     assert getattr(of, unknown) is None
-    assert not series.whole(of)
+    assert not series.is_whole(of)
     (gap,) = series.gaps(told, [VOLUME], series.OF_LOAD, "scrape it")
     assert gap == f"Prometheus has no {missing} of vol-0a; scrape it"
 

@@ -8,7 +8,7 @@ import pytest
 
 from core.availability.consent import may_leave
 from core.availability.kafka_rights import MOVING_LEADERS
-from core.availability.presence import returned
+from core.availability.presence import check_returned
 from core.health.kafka import broker_verdict, partitions_verdict
 from core.health.verdict import Health
 from core.views import ClusterView
@@ -134,7 +134,7 @@ def test_a_whole_reading_lets_go_brings_back_and_is_healthy() -> None:
         view = reading(three_brokers(), about)
         assert view.doubts == ()
         assert may_leave(2, view).allowed
-        assert returned(2, view).allowed
+        assert check_returned(2, view).allowed
         assert partitions_verdict(view).healthy
         assert broker_verdict(2, view).healthy
 
@@ -149,7 +149,7 @@ def test_a_reading_that_is_not_whole_is_never_good_news(
     assert any(said in doubt.sentence for doubt in view.doubts), view.doubts
     for broker_id in cluster.brokers:
         assert not may_leave(broker_id, view).allowed
-        assert not returned(broker_id, view).allowed
+        assert not check_returned(broker_id, view).allowed
         assert broker_verdict(broker_id, view).health is not Health.HEALTHY
     assert partitions_verdict(view).health is Health.UNKNOWN
 
