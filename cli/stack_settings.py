@@ -98,7 +98,9 @@ def read_described(environment: str, project: Project | None = None) -> Describe
             )
             raise InvalidInput([problem])
     profile = first.values.get(PROFILE)
-    return Described(specs.parsed(first, project.root), None if profile is None else str(profile))
+    return Described(
+        specs.parse_spec(first, project.root), None if profile is None else str(profile)
+    )
 
 
 def secrets_provider(environment: str, project: Project) -> str | None:

@@ -95,7 +95,7 @@ def keep_versions(
     )
 
 
-def untagged() -> aws.s3.BucketObjectv2OverrideProviderArgs:
+def without_default_tags() -> aws.s3.BucketObjectv2OverrideProviderArgs:
     """Return what keeps the provider's default tags off an object.
 
     S3 takes ten tags on an object where all else takes fifty, and a bill is split by its bucket's.

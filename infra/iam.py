@@ -27,7 +27,7 @@ class Statement:
     resources: Sequence[pulumi.Input[str]]
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def rendered(self) -> dict[str, Any]:
+    def render(self) -> dict[str, Any]:
         statement: dict[str, Any] = {
             "Sid": self.sid,
             "Effect": "Allow",
@@ -78,7 +78,7 @@ class Account:
 
 def policy(statements: Sequence[Statement]) -> pulumi.Output[str]:
     """Return the policy document of these statements as JSON."""
-    return document([statement.rendered() for statement in statements])
+    return document([statement.render() for statement in statements])
 
 
 def document(statements: Sequence[Mapping[str, Any]]) -> pulumi.Output[str]:

@@ -51,14 +51,14 @@ def load(settings: Settings, environment: str, root: Path = ROOT) -> ClusterSpec
     path = settings.get(PATH_KEY)
     if path and settings.get_object(INLINE_KEY) is None:
         return _valid_spec(spec_file.load(root / path), environment)
-    spec = parsed(settings, root)
+    spec = parse_spec(settings, root)
     problems = [*_naming_problems(spec, environment), *problems_of(spec)]
     if problems:
         raise InvalidInput(problems)
     return spec
 
 
-def adopted(settings: Settings, root: Path = ROOT) -> Adoption | None:
+def adopted_description(settings: Settings, root: Path = ROOT) -> Adoption | None:
     """Return the description of a cluster that exists; None: the stack's is a ClusterSpec."""
     path, inline = settings.get(PATH_KEY), settings.get_object(INLINE_KEY)
     if inline is not None:
@@ -70,7 +70,7 @@ def adopted(settings: Settings, root: Path = ROOT) -> Adoption | None:
     return adoption.parse(found.content, found.locate) if ADOPT in found.content else None
 
 
-def parsed(settings: Settings, root: Path = ROOT) -> ClusterSpec:
+def parse_spec(settings: Settings, root: Path = ROOT) -> ClusterSpec:
     """Return the spec of a stack that may be built already, whatever is to be said of it today."""
     return parse(_raw(settings, root))
 
@@ -112,7 +112,7 @@ def doubts_of(spec: ClusterSpec) -> list[str]:
 def doubts_in(path: Path, spec: ClusterSpec) -> list[str]:
     """Return the same behind file, line and column of what they are of."""
     found = spec_file.load(path)
-    return [found.located(sentence) for sentence in doubts_of(spec)]
+    return [found.with_place(sentence) for sentence in doubts_of(spec)]
 
 
 def standing(path: Path) -> ClusterSpec:
@@ -125,7 +125,7 @@ def changes_in(path: Path, spec: ClusterSpec, before: ClusterSpec) -> None:
     """Raise InvalidInput with what a cluster that runs by `before` could not follow, and where."""
     if problems := changes.refused_changes(before, spec):
         found = spec_file.load(path)
-        raise InvalidInput(found.located(problem) for problem in problems)
+        raise InvalidInput(found.with_place(problem) for problem in problems)
 
 
 def content(path: Path) -> Mapping[str, object]:
@@ -138,7 +138,7 @@ def _valid_spec(found: SpecFile, environment: str | None = None) -> ClusterSpec:
     misnamed = [] if environment is None else _naming_problems(spec, environment)
     problems = [*misnamed, *problems_of(spec)]
     if problems:
-        raise InvalidInput(found.located(problem) for problem in problems)
+        raise InvalidInput(found.with_place(problem) for problem in problems)
     return spec
 
 

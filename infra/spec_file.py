@@ -49,7 +49,7 @@ class SpecFile:
         )
         return f"{self.path}: " if found is None else f"{self.path}:{found.line}:{found.column}: "
 
-    def located(self, sentence: str) -> str:
+    def with_place(self, sentence: str) -> str:
         """Return a sentence behind the place of the setting it names."""
         return self.locate((), sentence) + sentence
 

@@ -51,7 +51,7 @@ class Tags:
     def everywhere(self) -> dict[str, str]:
         return {**self.extra, **self.ours}
 
-    def named(self, name: str) -> dict[str, str]:
+    def with_name(self, name: str) -> dict[str, str]:
         """Tags for a resource whose only name in the console is its Name tag."""
         return {**self.everywhere, "Name": name}
 
@@ -70,7 +70,7 @@ class Tags:
         shared account; without it every event is ignored.
         """
         return {
-            **self.named(name),
+            **self.with_name(name),
             naming.POOL_TAG: pool,
             f"kubernetes.io/cluster/{eks_cluster}": "owned",
             naming.managed_tag(prefix): "true",

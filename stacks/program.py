@@ -59,7 +59,7 @@ def main() -> None:
     environment, layer = split(pulumi.get_stack())
     # A user's project may have any name; its settings are `stillwater:...` all the same.
     settings, root = pulumi.Config("stillwater"), Path(pulumi.get_root_directory())
-    described = spec.adopted(settings, root)
+    described = spec.adopted_description(settings, root)
     if described is not None:
         _adopt(described, layer)
         return

@@ -143,7 +143,7 @@ class Stores:
             incidents=tuple(sorted(found.values(), key=lambda each: each.opened_at)),
             leases=leases,
             zones=self._freezes.incidents(),
-            pause=self._freezes.paused(time.time()),
+            pause=self._freezes.current_pause(time.time()),
             run=self._runs.current(),
         )
 

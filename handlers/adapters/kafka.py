@@ -298,7 +298,7 @@ def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
         raise_where_refused(answer.error_code, KafkaRequest.ALTER_PARTITION_REASSIGNMENTS)
         for topic in answer.responses:
             for result in topic.partitions:
-                if _refused(result.error_code):
+                if _is_refusal(result.error_code):
                     raise StillwaterError(
                         f"Kafka refused another order of the replicas of "
                         f"{topic.name}-{result.partition_index}: {error_name(result.error_code)}."
@@ -317,7 +317,7 @@ def _elect(wire: Wire, partitions: list[Partition]) -> None:
         # One partition without its election must not hide what came of the others.
         for topic in answer.replica_election_results:
             for result in topic.partition_result:
-                if _refused(result.error_code):
+                if _is_refusal(result.error_code):
                     raise StillwaterError(
                         f"Kafka elected no leader of {topic.topic}-{result.partition_id}: "
                         f"{error_name(result.error_code)}."
@@ -331,7 +331,7 @@ def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
     return found
 
 
-def _refused(code: int) -> bool:
+def _is_refusal(code: int) -> bool:
     return bool(code) and not issubclass(for_code(code), _HARMLESS)
 
 

@@ -105,7 +105,7 @@ class PagesOfAReading:
         """
         found = self._before.page(cursor, body)
         try:
-            prepared = found or _Scan(body).prepared()
+            prepared = found or _Scan(body).prepare()
             page = prepared.page(body, about)
         except (_Unforeseen, IndexError, ValueError, struct.error):
             return _by_the_library(body, about)
@@ -181,7 +181,7 @@ class _Run:
     shape: _Shape
     well: bool
 
-    def kept(self, body: bytes, about: frozenset[int] | None) -> Iterator[PagePartition]:
+    def matching_rows(self, body: bytes, about: frozenset[int] | None) -> Iterator[PagePartition]:
         for place in self._places(body, about):
             at = self.at + self.shape.stride * place
             found = self.shape.partition(self.shape.row.unpack_from(body, at))
@@ -223,7 +223,9 @@ class _Prepared:
 
     def page(self, body: bytes, about: frozenset[int] | None) -> Page:
         topics = (
-            PageTopic(*each[:4], tuple(row for run in each.runs for row in run.kept(body, about)))
+            PageTopic(
+                *each[:4], tuple(row for run in each.runs for row in run.matching_rows(body, about))
+            )
             for each in self.topics
         )
         return Page(tuple(topics), self.following)
@@ -235,14 +237,14 @@ class _Scan:
     def __init__(self, body: bytes) -> None:
         self._body, self._at = body, 0
 
-    def prepared(self) -> _Prepared:
+    def prepare(self) -> _Prepared:
         self._at = 4  # the time that the broker throttles
         topics = tuple(self._topic() for _ in range(self._count()))
         following = None
         if self._int(">b") >= 0:
             following = self._text(), self._int(">i")
-            self._untagged()
-        self._untagged()
+            self._skip_no_tags()
+        self._skip_no_tags()
         if self._at != len(self._body):
             raise _Unforeseen
         return _Prepared(topics, following)
@@ -260,7 +262,7 @@ class _Scan:
             runs.append(_Run(self._at, end, shape, self._well(shape, end)))
             self._at, left = end, left - rows
         self._at += 4  # what the user may do with it
-        self._untagged()
+        self._skip_no_tags()
         return _Topic(name, error, count, highest, tuple(runs))
 
     def _shape_here(self) -> _Shape:
@@ -329,6 +331,6 @@ class _Scan:
         self._at += length
         return text
 
-    def _untagged(self) -> None:
+    def _skip_no_tags(self) -> None:
         if self._varint():
             raise _Unforeseen

@@ -41,7 +41,7 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
     """kafka-python's admin client, asked request by request."""
 
     def ask(self, request: Any, broker: int | None = None) -> Any:
-        return self._manager.run(self._sent, request, broker)
+        return self._manager.run(self._send, request, broker)
 
     def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
         answers: list[_Body] = self._manager.run(self._sent_at_once, requests, broker)
@@ -56,7 +56,7 @@ class WireAdmin(KafkaAdminClient):  # type: ignore[misc]  # kafka-python carries
         except KafkaError as error:
             return error
 
-    async def _sent(self, request: Any, broker: int | None) -> Any:
+    async def _send(self, request: Any, broker: int | None) -> Any:
         return await self._manager.send(request, node_id=broker)
 
     async def _sent_at_once(self, requests: Sequence[Any], broker: int) -> list[Any]:

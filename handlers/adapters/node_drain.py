@@ -42,7 +42,7 @@ class EksDrain:
 
     def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
         items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
-        return tuple(self._pod(item) for item in items if not _ended(item))
+        return tuple(self._pod(item) for item in items if not _has_ended(item))
 
     def cordon(self, node: str, incident_id: str) -> None:
         found = self._api.find(f"/api/v1/nodes/{quote(node)}")
@@ -102,5 +102,5 @@ def _annotations(item: Json) -> Json:
     return found
 
 
-def _ended(item: Json) -> bool:
+def _has_ended(item: Json) -> bool:
     return item.get("status", {}).get("phase") in {"Succeeded", "Failed"}

@@ -28,7 +28,7 @@ class Secret:
         """Return the secret, as first read."""
         return self._read() if self._known is None else self._known[0]
 
-    def renewed(self) -> str:
+    def renew(self) -> str:
         """Return the secret read again, unless that was done a moment ago."""
         if self._known is not None and self._clock() - self._known[1] < LEAST_AGE_SECONDS:
             return self._known[0]

@@ -30,7 +30,7 @@ _CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"
 class Templates(Protocol):
     """What λ rotate asks of launch templates."""
 
-    def launched(self, whose: Ownership) -> Mapping[str, Launched]:
+    def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
         """Return every instance of a cluster's groups; others have no template."""
 
 
@@ -41,7 +41,7 @@ class AwsTemplates:
         self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
         self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
 
-    def launched(self, whose: Ownership) -> Mapping[str, Launched]:
+    def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
         pages = self._groups.get_paginator("describe_auto_scaling_groups")
         groups = described_groups(pages, whose)
         running = self._running(i["InstanceId"] for g in groups for i in g.get("Instances", []))
@@ -71,7 +71,7 @@ class AwsTemplates:
                 found[instance["InstanceId"]] = Launched(
                     present,
                     replace(would, traits=traits.get(would.image_id or "")),
-                    managed=_managed(group),
+                    managed=_is_managed(group),
                 )
         return found
 
@@ -165,5 +165,5 @@ def _traits_of(described: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _managed(group: AutoScalingGroupTypeDef) -> bool:
+def _is_managed(group: AutoScalingGroupTypeDef) -> bool:
     return any(tag.get("Key") == MANAGED_TAG for tag in group.get("Tags", []))

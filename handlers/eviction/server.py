@@ -63,7 +63,7 @@ def application(gate: Decider, counts: Counts, *, seconds: float = ANSWER_SECOND
             return PlainTextResponse(
                 f"The request is no AdmissionReview: {'; '.join(said)}.\n", HTTPStatus.BAD_REQUEST
             )
-        answer = await _answered(gate, asked, limiter, seconds)
+        answer = await _answer(gate, asked, limiter, seconds)
         counts.add(answer, time.monotonic() - began)
         return JSONResponse(review_of(asked.uid, answer))
 
@@ -115,7 +115,7 @@ async def _body(request: Request) -> bytes:
     return bytes(found)
 
 
-async def _answered(
+async def _answer(
     gate: Decider, asked: RemovalRequest, limiter: anyio.CapacityLimiter, seconds: float
 ) -> GateAnswer:
     deadline = time.time() + seconds

@@ -356,7 +356,7 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
 
 def _check_not_paused(effects: Effects) -> None:
     """Raise Conflict if somebody has paused the cluster since the decision was made."""
-    pause = effects.freezes.paused(effects.clock())
+    pause = effects.freezes.current_pause(effects.clock())
     if pause is not None:
         raise Conflict(pause.sentence)
 
@@ -382,8 +382,8 @@ def _touch_hook(incident: Incident, action: Heartbeat | CompleteHook, effects: E
         # Of an incident that was carried on meanwhile, another round may stand in the same hook.
         _check_mine(incident, effects)
     # A token is one action's: the hook may wait with another that was announced to nobody.
-    waiting = _touched(incident, action, token, effects) or (
-        token is not None and _touched(incident, action, None, effects)
+    waiting = _reaches_hook(incident, action, token, effects) or (
+        token is not None and _reaches_hook(incident, action, None, effects)
     )
     if not waiting:
         logger.info(
@@ -391,7 +391,7 @@ def _touch_hook(incident: Incident, action: Heartbeat | CompleteHook, effects: E
         )
 
 
-def _touched(
+def _reaches_hook(
     incident: Incident, action: Heartbeat | CompleteHook, token: str | None, effects: Effects
 ) -> bool:
     target = (incident.group or "", action.hook, incident.instance_id, token)

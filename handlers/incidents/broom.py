@@ -131,7 +131,7 @@ class Broom:
         found = findings(seen, whose_turn, self.late_seconds)
         take_each(
             chain(
-                (partial(self._forgotten, node, seen, now) for node in spares),
+                (partial(self._tell_forgotten, node, seen, now) for node in spares),
                 (partial(self._carry_out, finding, now, done) for finding in found),
             )
         )
@@ -286,7 +286,7 @@ class Broom:
 
     def _call_once(self, concern: Concern, now: float) -> None:
         key = f"{concern.key}:{now // 86_400:.0f}"  # once a day, while it lasts
-        if told.known(self.records, key, now):
+        if told.was_called(self.records, key, now):
             return
         call(self.reception.ticks, concern.reason, page=concern.page)
         told.remember(self.records, key, now)
@@ -312,7 +312,7 @@ class Broom:
         logger.warning(found.reason, instance_id=found.interruption.instance_id)
         return True
 
-    def _forgotten(self, spare: NodeView, seen: Snapshot, now: float) -> None:
+    def _tell_forgotten(self, spare: NodeView, seen: Snapshot, now: float) -> None:
         """Tell of an incident that Kubernetes remembers and the ledger does not.
 
         A ledger that was restored to an older moment knows nothing of drains that were sent since.
@@ -323,7 +323,7 @@ class Broom:
             return
         if is_cordoned(id_, seen.nodes or ()):
             self.reception.ledger.take_lease(id_, now, 0.0, out=True)
-        if told.known(self.records, f"forgotten:{id_}", now):
+        if told.was_called(self.records, f"forgotten:{id_}", now):
             return
         reason = (
             f"Node {spare.name} is kept for incident {id_}, and the ledger knows no such incident: "

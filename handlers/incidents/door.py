@@ -40,7 +40,7 @@ class Token(Protocol):
 
     def value(self) -> str: ...
 
-    def renewed(self) -> str:
+    def renew(self) -> str:
         """Return the secret read again: it may have been replaced."""
 
 
@@ -103,7 +103,7 @@ class Door:
 
     def _knows(self, given: str) -> bool:
         return bool(given) and (
-            _same(given, self.token.value()) or _same(given, self.token.renewed())
+            _is_same(given, self.token.value()) or _is_same(given, self.token.renew())
         )
 
     def _record(self, report: DrainReport, now: float) -> Incident | None:
@@ -126,7 +126,7 @@ class Door:
         raise Conflict(f"The incident of {report.instance_id} kept changing; the report is lost.")
 
 
-def _same(given: str, known: str) -> bool:
+def _is_same(given: str, known: str) -> bool:
     """Compare in constant time; digests, since lengths would tell, and a header may be no ASCII."""
     return hmac.compare_digest(_digest(given), _digest(known))
 

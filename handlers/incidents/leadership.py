@@ -36,7 +36,7 @@ class Shifted:
     def brokers(self) -> frozenset[int]:
         return frozenset().union(*self.avoided.values())
 
-    def owed(self, is_current: Callable[[str], bool]) -> frozenset[int]:
+    def brokers_owed(self, is_current: Callable[[str], bool]) -> frozenset[int]:
         """Return the brokers that are to lead again: no cause that is not over avoids them."""
         kept = (brokers for cause, brokers in self.avoided.items() if is_current(cause))
         ended = (brokers for cause, brokers in self.avoided.items() if not is_current(cause))
@@ -95,9 +95,9 @@ class Leadership:
             self._settle(lambda avoided: {c: b for c, b in avoided.items() if c not in over})
         return over
 
-    def owed(self, is_current: Callable[[str], bool]) -> frozenset[int]:
+    def brokers_owed(self, is_current: Callable[[str], bool]) -> frozenset[int]:
         """Return the brokers that are to lead again and do not yet."""
-        return self._read()[0].owed(is_current)
+        return self._read()[0].brokers_owed(is_current)
 
     def _settle(
         self,

@@ -218,7 +218,7 @@ class Notices:
         return not advisory.subjects
 
     def _call_once(self, advisory: Advisory, now: float) -> None:
-        if self.records is not None and told.known(self.records, advisory.dedupe_key, now):
+        if self.records is not None and told.was_called(self.records, advisory.dedupe_key, now):
             return
         call(self.reception.ticks, advisory.sentence, page="advisory")
         if self.records is not None:

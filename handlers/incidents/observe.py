@@ -78,7 +78,7 @@ def observe(
 def _pause_sentence(sources: Sources, now: float) -> str:
     """Return who has paused the cluster; not knowing it is no permission to go on."""
     try:
-        pause = sources.freezes.paused(now)
+        pause = sources.freezes.current_pause(now)
     except (StillwaterError, BotoCoreError, ClientError) as error:
         return f"Whether the cluster is paused could not be read: {error}"
     return "" if pause is None else pause.sentence

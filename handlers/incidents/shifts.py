@@ -115,10 +115,10 @@ class Shifts:
             names=self.cloud.zone_names(),
             zones=frozenset(zone for group in groups for zone in group.zones)
             | frozenset(node.zone for node in kafka if node.zone is not None),
-            evidence=self._evidence(kafka) if self._asked(now) else {},
+            evidence=self._evidence(kafka) if self._is_asked(now) else {},
         )
 
-    def _asked(self, now: float) -> bool:
+    def _is_asked(self, now: float) -> bool:
         """Say whether anything waits to be borne out: EC2 is asked for checks only then."""
         return any(i.open and not i.holds(now) for i in self.freezes.incidents())
 

@@ -53,7 +53,7 @@ class Attempts:
             self._begun[broker] += 1
             self._open[broker, number] = _Attempt(now)
 
-    def acked(self, broker: int, number: int, now: float) -> None:
+    def note_acked(self, broker: int, number: int, now: float) -> None:
         """Note that the brokers have acknowledged an attempt's record."""
         with self._lock:
             found = self._open.get((broker, number))

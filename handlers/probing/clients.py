@@ -89,7 +89,7 @@ class Clients:
             sent.add_errback(partial(self._on_refusal, broker))
 
     def _on_acknowledgement(self, broker: int, number: int, _metadata: Any) -> None:
-        self._attempts.acked(broker, number, time.monotonic())
+        self._attempts.note_acked(broker, number, time.monotonic())
 
     @staticmethod
     def _on_refusal(broker: int, error: BaseException) -> None:

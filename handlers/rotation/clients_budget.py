@@ -29,7 +29,7 @@ class ClientsBudget:
         address = prometheus_address.parse(settings.address)
         return cls(Prometheus(route(address, api)), settings, namespace, cluster)
 
-    def spent(self, since: float, now: float) -> Spent:
+    def spending(self, since: float, now: float) -> Spent:
         """Return what failed since then; what cannot be read is a sentence, and raises nothing."""
         seconds = max(LEAST_SECONDS, now - since)
         found = Spent(

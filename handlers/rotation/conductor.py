@@ -128,7 +128,7 @@ class Conductor:
         if seen.blind:
             raise StillwaterError(seen.blind)
         server = self.sources.nodes.server_version()
-        launched = self.templates.launched(self.whose)
+        launched = self.templates.launched_instances(self.whose)
         outdated = {
             pod.node_id: why
             for pod in seen.pods

@@ -79,7 +79,7 @@ class Rotations:
         seen = self._with_errors(claimed, self._with_logs(claimed, seen))
         seen = self._with_leaders(claimed, seen)
         if self.budget is not None and not seen.blind and not claimed.in_hand:
-            seen = replace(seen, spent=self.budget.spent(counting_since(claimed), now))
+            seen = replace(seen, spent=self.budget.spending(counting_since(claimed), now))
         step = self._with_throttle(next_step(claimed, seen, self.policy), now)
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
@@ -125,7 +125,7 @@ class Rotations:
             return seen
         opened = {f"{INCIDENT_CAUSE}{i.id}" for i in (*seen.others, *seen.ahead.values())}
         try:
-            owed = self.leadership.owed(
+            owed = self.leadership.brokers_owed(
                 lambda cause: cause in opened or not cause.startswith(INCIDENT_CAUSE)
             )
         except (StillwaterError, BotoCoreError, ClientError) as error:

@@ -79,7 +79,7 @@ class Freezes(Protocol):
     def current(self, now: float) -> tuple[Freeze, ...]:
         """Return the freezes in force."""
 
-    def paused(self, now: float) -> Pause | None:
+    def current_pause(self, now: float) -> Pause | None:
         """Return the pause of the whole cluster that holds; None: there is none."""
 
     def incidents(self) -> Incidents:
@@ -109,7 +109,7 @@ class LedgerFreezes:
     def current(self, now: float) -> tuple[Freeze, ...]:
         return freezes_in_force(self.incidents(), now)
 
-    def paused(self, now: float) -> Pause | None:
+    def current_pause(self, now: float) -> Pause | None:
         return self._pauses.current(now)
 
     def incidents(self) -> Incidents:

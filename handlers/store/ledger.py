@@ -147,10 +147,12 @@ class DynamoLedger:
         self._write(item, incident)
 
     def open_incidents(self) -> tuple[Incident, ...]:
-        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, OPEN))
+        return tuple(incident_in(item) for item in self._table.items_of_index(OPEN_INDEX, OPEN))
 
     def closing(self, most: int) -> tuple[Incident, ...]:
-        return tuple(incident_in(item) for item in self._table.indexed(OPEN_INDEX, CLOSING, most))
+        return tuple(
+            incident_in(item) for item in self._table.items_of_index(OPEN_INDEX, CLOSING, most)
+        )
 
     def record_event(self, dedupe_key: str, body: str, outcome: str, now: float) -> None:
         key = dedupe_key if len(dedupe_key) <= LONGEST_KEY else digest(dedupe_key)

@@ -56,7 +56,7 @@ class VersionedTable:
                 raise Conflict(conflict) from None
             raise
 
-    def indexed(self, index: str, value: str, limit: int | None = None) -> Iterator[Item]:
+    def items_of_index(self, index: str, value: str, limit: int | None = None) -> Iterator[Item]:
         """Yield the items of a sparse index whose key is the attribute of its name."""
         pages = self._client.get_paginator("query").paginate(
             TableName=self._name,

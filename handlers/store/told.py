@@ -15,7 +15,7 @@ KEPT_SECONDS = 90 * 86_400.0
 MOST_KEPT = 2000
 
 
-def known(records: Records, key: str, now: float) -> bool:
+def was_called(records: Records, key: str, now: float) -> bool:
     """Say whether somebody was called about `key` already."""
     return digest(key) in _recent(records.read(KEY).document, now)
 

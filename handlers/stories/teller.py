@@ -205,5 +205,5 @@ class RenewedChannel:
         except Refused as error:
             if error.code not in TOKEN_ERRORS:
                 raise
-        self._channel = self._connect(self._secret.renewed())
+        self._channel = self._connect(self._secret.renew())
         return call(self._channel)

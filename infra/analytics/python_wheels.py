@@ -38,7 +38,7 @@ class WheelsNotFetched(StillwaterError):
     """Says why there are no wheels; the job runs without them, by the slower reader."""
 
 
-def fetched(directory: Path | None = None) -> Mapping[str, Path]:
+def fetch_wheels(directory: Path | None = None) -> Mapping[str, Path]:
     """Return the wheels by their packages' names, from the cache or by pip.
 
     Each stands in a folder named by its content. None are returned where SWITCH says so. Raises

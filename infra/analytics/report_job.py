@@ -165,7 +165,7 @@ class ReportJob(pulumi.ComponentResource):
             key=f"{FACTS}/cluster.json",
             content=self._args.facts,
             content_type="application/json",
-            override_provider=buckets.untagged(),
+            override_provider=buckets.without_default_tags(),
             opts=self._child,
         )
 
@@ -178,7 +178,7 @@ class ReportJob(pulumi.ComponentResource):
             bucket=self._args.bucket,
             key=f"{folder}/{path.name}",
             source=pulumi.FileAsset(str(path)),
-            override_provider=buckets.untagged(),
+            override_provider=buckets.without_default_tags(),
             opts=self._child,
         )
         launcher = aws.s3.BucketObjectv2(
@@ -186,7 +186,7 @@ class ReportJob(pulumi.ComponentResource):
             bucket=self._args.bucket,
             key=f"{folder}/launcher.py",
             content=spark_zip.LAUNCHER,
-            override_provider=buckets.untagged(),
+            override_provider=buckets.without_default_tags(),
             opts=self._child,
         )
         return jobs, launcher
@@ -194,7 +194,7 @@ class ReportJob(pulumi.ComponentResource):
     def _packages(self) -> dict[str, pulumi.Output[str]]:
         """Put what EMR's Python lacks beside the code; without it the job reads more slowly."""
         try:
-            wheels = python_wheels.fetched()
+            wheels = python_wheels.fetch_wheels()
         except python_wheels.WheelsNotFetched as error:
             pulumi.log.warn(f"{error} {python_wheels.WITHOUT}")
             return {}
@@ -205,7 +205,7 @@ class ReportJob(pulumi.ComponentResource):
                 # Spark unpacks by the ending alone.
                 key=f"{CODE}/{path.parent.name}/{path.stem}.zip",
                 source=pulumi.FileAsset(str(path)),
-                override_provider=buckets.untagged(),
+                override_provider=buckets.without_default_tags(),
                 opts=self._child,
             )
             for name, path in wheels.items()

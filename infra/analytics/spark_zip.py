@@ -14,8 +14,8 @@ from infra.functions.packaging import (
     ROOT,
     SUFFIXES,
     archive,
-    brought,
     cache_directory,
+    own_price_file,
 )
 
 # Spark puts .zip, .egg and .jar on the path of workers; a .whl only the driver would find.
@@ -49,4 +49,4 @@ def _contents(own_prices: Path | None) -> dict[str, bytes]:
         if path.suffix in SUFFIXES
     }
     files = {name: data for name, data in files.items() if not name.startswith(LEFT_OUT)}
-    return {**files, **brought(own_prices)}
+    return {**files, **own_price_file(own_prices)}

@@ -175,7 +175,7 @@ class Cluster(pulumi.ComponentResource):
             f"{self._name}-system-template",
             Launch(
                 template_name=system,
-                tags=self._args.tags.named(system),
+                tags=self._args.tags.with_name(system),
                 encryption_key=self._args.encryption_key,
             ),
             self,

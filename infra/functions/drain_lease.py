@@ -67,7 +67,7 @@ class DrainLease(pulumi.ComponentResource):
         role = k8s.rbac.v1.Role(
             f"{name}-role",
             metadata=metadata,
-            rules=[read.rendered()],
+            rules=[read.render()],
             opts=pulumi.ResourceOptions(parent=self),
         )
         k8s.rbac.v1.RoleBinding(

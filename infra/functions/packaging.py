@@ -67,7 +67,7 @@ def build(directory: Path | None = None, *, own_prices: Path | None = None) -> P
 
     `own_prices` is the price file of the directory that is built from, for those who reckon.
     """
-    content = archive({**contents(), **brought(own_prices)})
+    content = archive({**contents(), **own_price_file(own_prices)})
     digest = hashlib.sha256(content)
     target = (directory or cache_directory()) / f"{digest.hexdigest()}.zip"
     if not target.exists():
@@ -97,7 +97,7 @@ def contents() -> dict[str, bytes]:
     return files
 
 
-def brought(own_prices: Path | None) -> dict[str, bytes]:
+def own_price_file(own_prices: Path | None) -> dict[str, bytes]:
     """Return a directory's own price file under the name by which core.cost.pricing finds it."""
     if own_prices is None:
         return {}

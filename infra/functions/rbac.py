@@ -28,7 +28,7 @@ class PolicyRule:
     verbs: Sequence[str]
     names: Sequence[str] = ()
 
-    def rendered(self) -> k8s.rbac.v1.PolicyRuleArgs:
+    def render(self) -> k8s.rbac.v1.PolicyRuleArgs:
         return k8s.rbac.v1.PolicyRuleArgs(
             api_groups=[self.api_group],
             resources=list(self.resources),
@@ -74,7 +74,7 @@ class Group:
         role = k8s.rbac.v1.ClusterRole(
             name,
             metadata=ObjectMetaArgs(name=self.role),
-            rules=[rule.rendered() for rule in rules],
+            rules=[rule.render() for rule in rules],
             opts=pulumi.ResourceOptions(parent=self.parent),
         )
         k8s.rbac.v1.ClusterRoleBinding(
@@ -91,7 +91,7 @@ class Group:
         role = k8s.rbac.v1.Role(
             name,
             metadata=metadata,
-            rules=[rule.rendered() for rule in rules],
+            rules=[rule.render() for rule in rules],
             opts=pulumi.ResourceOptions(parent=self.parent),
         )
         k8s.rbac.v1.RoleBinding(

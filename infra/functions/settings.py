@@ -24,13 +24,17 @@ def settings(definition: Definition, cluster: Operated, late: Late) -> pulumi.Ou
 
 def fields_of(definition: Definition, cluster: Operated, late: Late) -> Late:
     """Return the fields of a function's settings, and no other."""
-    known: Late = {**_shared(cluster, definition.name), **definition.own_settings(cluster), **late}
+    known: Late = {
+        **_shared_fields(cluster, definition.name),
+        **definition.own_settings(cluster),
+        **late,
+    }
     return {
         each.name: known[each.name] for each in fields(definition.settings) if each.name in known
     }
 
 
-def _shared(cluster: Operated, function: str) -> dict[str, Any]:
+def _shared_fields(cluster: Operated, function: str) -> dict[str, Any]:
     """Return the fields that a description says to several functions."""
     return {
         "prefix": cluster.prefix,

@@ -95,7 +95,7 @@ def endpoint_service(
         # Naming somebody is accepting them.
         acceptance_required=False,
         supported_ip_address_types=["ipv4"],
-        tags=tags.named(f"{spec.prefix}-kafka"),
+        tags=tags.with_name(f"{spec.prefix}-kafka"),
         opts=opts,
     )
 

@@ -94,7 +94,7 @@ class LoadBalancing(pulumi.ComponentResource):
             enforce_security_group_inbound_rules_on_private_link_traffic="off",
             enable_cross_zone_load_balancing=False,
             enable_deletion_protection=not self._spec.ephemeral,
-            tags=self._args.tags.named(name),
+            tags=self._args.tags.with_name(name),
             opts=self._child,
         )
 
@@ -129,7 +129,7 @@ class LoadBalancing(pulumi.ComponentResource):
             target_group_health=_group_health(
                 DNS_FAILOVER_OF_BROKER if of_broker else DNS_FAILOVER_OF_BOOTSTRAP
             ),
-            tags=self._args.tags.named(name),
+            tags=self._args.tags.with_name(name),
             opts=self._child,
         )
 

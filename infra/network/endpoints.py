@@ -72,7 +72,7 @@ class Endpoints(pulumi.ComponentResource):
         return f"com.amazonaws.{self._args.region}.{service}"
 
     def _tags(self, role: str) -> dict[str, str]:
-        return self._args.tags.named(f"{self._args.prefix}-{role}")
+        return self._args.tags.with_name(f"{self._args.prefix}-{role}")
 
     def _gateway(self, service: str) -> None:
         endpoint = aws.ec2.VpcEndpoint(

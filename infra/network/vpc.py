@@ -82,7 +82,7 @@ class Network(pulumi.ComponentResource):
         self.register_outputs({"vpc_id": self.vpc_id, "private_subnet_ids": private})
 
     def _tags(self, role: str, **more: str) -> dict[str, str]:
-        return {**self._args.tags.named(f"{self._args.prefix}-{role}"), **more}
+        return {**self._args.tags.with_name(f"{self._args.prefix}-{role}"), **more}
 
     def _vpc(self) -> aws.ec2.Vpc:
         return aws.ec2.Vpc(

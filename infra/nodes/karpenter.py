@@ -125,7 +125,7 @@ def node_class_spec(
             }
         ],
         # Not the handlers' tag: what has no lifecycle hook cannot be held by them.
-        "tags": {**args.tags.named(name), naming.POOL_TAG: pool.name},
+        "tags": {**args.tags.with_name(name), naming.POOL_TAG: pool.name},
         # Merged with what Karpenter tells its nodes itself: cluster, labels, taints.
         "userData": bootstrap.multipart({"kubelet": kubelet}),
     }

@@ -97,7 +97,7 @@ def _facts(args: BrokerNodesArgs) -> groups.BrokerNodesArgs:
     pool = groups.Pool(
         name=facts.text(args, "pool", POOL, "broker", "broker"),
         zones=list(subnets),
-        nodes_per_zone=facts.whole(args, "nodes_per_zone", 1, MOST_PER_ZONE, 1),
+        nodes_per_zone=facts.whole_number(args, "nodes_per_zone", 1, MOST_PER_ZONE, 1),
         instance_type=facts.text(args, "instance_type", INSTANCE_TYPE, "r7g.xlarge"),
         image_id=args["image_id"],
     )
@@ -112,7 +112,7 @@ def _facts(args: BrokerNodesArgs) -> groups.BrokerNodesArgs:
         ),
         security_group_ids=facts.names(args, "security_group_ids"),
         private_subnet_ids=subnets,
-        node_shutdown_seconds=facts.whole(
+        node_shutdown_seconds=facts.whole_number(
             args,
             "node_shutdown_seconds",
             SHORTEST_SHUTDOWN_SECONDS,

@@ -58,7 +58,7 @@ def one_of(
     return str(value)
 
 
-def whole(
+def whole_number(
     given: Mapping[str, Any], key: str, least: int, most: int, default: int | None = None
 ) -> int:
     """Return a whole number within its limits."""
@@ -88,7 +88,7 @@ def names(given: Mapping[str, Any], key: str) -> list[pulumi.Input[str]]:
     problems = [
         f"{_argument(key)}[{place}] is {each!r}; it must be a name."
         for place, each in enumerate(value)
-        if not _named(each)
+        if not _is_name(each)
     ]
     if problems:
         raise InvalidInput(problems)
@@ -120,7 +120,7 @@ def by_key(
     problems += [
         f"{_argument(key)}.{each} is {name!r}; it must be a name."
         for each, name in value.items()
-        if not _named(name)
+        if not _is_name(name)
     ]
     if problems:
         raise InvalidInput(problems)
@@ -154,7 +154,7 @@ def before(opts: pulumi.ResourceOptions | None) -> Sequence[pulumi.Resource]:
     return [each for each in (found or []) if isinstance(each, pulumi.Resource)]  # type: ignore[union-attr]
 
 
-def _named(value: Any) -> bool:
+def _is_name(value: Any) -> bool:
     return isinstance(value, pulumi.Output) or (isinstance(value, str) and bool(value))
 
 

@@ -44,7 +44,9 @@ class Hooks(pulumi.ComponentResource):
         self, name: str, args: HooksArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        seconds = facts.whole(args, "heartbeat_timeout_seconds", SHORTEST_SECONDS, LONGEST_SECONDS)
+        seconds = facts.whole_number(
+            args, "heartbeat_timeout_seconds", SHORTEST_SECONDS, LONGEST_SECONDS
+        )
         hooks.Hooks(
             name,
             hooks.HooksArgs(

@@ -130,15 +130,15 @@ def _facts_of(args: ReportArgs, cluster: str, account: Account) -> Facts:
     pools = facts.plain_value(args["pools"], "pools")
     if not isinstance(pools, Mapping) or not pools:
         raise InvalidInput([f"pools is {pools!r}; it must have at least one entry."])
-    hours = facts.whole(
+    hours = facts.whole_number(
         args, "retention_hours", 1, LONGEST_RETENTION_HOURS, RETENTION_SECONDS // 3600
     )
     return Facts(
         cluster=cluster,
         archive_name=cluster,
         region=account.region,
-        zones=facts.whole(args, "zones", 1, MOST_ZONES),
-        replication_factor=facts.whole(args, "replication_factor", 1, MOST_REPLICAS, 3),
+        zones=facts.whole_number(args, "zones", 1, MOST_ZONES),
+        replication_factor=facts.whole_number(args, "replication_factor", 1, MOST_REPLICAS, 3),
         retention_seconds=hours * 3600,
         resync_within_seconds=RESYNC_WITHIN_SECONDS,
         pools=tuple(_pool(name, pool) for name, pool in sorted(pools.items())),
@@ -160,12 +160,12 @@ def _pool_of(name: str, given: Mapping[str, Any]) -> Pool:
         name=name,
         is_broker=not facts.yes(given, "controllers"),
         instance_type=facts.text(given, "instance_type", INSTANCE_TYPE, "r7g.xlarge"),
-        nodes=facts.whole(given, "nodes", 1, MOST_NODES),
+        nodes=facts.whole_number(given, "nodes", 1, MOST_NODES),
         volumes=tuple(
             Volume(
-                facts.whole(each, "size_gib", 1, LARGEST_GIB),
-                facts.whole(each, "iops", GP3_IOPS, MOST_IOPS, GP3_IOPS),
-                facts.whole(
+                facts.whole_number(each, "size_gib", 1, LARGEST_GIB),
+                facts.whole_number(each, "iops", GP3_IOPS, MOST_IOPS, GP3_IOPS),
+                facts.whole_number(
                     each, "throughput_mib_per_s", GP3_MIB_PER_S, MOST_MIB_PER_S, GP3_MIB_PER_S
                 ),
             )

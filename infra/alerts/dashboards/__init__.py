@@ -22,7 +22,7 @@ from core.cluster import ClusterSpec
 from core.cost import pricing
 from core.errors import InvalidInput
 from infra.alerts.dashboards import broker, cluster, cost, rotation
-from infra.alerts.dashboards.panel import Dashboard, rendered
+from infra.alerts.dashboards.panel import Dashboard, render_dashboard
 
 TYPE = "stillwater:infra:Dashboards"
 # What the sidecar of Grafana's chart looks for unless it is told otherwise.
@@ -39,7 +39,7 @@ def dashboards(spec: ClusterSpec, own_prices: Path | None = None) -> Mapping[str
         found.append(cost.dashboard(spec, pricing.book(spec.region, own=own_prices)))
     except InvalidInput as error:
         pulumi.log.warn(f"No dashboard of costs is made. {error}")
-    return {each.key: rendered(each, spec) for each in found}
+    return {each.key: render_dashboard(each, spec) for each in found}
 
 
 class Dashboards(pulumi.ComponentResource):

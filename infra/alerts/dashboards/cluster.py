@@ -15,11 +15,11 @@ def dashboard(spec: ClusterSpec) -> Dashboard:
         key="cluster",
         title="Kafka cluster",
         description="Is the cluster whole, what flows through it, how full is it.",
-        panels=[*_whole(scope), *_flow(scope), *_room(scope)],
+        panels=[*_whole_cluster(scope), *_flow(scope), *_room(scope)],
     )
 
 
-def _whole(scope: Scope) -> list[Panel]:
+def _whole_cluster(scope: Scope) -> list[Panel]:
     mine = scope.kafka
     controller = "kafka_controller_kafkacontroller"
     figures = {

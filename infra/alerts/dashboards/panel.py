@@ -75,7 +75,7 @@ def uid(prefix: str, key: str) -> str:
     return f"{full[: UID_LIMIT - 9].rstrip('-')}-{digest}"
 
 
-def rendered(dashboard: Dashboard, spec: ClusterSpec) -> dict[str, Any]:
+def render_dashboard(dashboard: Dashboard, spec: ClusterSpec) -> dict[str, Any]:
     """Return a dashboard as Grafana's JSON."""
     sources = {panel.source for panel in dashboard.panels}
     variables = [_source_variable(source) for source in VARIABLES if source in sources]

@@ -93,7 +93,7 @@ class FakeCluster:
     cordons: dict[str, str] = field(default_factory=dict)  # node -> for which incident
 
     # What the handlers ask.
-    def launched(self, whose: Ownership) -> Mapping[str, Launched]:
+    def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
         return self.builds
 
     def scrape(self, pods: Iterable[str]) -> Scrapes:

@@ -25,7 +25,7 @@ SETTINGS = ProbeBudget(
 def read(answer: Callable[[str], Any], since: float) -> tuple[Spent, Said]:
     said = Said(answer)
     budget = ClientsBudget(Prometheus(said), SETTINGS, "kafka", "orders")
-    return budget.spent(since, NOW), said
+    return budget.spending(since, NOW), said
 
 
 def refusing(_query: str) -> Any:

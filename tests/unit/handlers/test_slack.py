@@ -206,7 +206,7 @@ class Vault:
     def value(self) -> str:
         return self.tokens[0]
 
-    def renewed(self) -> str:
+    def renew(self) -> str:
         return self.tokens.pop(1) if len(self.tokens) > 1 else self.tokens[0]
 
 

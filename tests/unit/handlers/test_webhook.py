@@ -29,7 +29,7 @@ class FakeToken:
     def value(self) -> str:
         return self.known
 
-    def renewed(self) -> str:
+    def renew(self) -> str:
         self.read += 1
         self.known = self.stored
         return self.known

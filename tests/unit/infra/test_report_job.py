@@ -203,7 +203,7 @@ def test_python_packages_stand_beside_the_code_and_are_unpacked_for_emrs_python(
     for path in wheels.values():
         path.parent.mkdir()
         path.write_bytes(b"")
-    monkeypatch.setattr(python_wheels, "fetched", lambda: wheels)
+    monkeypatch.setattr(python_wheels, "fetch_wheels", lambda: wheels)
     recorded = analytics()
     keys = {each.inputs["key"] for each in recorded.of("s3/bucketObjectv2:BucketObjectv2")}
     assert {"code/n0/numpy-1-cp311-x.zip", "code/p0/pyarrow-1-cp311-x.zip"} <= keys
@@ -225,7 +225,7 @@ def test_a_job_whose_packages_cannot_be_fetched_runs_without_them_and_up_says_so
         raise python_wheels.WheelsNotFetched("pip found no pyarrow.")
 
     warned: list[str] = []
-    monkeypatch.setattr(python_wheels, "fetched", not_fetched)
+    monkeypatch.setattr(python_wheels, "fetch_wheels", not_fetched)
     monkeypatch.setattr("pulumi.log.warn", warned.append)
     settings = submitted(analytics())
     assert "spark.submit.pyFiles" in settings

@@ -30,7 +30,7 @@ def attempts() -> Attempts:
 def test_what_is_read_back_in_time_is_no_failure_and_its_time_is_counted(
     attempts: Attempts,
 ) -> None:
-    attempts.acked(10, 0, 100.2)
+    attempts.note_acked(10, 0, 100.2)
     attempts.read(10, 0, 100.3)
     attempts.expire(200.0)
     assert (failed(attempts, "produce"), failed(attempts, "consume")) == (0, 0)
@@ -48,7 +48,7 @@ def test_a_failure_is_counted_once_by_the_step_it_never_took(
     attempts: Attempts, acked: float | None, read: float | None, step: str
 ) -> None:
     if acked is not None:
-        attempts.acked(10, 0, 100.0 + acked)
+        attempts.note_acked(10, 0, 100.0 + acked)
     if read is not None:
         attempts.read(10, 0, 100.0 + read)
     attempts.expire(104.9)
