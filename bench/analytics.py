@@ -136,7 +136,7 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
 
         return {
             "start_s": round(start_seconds, 2),
-            **_timed(make, lambda: _spark_processor_seconds(java), warm_runs),
+            **_time_runs(make, lambda: _spark_processor_seconds(java), warm_runs),
             # Java's workers in Python are its descendants, and the driver is this process.
             "peak_mib": sum(map(_peak_mib, _family(java))) + _own_peak_mib(),
             "total": f"{held['in'].billed:f}",
@@ -155,7 +155,7 @@ def _duckdb(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
             connection.execute(statement.replace("$BILL", str(bill)).replace("$OUT", str(out)))
         found[:] = connection.execute("SELECT sum(billed) FROM usage").fetchone() or ()
 
-    timed = _timed(make, time.process_time, warm_runs)
+    timed = _time_runs(make, time.process_time, warm_runs)
     return {"start_s": 0.0, **timed, "peak_mib": _own_peak_mib(), "total": _units(found[0])}
 
 
@@ -167,11 +167,11 @@ def _polars(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
         cost()
         transfer()
 
-    timed = _timed(make, time.process_time, warm_runs)
+    timed = _time_runs(make, time.process_time, warm_runs)
     return {"start_s": 0.0, **timed, "peak_mib": _own_peak_mib(), "total": _units(total())}
 
 
-def _timed(
+def _time_runs(
     make: Callable[[], None], processor: Callable[[], float], warm_runs: int
 ) -> dict[str, Any]:
     """Make the tables once cold and then warm; return the seconds and those of the processor."""

@@ -26,7 +26,7 @@ from rich.console import Console
 from bench import record
 from bench.fleet import seen
 from bench.fleet.faults import FAULTS, Disruption, draw
-from bench.fleet.ground import Ground, probes, provisioned
+from bench.fleet.ground import Ground, probes, provision
 from core.errors import StillwaterError
 from local.demo import load
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> None:
     seed = secrets.randbelow(10**6) if given.seed is None else given.seed
     console = Console(stderr=True)
     print(f"python -m bench.chaos --disruptions {given.disruptions} --seed {seed}")
-    with provisioned(console, LOGS) as ground:
+    with provision(console, LOGS) as ground:
         rows, summary, samples = disrupt(
             ground, draw(seed, given.disruptions), given.minutes, console
         )
@@ -78,13 +78,14 @@ def disrupt(
             rows.append(row)
             stretches.append(stretch)
             console.log(row)
-        whole = not problem and ground.whole()
+        whole = not problem and ground.is_whole()
         # A record that waited through the last of them is acknowledged a moment after.
         time.sleep(AFTER_SECONDS)
         samples, disrupted = ground.samples(), seen.Stretch(steady.until, time.time())
         counts = running.finish()
     rows = [
-        {**row, **_seen(samples, stretch)} for row, stretch in zip(rows, stretches, strict=True)
+        {**row, **_seen_by_clients(samples, stretch)}
+        for row, stretch in zip(rows, stretches, strict=True)
     ]
     figures = seen.figures(samples, steady, disrupted, load.MIN_INSYNC_REPLICAS)
     summary = {
@@ -119,7 +120,7 @@ def _one(
     return row, stretch
 
 
-def _seen(samples: Sequence[Mapping[str, Any]], stretch: seen.Stretch) -> dict[str, Any]:
+def _seen_by_clients(samples: Sequence[Mapping[str, Any]], stretch: seen.Stretch) -> dict[str, Any]:
     """Return what clients saw of a disruption, by what was sent while it lasted."""
     acks = seen.latencies(samples, "ack", stretch)
     return {

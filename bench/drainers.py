@@ -23,7 +23,7 @@ from rich.console import Console
 
 from bench import record, rotation
 from bench.fleet import ways
-from bench.fleet.ground import Ground, probes, provisioned
+from bench.fleet.ground import Ground, probes, provision
 from bench.fleet.karpenters import karpenters
 from bench.fleet.ways import LAGGING, LEAVING, WATCHED_SECONDS, Told
 from core.errors import StillwaterError
@@ -40,13 +40,13 @@ DRAIN_SECONDS = 300.0
 
 def handler_alone(ground: Ground) -> Told:
     """The node termination handler, and neither the toolkit nor its gate."""
-    with ungated(ground):
+    with without_gate(ground):
         return ways.evict_beside_a_lagging_broker(ground)
 
 
 def kubectl_alone(ground: Ground) -> Told:
     """A person's drain, and neither the toolkit nor its gate."""
-    with ungated(ground), ground.alone():
+    with without_gate(ground), ground.alone():
         with Drain(ground) as drain:
             with ground.slow_follower(LAGGING):
                 since = time.monotonic()
@@ -59,7 +59,9 @@ def kubectl_alone(ground: Ground) -> Told:
                 ground.wait(lambda: ground.ready(LEAVING), f"broker {LEAVING} is back")
             drain.finish()
         ground.settle()
-    return Told([f"broker {LEAVING} {'was drained' if done else 'was not drained'}", *drain.said()])
+    return Told(
+        [f"broker {LEAVING} {'was drained' if done else 'was not drained'}", *drain.sentences()]
+    )
 
 
 def kubectl_gate(ground: Ground) -> Told:
@@ -77,12 +79,12 @@ def kubectl_gate(ground: Ground) -> Told:
         )
         ground.settle()
     waited = "was drained" if done else "waited"
-    return Told([f"broker {LEAVING} {waited}", *drain.said()])
+    return Told([f"broker {LEAVING} {waited}", *drain.sentences()])
 
 
 def karpenter_alone(ground: Ground) -> Told:
     """Karpenter ends its NodeClaim, and neither the toolkit nor its gate is asked."""
-    with karpenters(ground) as machine, ungated(ground), ground.alone():
+    with karpenters(ground) as machine, without_gate(ground), ground.alone():
         with ground.slow_follower(LAGGING):
             since = time.monotonic()
             machine.delete()
@@ -92,7 +94,7 @@ def karpenter_alone(ground: Ground) -> Told:
             time.sleep(max(0.0, since + WATCHED_SECONDS - time.monotonic()))
             # Each broker is told itself that the throttle is off.
             ground.wait(lambda: ground.ready(LEAVING), f"broker {LEAVING} is back")
-        told = machine.said()
+        told = machine.sentences()
     ground.settle()
     return Told([f"broker {LEAVING} {'was drained' if done else 'was not drained'}", *told])
 
@@ -104,7 +106,7 @@ def karpenter_gate(ground: Ground) -> Told:
             machine.delete()
             done = machine.over(WATCHED_SECONDS)
         machine.finish(DRAIN_SECONDS)
-        told = machine.said()
+        told = machine.sentences()
         ground.wait(lambda: not ground.cluster.ledger.open_incidents(), "its incident is over")
     # The gate has had its room made already.
     machine.end(replaced=False)
@@ -124,7 +126,7 @@ WAYS: Mapping[str, Callable[[Ground], Told]] = {
 
 
 @contextlib.contextmanager
-def ungated(ground: Ground) -> Iterator[None]:
+def without_gate(ground: Ground) -> Iterator[None]:
     """Have the API server ask nobody for the block."""
     api = ground.cluster.twin.api
     found = [w for w in api.get(WEBHOOKS)["items"] if "stillwater" in w["metadata"]["name"]]
@@ -179,7 +181,7 @@ class Drain:
         if not self.over(DRAIN_SECONDS) or self._process is None or self._process.returncode:
             raise StillwaterError(f"kubectl drain did not end well:\n{self._log.read_text()}")
 
-    def said(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Return what it told the person, each sentence once."""
         lines = self._log.read_text().splitlines()
         return list(dict.fromkeys(line for line in lines if "evicting" in line or "error" in line))
@@ -200,7 +202,7 @@ def main(arguments: Sequence[str]) -> None:
     for tool in (KUBECTL, *FOR_LONG_TESTS):
         build(tool)
     gate = {"eviction_gate": {"image": IMAGE}}
-    with provisioned(console, LOGS, changes=gate) as ground:
+    with provision(console, LOGS, changes=gate) as ground:
         measured = rotation.measure(ground, given.only or list(WAYS), console, WAYS)
     rows = [row for row, _ in measured]
     parameters = {

@@ -118,7 +118,7 @@ def main(arguments: Sequence[str]) -> None:
         _explore_all(began + 60 * given.minutes, given.workers)
     exploring = time.time() - began
     rows = [json.loads(path.read_text()) for path in sorted(WORK.glob("*.json"))]
-    mutants = judged(given.workers)
+    mutants = judge_mutants(given.workers)
     figures = summary(rows, mutants)
     parameters = {
         "minutes": given.minutes,
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str]) -> None:
 def _explore_all(deadline: float, workers: int) -> None:
     from tests.explorer.scenarios import SCENARIOS  # noqa: PLC0415 - names alone
 
-    work = (unit for unit in units(len(SCENARIOS)) if not _finished(unit))
+    work = (unit for unit in units(len(SCENARIOS)) if not _is_finished(unit))
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=spawned) as pool:
         running: set[Future[dict[str, Any]]] = set()
@@ -155,23 +155,23 @@ def _explore_all(deadline: float, workers: int) -> None:
                 break
 
 
-def _finished(unit: Unit) -> bool:
+def _is_finished(unit: Unit) -> bool:
     """Say whether an earlier run did a unit, and did not stop in it because its time was up."""
     path = WORK / f"{unit.name}.json"
     return path.exists() and not json.loads(path.read_text())["cut_short"]
 
 
-def judged(workers: int) -> list[dict[str, Any]]:
+def judge_mutants(workers: int) -> list[dict[str, Any]]:
     """Return a row for every mutant: who killed it, and by what; one that was killed stays so."""
     from tests.explorer.mutants import MUTANTS  # noqa: PLC0415 - names alone
 
-    kept = {mutant.name: _kept(mutant.name) for mutant in MUTANTS}
+    kept = {mutant.name: _record_path(mutant.name) for mutant in MUTANTS}
     known = {name: json.loads(path.read_text()) for name, path in kept.items() if path.exists()}
     # A process each, in which nothing of ours was read before; what they share is read once.
     fresh = multiprocessing.get_context("forkserver")
     fresh.set_forkserver_preload(["pytest", "hypothesis", "boto3", "pydantic"])
     with fresh.Pool(workers, maxtasksperchild=1) as pool:
-        for row in pool.imap_unordered(_judged, [name for name in kept if name not in known]):
+        for row in pool.imap_unordered(_judge, [name for name in kept if name not in known]):
             print(row, flush=True)
             known[row["mutant"]] = row
             if row["killed_by"]:
@@ -179,12 +179,12 @@ def judged(workers: int) -> list[dict[str, Any]]:
     return [known[name] for name in kept]
 
 
-def _kept(name: str) -> Path:
+def _record_path(name: str) -> Path:
     WORK.mkdir(parents=True, exist_ok=True)
     return WORK / f"{name.replace(' ', '_').replace(':', '')}.mutant"
 
 
-def _judged(name: str) -> dict[str, Any]:
+def _judge(name: str) -> dict[str, Any]:
     from tests.explorer.judge import judged  # noqa: PLC0415 - in the worker alone
 
     return {**judged(name)}

@@ -125,8 +125,12 @@ def fleet(brokers: int) -> Iterator[str]:
 
 
 def _rows(brokers: int, address: str) -> Iterator[dict[str, Any]]:
-    for way, measure in (("waiting", _waiting), ("no_room", _no_room), ("admitted", _admitted)):
-        with served(address, spares=way != "no_room") as gate:
+    for way, measure in (
+        ("waiting", _waiting),
+        ("no_room", _no_room),
+        ("admitted", _time_admissions),
+    ):
+        with serve_gate(address, spares=way != "no_room") as gate:
             milliseconds = [1000 * seconds for seconds in measure(gate)]
         cuts = quantiles(milliseconds, n=100, method="inclusive")
         row = {"brokers": brokers, "way": way, "asked": len(milliseconds)}
@@ -152,7 +156,7 @@ def _no_room(gate: GateClient) -> Iterator[float]:
         yield seconds
 
 
-def _admitted(gate: GateClient) -> Iterator[float]:
+def _time_admissions(gate: GateClient) -> Iterator[float]:
     # The first time the fakes put the answers about a broker together, in Python and for longer
     # than Kafka takes: that time is nobody's.
     for first in (True, False):
@@ -174,7 +178,7 @@ def let_through(gate: GateClient, pod: str) -> list[float]:
 
 
 @contextlib.contextmanager
-def served(address: str, *, spares: bool) -> Iterator[GateClient]:
+def serve_gate(address: str, *, spares: bool) -> Iterator[GateClient]:
     """Serve a gate over TLS before a cluster of that size."""
     ledger, ids = MemoryLedger(), sorted(brokers_at(address))
     gate = gate_before(address, ids, ledger, spares=spares)

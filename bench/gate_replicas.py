@@ -210,7 +210,7 @@ def _stage(kafka: str) -> Iterator[_Stage]:
             kafka=kafka,
             ledger=shared.ledger(),  # type: ignore[attr-defined]  # registered above
             ledger_port=_port(shared),
-            certificate=_written(issued, Path(directory, "certificate.pem")),
+            certificate=_write_certificate(issued, Path(directory, "certificate.pem")),
             http=_trusting(issued),
             pods=[pod_of(each) for each in ids],
         )
@@ -225,7 +225,7 @@ def _port(shared: _Shared) -> int:
     return shared.address[1]
 
 
-def _written(issued: Issued, path: Path) -> Path:
+def _write_certificate(issued: Issued, path: Path) -> Path:
     path.write_bytes(issued.key + issued.certificate)
     return path
 
@@ -245,11 +245,11 @@ def _serve(kafka: str, ledger_port: str, certificate: str, brokers: str) -> None
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
     server = server_of(application(gate, Counts()), context, HOST, port)
-    threading.Thread(target=_told, args=(server, port), daemon=True).start()
+    threading.Thread(target=_tell_when_started, args=(server, port), daemon=True).start()
     asyncio.run(server.serve())
 
 
-def _told(server: Any, port: int) -> None:
+def _tell_when_started(server: Any, port: int) -> None:
     while not server.started:
         time.sleep(0.01)
     print(port, flush=True)

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> None:
 
 def _measure(package: str) -> dict[str, object]:
     arrows = _arrows(package)
-    ways = {room: _reached(room, arrows) for room in arrows}
+    ways = {room: _reachable_rooms(room, arrows) for room in arrows}
     down = {room: [t for t in arrows[room] if room not in ways[t]] for room in arrows}
 
     @functools.cache
@@ -79,7 +79,7 @@ def _room(module: str, package: str) -> str:
     return module.removeprefix(f"{package}.").partition(".")[0]
 
 
-def _reached(room: str, arrows: Arrows) -> frozenset[str]:
+def _reachable_rooms(room: str, arrows: Arrows) -> frozenset[str]:
     """Return every room that the arrows lead to from one."""
     found: set[str] = set()
     waiting = [room]

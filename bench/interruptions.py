@@ -78,17 +78,17 @@ def _sample(ground: Ground, number: int, start: str) -> dict[str, Any]:
     if start == "cold":
         ground.renew(number)
     member = ground.members[number * 5 % len(ground.members)]
-    before = _desired(ground, member)
+    before = _desired_capacity(ground, member)
     sent = time.monotonic()
     ground.send("events", [retirement(member, str(uuid.uuid4()))])
     until(
-        lambda: _decided(ground, member),
+        lambda: _is_decided(ground, member),
         f"the retirement of {member.id} is decided on",
         look_seconds=LOOK_SECONDS,
     )
     decided = time.monotonic()
     until(
-        lambda: _desired(ground, member) > before,
+        lambda: _desired_capacity(ground, member) > before,
         f"{member.group} is asked for another",
         look_seconds=LOOK_SECONDS,
     )
@@ -102,7 +102,7 @@ def _sample(ground: Ground, number: int, start: str) -> dict[str, Any]:
     }
 
 
-def _decided(ground: Ground, member: Member) -> bool:
+def _is_decided(ground: Ground, member: Member) -> bool:
     item = (
         ground.aws("dynamodb")
         .get_item(
@@ -113,7 +113,7 @@ def _decided(ground: Ground, member: Member) -> bool:
     return item is not None and item["state"]["S"] != State.OPENED
 
 
-def _desired(ground: Ground, member: Member) -> int:
+def _desired_capacity(ground: Ground, member: Member) -> int:
     groups = ground.aws("autoscaling").describe_auto_scaling_groups(
         AutoScalingGroupNames=[member.group]
     )

@@ -59,7 +59,7 @@ class OnPaper:
     usd: float
 
 
-def reckoned(
+def estimate(
     small: MeasuredBill, large: MeasuredBill, lines: int, fleet: Fleet, cores: int
 ) -> OnPaper:
     """Return what a bill of so many lines takes on a fleet, from two that `cores` were measured on.
@@ -149,7 +149,7 @@ def main() -> None:
         usd_per_gb_hour=chosen.gb_hour,
     )
     try:
-        found = reckoned(small, large, round(chosen.millions * 1e6), fleet, chosen.cores)
+        found = estimate(small, large, round(chosen.millions * 1e6), fleet, chosen.cores)
     except ValueError as error:
         sys.exit(str(error))
     print(sentence(small, large, found, fleet))

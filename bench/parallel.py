@@ -27,7 +27,7 @@ from rich.table import Table
 
 from bench import record
 from bench.fleet import seen, ways
-from bench.fleet.ground import Ground, probes, provisioned
+from bench.fleet.ground import Ground, probes, provision
 from core.rotation.estimate import kind_of, seconds_by_kind
 from core.rotation.run_record import Run
 from local.demo import load
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--zones", type=int, default=3, choices=(1, 2, 3))
     chosen = parser.parse_args().zones
     os.environ.setdefault("STILLWATER_BOOT_SECONDS", BOOT_SECONDS)
-    with provisioned(console, LOGS, brokers_per_zone=PER_ZONE) as ground:
+    with provision(console, LOGS, brokers_per_zone=PER_ZONE) as ground:
         zones = by_zone(ground.brokers)
         moved = [broker for zone in zones[:chosen] for broker in zone]
         rows = [_one(ground, name, apart(zones), moved, console) for name in WAYS]
@@ -100,7 +100,7 @@ def _one(
 ) -> dict[str, Any]:
     with ground.under_load(placement, steady_seconds=STEADY_SECONDS) as (running, steady):
         began = time.time()
-        run = ways.rotated(ground, moved, **WAYS[name])
+        run = ways.rotate(ground, moved, **WAYS[name])
         time.sleep(AFTER_SECONDS)
         samples, rotation = ground.samples(), seen.Stretch(began, time.time())
         summary = running.finish()

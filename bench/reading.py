@@ -70,14 +70,14 @@ def _row(brokers: int, what: str) -> dict[str, object]:
         # Those fill the fake's memory of its answers: one that is late is asked for again.
         while subprocess.run(command, check=False, capture_output=True).returncode:
             pass
-        before = _sent(serving)
+        before = _bytes_sent(serving)
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        sent = _sent(serving) - before
+        sent = _bytes_sent(serving) - before
         serving.stdin.close()
     return {"brokers": brokers, "what": what, **json.loads(done.stdout), "bytes": sent}
 
 
-def _sent(serving: subprocess.Popen[str]) -> int:
+def _bytes_sent(serving: subprocess.Popen[str]) -> int:
     assert serving.stdin is not None
     assert serving.stdout is not None
     serving.stdin.write("\n")
@@ -94,7 +94,7 @@ def _measure(what: str, address: str) -> dict[str, object]:
     if what == "plan":
         turns = [_turn(broker) for broker in sorted(kafka.brokers)]
         before = time.process_time()
-        found = plan(turns, _seen(kafka), Options(), policy_with(isr_margin=0))
+        found = plan(turns, _run_observation(kafka), Options(), policy_with(isr_margin=0))
         planned = time.process_time() - before
         assert not any(node.objections for node in found.nodes), found.nodes[0].objections
     return {
@@ -118,7 +118,7 @@ def _turn(broker: int) -> NodeTurn:
     )
 
 
-def _seen(kafka: ClusterView) -> RunObservation:
+def _run_observation(kafka: ClusterView) -> RunObservation:
     ids = sorted(kafka.brokers)
     return RunObservation(
         now=0.0,

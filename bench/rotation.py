@@ -26,7 +26,7 @@ from rich.table import Table
 
 from bench import record
 from bench.fleet import seen, ways
-from bench.fleet.ground import STEADY_SECONDS, Ground, probes, provisioned
+from bench.fleet.ground import STEADY_SECONDS, Ground, probes, provision
 from local.demo import load
 from local.processes import GIVES_WAY
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--only", choices=WAYS, action="append")
     given = parser.parse_args(arguments)
     console = Console(stderr=True)
-    with provisioned(console, LOGS) as ground:
+    with provision(console, LOGS) as ground:
         measured = measure(ground, given.only or list(WAYS), console)
     write(measured)
     missed = judge({row["way"]: row for row, _ in measured})

@@ -69,7 +69,7 @@ def main() -> None:
     first, last = rows[0], rows[-1]
     raced = _race()
     summary = {
-        **_fared(raced),
+        **_outcomes(raced),
         "volumes_per_s": round(COUNTS[-1] / float(str(last["seconds"]))),
         "growth_10x": round(float(str(last["seconds"])) / float(str(first["seconds"])), 1),
         "peak_mib": last["peak_mib"],
@@ -99,7 +99,7 @@ def _race() -> dict[str, list[race.Ran]]:
     }
 
 
-def _fared(raced: Mapping[str, Sequence[race.Ran]]) -> dict[str, float]:
+def _outcomes(raced: Mapping[str, Sequence[race.Ran]]) -> dict[str, float]:
     return {
         f"{rule}_{figure}": value
         for rule, each in raced.items()

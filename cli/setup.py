@@ -56,7 +56,7 @@ def prepare_tools(console: Console) -> None:
 
 def record_sparks_classes(console: Console) -> None:
     """Record the classes that a report's Java loads, unless that is done."""
-    if classes.ready():
+    if classes.are_recorded():
         return
     console.print(
         "Recording the classes that a report's Java loads, once: about "
@@ -71,7 +71,7 @@ def absent() -> list[int]:
     own = {"pulumi"} if prerequisites.own_pulumi() else set()
     tools = [tool for tool in TOOLS if tool.name not in own and not tool.home.is_dir()]
     building = [binary.estimate_seconds for tool in tools for binary in tool.binaries]
-    return building if jars.ready() else [*building, jars.ESTIMATE_SECONDS]
+    return building if jars.are_fetched() else [*building, jars.ESTIMATE_SECONDS]
 
 
 @dataclass

@@ -24,7 +24,7 @@ from local import environment, twin
 from local.demo import narration, recording
 from local.demo import rotation as story
 from local.demo import spec as demo_spec
-from local.place import PLACE_VARIABLE, Place, taken
+from local.place import PLACE_VARIABLE, Place, taken_places
 from local.twin import Reached, Twin
 
 Answer = Callable[[list[LayerResult]], None]
@@ -35,7 +35,7 @@ def run_layers(operation: Operation, console: Console, answer: Answer | None = N
 
     `answer` is given the results in place of the console.
     """
-    kept = twin.kept()
+    kept = twin.kept_twins()
     if len(kept) > 1:
         homes = ", ".join(str(reached.place.directory) for reached in kept)
         raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
@@ -108,7 +108,7 @@ def target() -> Target:
 
 def _twins_place() -> Place:
     named = os.environ.get(PLACE_VARIABLE)
-    found = taken() if named else [reached.place for reached in twin.kept()]
+    found = taken_places() if named else [reached.place for reached in twin.kept_twins()]
     if named:
         found = [each for each in found if each.directory == Path(named).resolve()]
     if not found:

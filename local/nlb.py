@@ -130,7 +130,7 @@ class Proxy:
     async def _open(self, port: int) -> None:
         listener = self.listeners[port] = Listener(port)
         listener.server = await asyncio.start_server(
-            partial(self._connected, listener), self.place.nlb_host, port
+            partial(self._carry, listener), self.place.nlb_host, port
         )
         LOG.info("listening on %s:%d", self.place.nlb_host, port)
 
@@ -140,7 +140,7 @@ class Proxy:
             listener.server.close()
         listener.update(Backends())
 
-    async def _connected(
+    async def _carry(
         self, listener: Listener, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         await listener.open.wait()

@@ -120,7 +120,7 @@ class Place:
 
 
 @contextmanager
-def claimed(cache: Path | None = None) -> Iterator[Place]:
+def claim_place(cache: Path | None = None) -> Iterator[Place]:
     """Claim a free number for as long as this process lives, or one that it hands `held` to.
 
     Both locks are the kernel's, so a crashed twin frees its number by dying. What it left in its
@@ -159,7 +159,7 @@ def _hold_directory(held: ExitStack, homes: Path, number: int) -> int:
     return handle
 
 
-def taken(cache: Path | None = None) -> list[Place]:
+def taken_places(cache: Path | None = None) -> list[Place]:
     """Return the places of this user's twins that somebody holds at this moment."""
     homes = (cache or cache_directory()) / "twins"
     found = []

@@ -23,7 +23,7 @@ from local import environment
 from local.kafka import jars
 from local.kubernetes import authenticator, control_plane
 from local.kubernetes.client import Api
-from local.place import PLACE_VARIABLE, Place, check_addresses, claimed, taken
+from local.place import PLACE_VARIABLE, Place, check_addresses, claim_place, taken_places
 from local.processes import Child, Processes, kill_left
 from local.pulumi import bin as engine_bin
 from local.slack import workspace as slack
@@ -58,12 +58,12 @@ class Reached:
         )
 
 
-def kept() -> list[Reached]:
+def kept_twins() -> list[Reached]:
     """Return the running twins whose starters keep them for whoever looks around.
 
     STILLWATER_TWIN, the directory of one, chooses.
     """
-    places = [place for place in taken() if place.path(KEPT).exists()]
+    places = [place for place in taken_places() if place.path(KEPT).exists()]
     named = os.environ.get(PLACE_VARIABLE)
     return [Reached(place) for place in places if named in (None, str(place.directory))]
 
@@ -119,7 +119,7 @@ def _start_aws(processes: Processes, place: Place) -> Child:
 
 
 @contextlib.contextmanager
-def prepared(place: Place) -> Iterator[None]:
+def prepared_directory(place: Place) -> Iterator[None]:
     """Keep the place's directory for the block; clear what a crashed twin left there before."""
     kill_left(place.path("pids"))
     shutil.rmtree(place.directory, ignore_errors=True)
@@ -157,7 +157,7 @@ def running(
     `keep_logs` receives the logs and the journal when the twin ends. Without `machines` it is AWS
     and the control plane alone: instances register no nodes, and pods do not run.
     """
-    with Stopping() as stopping, claimed() as place, prepared(place):
+    with Stopping() as stopping, claim_place() as place, prepared_directory(place):
         processes = Processes(
             place.path("pids"), place.path("logs"), held=place.held, cleared=place.directory
         )

@@ -22,7 +22,7 @@ def draw(rows: Sequence[Mapping[str, Any]], raced: Mapping[str, Sequence[Ran]], 
     figure, (growth, fill, fared) = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
     _growth(growth, rows)
     _fill(fill, raced)
-    _fared(fared, raced)
+    _draw_outcomes(fared, raced)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -49,7 +49,7 @@ def _fill(axis: Any, raced: Mapping[str, Sequence[Ran]]) -> None:
     axis.legend()
 
 
-def _fared(axis: Any, raced: Mapping[str, Sequence[Ran]]) -> None:
+def _draw_outcomes(axis: Any, raced: Mapping[str, Sequence[Ran]]) -> None:
     for rule, each in raced.items():
         axis.plot(
             [ran.bought_ratio for ran in each],

@@ -91,7 +91,7 @@ class Ec2:
         # Usable while it is optimized.
         self.size_gib = size_gib
 
-    def said(self, now: float) -> Modification | None:
+    def last_modification(self, now: float) -> Modification | None:
         if self.latest is None or now < self.over_at:
             return self.latest
         return Modification(
@@ -130,7 +130,7 @@ class ByForecast:
     def wants(self, used: float, ec2: Ec2, now: float) -> int:
         actual = Gp3(ec2.size_gib)
         self.history = with_observation(
-            self.history, ec2.said(now), actual, now, Gp3(self.asked_gib)
+            self.history, ec2.last_modification(now), actual, now, Gp3(self.asked_gib)
         )
         if not self.samples or self.samples[-1].at <= now - HOUR:
             self.samples.append(Sample(now, used))

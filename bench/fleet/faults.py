@@ -81,7 +81,7 @@ def node_lost(ground: Ground, node_id: int) -> None:
 
 def node_leaves(ground: Ground, node_id: int) -> None:
     """Its instance is terminated through its group."""
-    _released(ground, demo.terminate(ground.cluster.twin, node_id).instance_id)
+    _wait_until_released(ground, demo.terminate(ground.cluster.twin, node_id).instance_id)
 
 
 def handler_killed(ground: Ground, node_id: int) -> None:
@@ -96,7 +96,7 @@ def handler_killed(ground: Ground, node_id: int) -> None:
         f"node {node_id} is told to stop",
     )
     _kill(ground, lambda words: words[0].endswith("node-termination-handler"))
-    _released(ground, rotation.instance_id)
+    _wait_until_released(ground, rotation.instance_id)
 
 
 def functions_crash(ground: Ground, node_id: int) -> None:
@@ -105,7 +105,7 @@ def functions_crash(ground: Ground, node_id: int) -> None:
     for _ in range(CRASHES):
         time.sleep(CRASH_EVERY_SECONDS)
         _kill(ground, lambda words: "awslambdaric" in words)
-    _released(ground, rotation.instance_id)
+    _wait_until_released(ground, rotation.instance_id)
 
 
 def api_server_restarted(ground: Ground, node_id: int) -> None:
@@ -118,7 +118,7 @@ def api_server_restarted(ground: Ground, node_id: int) -> None:
     twin.processes.stop(server)
     again = twin.processes.start(server.name, command, environment=environment.base(twin.place))
     twin.processes.wait_until(again, twin.api.ready, within_seconds=120, what="/readyz answers ok")
-    _released(ground, rotation.instance_id)
+    _wait_until_released(ground, rotation.instance_id)
 
 
 def network_paused(ground: Ground, node_id: int) -> None:
@@ -151,7 +151,7 @@ FAULTS: Mapping[str, Callable[[Ground, int], None]] = {
 ON_CONTROLLERS = frozenset({"controller killed"})
 
 
-def _released(ground: Ground, instance_id: str) -> None:
+def _wait_until_released(ground: Ground, instance_id: str) -> None:
     ground.cluster.released(instance_id, RELEASED_SECONDS)
 
 

@@ -67,7 +67,7 @@ class Ground:
 
         until(seen, what, within_seconds=seconds, look_seconds=0.3)
 
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Say whether all brokers and controllers are in sync and their groups at rest."""
         view = self.cluster.kafka()
         if view is None or not in_sync(view, self.brokers):
@@ -85,7 +85,7 @@ class Ground:
         return len(at_rest) == len(ours) and all(at_rest)
 
     def settle(self, seconds: float = WHOLE_SECONDS) -> None:
-        self.wait(self.whole, "the cluster is whole", seconds)
+        self.wait(self.is_whole, "the cluster is whole", seconds)
 
     def ready(self, node_id: int) -> bool:
         """Say whether a Kafka node's pod is Ready."""
@@ -243,7 +243,7 @@ def probes() -> str:
 
 
 @contextlib.contextmanager
-def provisioned(
+def provision(
     console: Console,
     logs: Path,
     *,

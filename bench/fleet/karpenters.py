@@ -88,16 +88,16 @@ class Machine:
             if self.karpenter is None or not self.karpenter.alive:
                 said = self.karpenter.tail() if self.karpenter else "it was never started"
                 raise StillwaterError(f"Karpenter does not run: {said}")
-            if self._gone():
+            if self._is_gone():
                 return True
             time.sleep(0.2)
-        return self._gone()
+        return self._is_gone()
 
     def finish(self, seconds: float) -> None:
         if not self.over(seconds):
             raise StillwaterError(f"Karpenter has not ended {self.name} in {seconds:.0f} s.")
 
-    def said(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Return what Karpenter told of the node as events, each sentence once."""
         events = self._api.get("/api/v1/namespaces/default/events")["items"]
         told = [e["message"] for e in events if e["involvedObject"].get("name") == self.name]
@@ -122,7 +122,7 @@ class Machine:
                 LifecycleActionResult="CONTINUE",
             )
 
-    def _gone(self) -> bool:
+    def _is_gone(self) -> bool:
         return find(self._api, f"{kwok.NODES}/{self.name}") is None
 
 

@@ -39,12 +39,12 @@ class Told:
 
 def ours(ground: Ground) -> Told:
     """Let a rotation run take all brokers, one after the other."""
-    return Told([rotated(ground, sorted(BROKERS)).reason])
+    return Told([rotate(ground, sorted(BROKERS)).reason])
 
 
 def in_place(ground: Ground) -> Told:
     """Let a rotation run replace the root volumes of all brokers' machines, one after the other."""
-    run = rotated(ground, sorted(BROKERS), in_place=True)
+    run = rotate(ground, sorted(BROKERS), in_place=True)
     moved = [f"broker {turn.node_id}: {turn.by_replacement}" for turn in run.turns]
     return Told([run.reason, *(each for each in moved if not each.endswith(": "))])
 
@@ -98,7 +98,7 @@ def rotations() -> Rotor:
     return rotor(TWIN_ENVIRONMENT)
 
 
-def rotated(ground: Ground, node_ids: Sequence[int], **asked: Any) -> Run:
+def rotate(ground: Ground, node_ids: Sequence[int], **asked: Any) -> Run:
     """Take brokers through a run; return it once it is over and the cluster whole.
 
     Raises InvalidInput where the run is refused.

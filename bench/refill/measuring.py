@@ -57,7 +57,7 @@ class Measured:
     bytes_in: float
     samples: tuple[tuple[float, float], ...]
 
-    def predicted(self, replication_bytes_per_s: float) -> resync.CatchUp | resync.Divergence:
+    def prediction(self, replication_bytes_per_s: float) -> resync.CatchUp | resync.Divergence:
         """Return the model's word for this way back, from what was measured about it."""
         limits = {"follower.replication.throttled.rate": replication_bytes_per_s}
         if self.case.disk_bytes_per_s is not None:

@@ -24,7 +24,7 @@ from local import environment
 from local.demo.load import unfenced_brokers
 from local.kafka import jars
 from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Child, Processes
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -210,7 +210,7 @@ class Nodes:
 @contextmanager
 def running(of_brokers: Mapping[str, int] = IN_PROPORTION) -> Iterator[Nodes]:
     """Run the nodes until the block ends, its brokers so set; nothing of them is left."""
-    with claimed() as place:
+    with claim_place() as place:
         place.directory.mkdir(parents=True, exist_ok=True)
         place.path("hosts").touch()
         processes = Processes(

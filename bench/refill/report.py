@@ -18,7 +18,7 @@ MB = resync.BYTES_PER_MB
 
 def row(measured: Measured, replication_bytes_per_s: float) -> dict[str, Any]:
     """Return one way back as measured and as predicted, with the error of each figure."""
-    predicted = measured.predicted(replication_bytes_per_s)
+    predicted = measured.prediction(replication_bytes_per_s)
     if isinstance(predicted, resync.Divergence):
         raise StillwaterError(f"A way back that ended was to have none: {predicted.sentence}")
     case = measured.case

@@ -61,7 +61,7 @@ class Ground:
         )
         return sum(int(answer["Attributes"][name]) for name in names)
 
-    def received(self, queue: str) -> list[str]:
+    def receive_all(self, queue: str) -> list[str]:
         """Take everything visible out of a queue."""
         bodies: list[str] = []
         while (
@@ -139,7 +139,7 @@ def terminate(ground: Ground, members: Sequence[Member]) -> dict[str, str]:
     found: dict[str, str] = {}
 
     def all_announced() -> bool:
-        for body in ground.received("announced"):
+        for body in ground.receive_all("announced"):
             found[json.loads(body)["detail"]["EC2InstanceId"]] = body
         return {m.id for m in members} <= found.keys()
 

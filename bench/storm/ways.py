@@ -58,7 +58,9 @@ def through_the_toolkit(
     lost = Counter(
         message.kind
         for message in distinct
-        if not (message.leaving <= rounds.keys() if message.leaving else _kept(message.body, kept))
+        if not (
+            message.leaving <= rounds.keys() if message.leaving else _is_kept(message.body, kept)
+        )
     )
     return Outcome(
         seconds=seconds,
@@ -73,7 +75,7 @@ def through_the_toolkit(
     )
 
 
-def _kept(body: str, kept: set[str]) -> bool:
+def _is_kept(body: str, kept: set[str]) -> bool:
     return digest(body) in kept
 
 
@@ -90,14 +92,14 @@ def through_nth(
         termination_handler.running(ground) as handler,
     ):
         seconds = _drain_time(ground, handler, len(messages), poison, say)
-    drained, drains = _drained(ground), handler.drains()
+    drained, drains = _drained_instances(ground), handler.drains()
     waiting = _in_hooks(ground, shares.terminated)
     # What it was still working on is seen again by then, and is not lost.
     say.now("looking for what is left in the queue")
     time.sleep(NTH_VISIBILITY_SECONDS)
-    left = ground.received("alone")
+    left = ground.receive_all("alone")
     unread = set(left)
-    undone = [message for message in distinct if not _answered(message, drained, waiting)]
+    undone = [message for message in distinct if not _is_answered(message, drained, waiting)]
     lost = Counter(message.kind for message in undone if message.body not in unread)
     return Outcome(
         seconds=seconds,
@@ -130,14 +132,14 @@ def _drain_time(
     return changed - began
 
 
-def _answered(message: Message, drained: set[str], waiting: set[str]) -> bool:
+def _is_answered(message: Message, drained: set[str], waiting: set[str]) -> bool:
     """Say whether NTH did what a message asks for; one that asks for nothing it may delete."""
     if message.kind == "terminate hook" and message.leaving & waiting:
         return False
     return message.leaving <= drained
 
 
-def _drained(ground: Ground) -> set[str]:
+def _drained_instances(ground: Ground) -> set[str]:
     """Return the instances whose node is cordoned and has no broker any more."""
     nodes, busy = ground.nodes(), set(ground.pods().values())
     return {

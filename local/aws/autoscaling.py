@@ -30,7 +30,7 @@ LEAVING = ("Terminating", "Terminating:Wait", "Terminating:Proceed")
 SHUTTING_DOWN = ("Terminating", "Terminating:Proceed")
 
 
-def suspended(group: Any, process: str) -> bool:
+def is_suspended(group: Any, process: str) -> bool:
     return any(entry["ProcessName"] == process for entry in group.suspended_processes)
 
 
@@ -163,10 +163,10 @@ class Engine:
             return
         counted = [m for m in group.instance_states if m.lifecycle_state in COUNTED]
         missing = (group.desired_capacity or 0) - len(counted)
-        if missing > 0 and not suspended(group, "Launch"):
+        if missing > 0 and not is_suspended(group, "Launch"):
             for _ in range(missing):
                 self._members.launch(group, now)
-        elif missing < 0 and not suspended(group, "Terminate"):
+        elif missing < 0 and not is_suspended(group, "Terminate"):
             for member in _scale_in_order(counted)[:-missing]:
                 cause = (
                     "an instance was taken out of service in response to a difference between "
@@ -191,7 +191,7 @@ class Engine:
         elif state == "Pending" and machine == "running":
             self._members.arrive(member, now)
         elif machine == "terminated" and state in SHUTTING_DOWN:
-            self._members.gone(member)
+            self._members.remove(member)
         elif machine in ENDED and state not in SHUTTING_DOWN:
             self._ended_outside(member, now)
         elif state == "InService" and self._unhealthy(member):
@@ -199,11 +199,11 @@ class Engine:
 
     def _unhealthy(self, member: Any) -> bool:
         group = member.auto_scaling_group
-        if suspended(group, "ReplaceUnhealthy") or suspended(group, "Terminate"):
+        if is_suspended(group, "ReplaceUnhealthy") or is_suspended(group, "Terminate"):
             return False
         stopped = state_of(member.instance) in ("stopping", "stopped")
         return member.health_status == "Unhealthy" or (
-            stopped and not suspended(group, "HealthCheck")
+            stopped and not is_suspended(group, "HealthCheck")
         )
 
     def _ended_outside(self, member: Any, now: float) -> None:
@@ -216,7 +216,7 @@ class Engine:
                 self._members.begin_terminating(
                     member, "an instance was found terminated by a health check."
                 )
-            self._members.gone(member)
+            self._members.remove(member)
 
     def _drop_if_empty(self, group: Any) -> None:
         backend = group.autoscaling_backend

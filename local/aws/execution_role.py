@@ -55,14 +55,16 @@ def joining(network: Mapping[str, Any], region: str) -> Iterator[Call]:
             yield _call("ec2", operation, region, NetworkInterfaceId=AN_INTERFACE)
 
 
-def refused(guard: Guard, role_arn: str, function_name: str, calls: Iterable[Call]) -> Call | None:
+def first_refused_call(
+    guard: Guard, role_arn: str, function_name: str, calls: Iterable[Call]
+) -> Call | None:
     """Return the first call that a function's role does not allow; the journal has it too."""
     return next((c for c in calls if not guard.role_may(role_arn, function_name, c)), None)
 
 
 def check(guard: Guard, role_arn: str, function_name: str, calls: Iterable[Call]) -> None:
     """Raise Lambda's own refusal of a role that lacks a right it needs."""
-    missing = refused(guard, role_arn, function_name, calls)
+    missing = first_refused_call(guard, role_arn, function_name, calls)
     if missing is not None:
         raise InvalidParameterValueException(
             f"The provided execution role does not have permissions to call {missing.operation} "

@@ -59,7 +59,7 @@ class _Pool:
         self.busy: list[Environment] = []
         self.starting = 0
 
-    def outdated(self, version: FunctionVersion) -> list[Environment]:
+    def take_outdated(self, version: FunctionVersion) -> list[Environment]:
         """Take the idle environments that are dead or of another version out of the pool."""
         old = [e for e in self.idle if not e.alive or e.function != version]
         self.idle = [e for e in self.idle if e not in old]
@@ -133,7 +133,7 @@ class Functions:
         limit = min(MOST_ENVIRONMENTS, int(reserved)) if reserved else MOST_ENVIRONMENTS
         with pool.changed:
             while True:
-                for old in pool.outdated(version):
+                for old in pool.take_outdated(version):
                     old.close()
                 if pool.idle:
                     environment = pool.idle.pop()
@@ -155,7 +155,7 @@ class Functions:
     def _start(self, function: Any, version: FunctionVersion) -> Environment:
         check_trust(version.role_arn)
         # Without the right its log stays empty; the function runs.
-        execution_role.refused(
+        execution_role.first_refused_call(
             self.guard,
             version.role_arn,
             version.name,

@@ -159,7 +159,7 @@ class HealthChecks:
             if target.over(now):
                 del group.targets[key]
                 self._tell("target_deregistered", group, target)
-            elif target.due(now) and in_use(backend, group, target):
+            elif target.is_due(now) and in_use(backend, group, target):
                 target.checking = True
                 self._pool.submit(self._check, group, target)
 

@@ -65,7 +65,7 @@ class Target:
     def draining(self) -> bool:
         return self.state == "draining"
 
-    def due(self, now: float) -> bool:
+    def is_due(self, now: float) -> bool:
         return not self.draining and not self.checking and now >= self.next_check_at
 
     def over(self, now: float) -> bool:

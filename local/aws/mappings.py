@@ -158,7 +158,7 @@ class Poller:
             return True
         calls = execution_role.polling(self._mapping.event_source_arn)
         guard, name = self._functions.guard, function.function_name
-        if execution_role.refused(guard, function.role, name, calls) is not None:
+        if execution_role.first_refused_call(guard, function.role, name, calls) is not None:
             return False
         self._judged_at = time.monotonic()
         return True

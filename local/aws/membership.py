@@ -186,7 +186,7 @@ class Membership:
         member.lifecycle_state = state
         self._machines.shut_down(member.instance)
 
-    def gone(self, member: Any) -> None:
+    def remove(self, member: Any) -> None:
         """Take a terminated instance out of its group."""
         group = member.auto_scaling_group
         group.instance_states = [m for m in group.instance_states if m is not member]

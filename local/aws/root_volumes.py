@@ -60,7 +60,7 @@ class Task:
         if state not in UNDER_WAY:
             self.completed = _stamp(datetime.now(UTC))
 
-    def shown(self) -> dict[str, Any]:
+    def as_answer(self) -> dict[str, Any]:
         return {
             "ReplaceRootVolumeTaskId": self.id,
             "InstanceId": self.instance.id,
@@ -121,7 +121,7 @@ class RootVolumes:
         """Begin a task; raises EC2's error where the instance or the image allows none."""
         known = next((t for t in self._tasks.values() if token and t.token == token), None)
         if known is not None:
-            return self._same(known, instance, image)
+            return self._check_same(known, instance, image)
         self._check(instance, image)
         task = Task(instance, image, delete_replaced=delete_replaced, tags=tags)
         task.token = token
@@ -132,7 +132,7 @@ class RootVolumes:
             self._agenda.add(at, partial(self._step, task, step))
         return task
 
-    def _same(self, known: Task, instance: Any, image: Any) -> Task:
+    def _check_same(self, known: Task, instance: Any, image: Any) -> Task:
         if (known.instance, known.image) != (instance, image):
             raise EC2ClientError(
                 "IdempotentParameterMismatch",
@@ -140,7 +140,7 @@ class RootVolumes:
             )
         return known
 
-    def found(self, ids: list[str]) -> list[Task]:
+    def find(self, ids: list[str]) -> list[Task]:
         missing = [each for each in ids if each not in self._tasks]
         if missing:
             raise EC2ClientError(
@@ -232,13 +232,13 @@ def install(agenda: Agenda, journal: Journal) -> RootVolumes:
             tags=[{"Key": key, "Value": value} for key, value in named.items()],
             token=given("ClientToken"),
         )
-        return ActionResult({"ReplaceRootVolumeTask": task.shown()})
+        return ActionResult({"ReplaceRootVolumeTask": task.as_answer()})
 
     def describe(response: Any) -> ActionResult:
-        found = tasks.found(response._get_param("ReplaceRootVolumeTaskIds", []))  # noqa: SLF001
+        found = tasks.find(response._get_param("ReplaceRootVolumeTaskIds", []))  # noqa: SLF001
         filters = response._filters_from_querystring()  # noqa: SLF001
         wanted = set(filters.get("instance-id", ())) or {task.instance.id for task in found}
-        shown = [task.shown() for task in found if task.instance.id in wanted]
+        shown = [task.as_answer() for task in found if task.instance.id in wanted]
         return ActionResult({"ReplaceRootVolumeTasks": shown})
 
     EC2Response.create_replace_root_volume_task = create

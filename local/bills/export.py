@@ -52,7 +52,7 @@ def write(
         if layout not in (Layout.FOCUS_10, Layout.FOCUS_12) or columns.is_in_focus(line):
             months.setdefault(line.period, []).append(line)
     for period, chosen in months.items():
-        dealt = _dealt(chosen, files)
+        dealt = _deal(chosen, files)
         if layout is Layout.LEGACY:
             _legacy(folder, period, dealt, suffix, execution, name)
         else:
@@ -60,7 +60,7 @@ def write(
     return folder
 
 
-def _dealt(lines: Sequence[Line], files: int) -> list[list[Line]]:
+def _deal(lines: Sequence[Line], files: int) -> list[list[Line]]:
     return [list(lines[number::files]) for number in range(files) if lines[number::files]]
 
 

@@ -77,7 +77,7 @@ def report(
     inputs = job.Inputs(
         bill=bill.path,
         metrics=str(metrics),
-        history=str(filed(output / HISTORY, spec, incident)),
+        history=str(file_incident(output / HISTORY, spec, incident)),
         facts=of_spec(spec),
         book=pricing.book(environment.REGION),
     )
@@ -95,7 +95,7 @@ def forget(output: Path) -> None:
         shutil.rmtree(output / name, ignore_errors=True)
 
 
-def filed(folder: Path, spec: ClusterSpec, incident: Incident | None) -> Path:
+def file_incident(folder: Path, spec: ClusterSpec, incident: Incident | None) -> Path:
     """File the incident as the sweep will within a minute of its end."""
     folder.mkdir(parents=True, exist_ok=True)
     if incident is not None and not incident.open:

@@ -58,7 +58,7 @@ def arn_like(pattern: str, value: str) -> bool:
     return len(wanted) == len(given) and all(map(like, wanted, given))
 
 
-def substituted(text: str, context: Context) -> str | None:
+def substitute(text: str, context: Context) -> str | None:
     """Return a policy's text with its variables filled in; None: one of them has no value."""
     missing = False
 
@@ -151,13 +151,13 @@ NEGATED = {
 def hold(condition: Mapping[str, Mapping[str, Any]], context: Context) -> bool:
     """Say whether every condition of a statement holds; raises InvalidInput for no operator."""
     return all(
-        _holds(operator, key, listed(wanted), context)
+        _holds(operator, key, as_list(wanted), context)
         for operator, keys in condition.items()
         for key, wanted in keys.items()
     )
 
 
-def listed(value: Any) -> list[str]:
+def as_list(value: Any) -> list[str]:
     """Return what a policy writes as one value or as a list of them."""
     values = value if isinstance(value, list) else [value]
     return [str(each).lower() if isinstance(each, bool) else str(each) for each in values]
@@ -178,7 +178,7 @@ def _holds(operator: str, key: str, wanted: list[str], context: Context) -> bool
         raise InvalidInput([f"{operator!r} is no condition operator the twin's IAM knows."])
     if not given:
         return if_exists or quantifier == _FOR_ALL or (negated and quantifier != _FOR_ANY)
-    texts = [filled for text in wanted if (filled := substituted(text, context)) is not None]
+    texts = [filled for text in wanted if (filled := substitute(text, context)) is not None]
 
     def matches(value: str) -> bool:
         return any(compare(text, value) for text in texts) != negated

@@ -19,7 +19,7 @@ from local.iam.accounts import Caller
 from local.iam.need import Facts, Need, UnmappedCall
 from local.iam.policy import Policies, Principal, Request, Verdict, decide, trusts
 from local.iam.resources import needs
-from local.iam.switch import enforced
+from local.iam.switch import is_enforced
 
 LOG = logging.getLogger(__name__)
 # What IAM lets everybody do.
@@ -32,7 +32,7 @@ class Guard:
 
     def __init__(self, journal: Journal, facts: Facts | None = None) -> None:
         self._journal, self._facts = journal, facts or accounts.MotoFacts()
-        self._off = not enforced()
+        self._off = not is_enforced()
         self._administrators: set[str] = set()
         # Allowed ones are said once each: a controller asks the same every few seconds.
         self.seen: set[tuple[str, str, str]] = set()
@@ -55,13 +55,13 @@ class Guard:
         except Exception as error:  # noqa: BLE001  # whatever cannot be read cannot be allowed
             protocol = requests.protocol_of(environ, service)
             return self._refusal_unjudged(caller, service, protocol, "Unreadable", repr(error))
-        return self.judged(call, caller)
+        return self.judge(call, caller)
 
     def role_may(self, role_arn: str, session: str, call: requests.Call) -> bool:
         """Say whether an AWS service may make a call in a role's name; always, while off."""
-        return self._off or self.judged(call, accounts.session_of(role_arn, session)) is None
+        return self._off or self.judge(call, accounts.session_of(role_arn, session)) is None
 
-    def judged(self, call: requests.Call, caller: Caller) -> refusals.Answer | None:
+    def judge(self, call: requests.Call, caller: Caller) -> refusals.Answer | None:
         """Return the refusal of a call, or None."""
         if f"{call.service}:{call.operation}" in FREE:
             return None
@@ -88,7 +88,7 @@ class Guard:
         if verdict.allowed:
             return None
         LOG.warning("%s", refusals.sentence(request, verdict.because))
-        return refusals.denied(call.service, call.protocol, request, verdict.because)
+        return refusals.denial(call.service, call.protocol, request, verdict.because)
 
     def _note(self, caller: Caller, need: Need, verdict: Verdict) -> None:
         noted = (caller.role or caller.user, need.action, need.resource)
@@ -119,7 +119,7 @@ class Guard:
         )
         self._journal("iam", "iam_unjudged", principal=caller.role, action=request.action, why=why)
         because = "because the twin's IAM does not know what this call needs"
-        return refusals.denied(service, protocol, request, because)
+        return refusals.denial(service, protocol, request, because)
 
 
 def context(need: Need, caller: Caller, region: str) -> Mapping[str, tuple[str, ...]]:
@@ -151,7 +151,7 @@ def check_delivery(service: str, action: str, target: str, source: str) -> None:
 
     A queue, function or topic without a policy lets no service in.
     """
-    if not enforced():
+    if not is_enforced():
         return
     principal = Principal(arn=f"arn:aws:iam::{ACCOUNT}:{service}", account=ACCOUNT, service=service)
     keys = {
@@ -174,7 +174,7 @@ def check_delivery(service: str, action: str, target: str, source: str) -> None:
 
 def may_assume(service: str, role_arn: str) -> bool:
     """Say whether a role's trust lets an AWS service make sessions of it; always, while off."""
-    if not enforced():
+    if not is_enforced():
         return True
     trust = accounts.trust_of(role_arn)
     return trust is not None and trusts(trust, service, role_arn, "sts:AssumeRole")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.iam.conditions import Context, arn_like, hold, like, listed, substituted
+from local.iam.conditions import Context, arn_like, as_list, hold, like, substitute
 
 Document = Mapping[str, Any]
 
@@ -152,8 +152,8 @@ def _naming_of(named: Any, principal: Principal) -> str:
     if named == "*":
         return "itself"
     if principal.service:
-        return "itself" if principal.service in listed(named.get("Service", [])) else ""
-    names = listed(named.get("AWS", []))
+        return "itself" if principal.service in as_list(named.get("Service", [])) else ""
+    names = as_list(named.get("AWS", []))
     if "*" in names or principal.arn in names:
         return "itself"
     if principal.role_arn and principal.role_arn in names:
@@ -164,7 +164,7 @@ def _naming_of(named: Any, principal: Principal) -> str:
 
 def _matches_action(statement: Mapping[str, Any], action: str) -> bool:
     negated = "NotAction" in statement
-    patterns = listed(statement.get("NotAction" if negated else "Action", []))
+    patterns = as_list(statement.get("NotAction" if negated else "Action", []))
     return any(like(each, action, ignore_case=True) for each in patterns) != negated
 
 
@@ -172,6 +172,6 @@ def _matches_resource(statement: Mapping[str, Any], request: Request) -> bool:
     if "Resource" not in statement and "NotResource" not in statement:
         return True  # a trust policy has none: it is the role's own
     negated = "NotResource" in statement
-    patterns = listed(statement["NotResource" if negated else "Resource"])
-    filled = [substituted(each, request.context) for each in patterns]
+    patterns = as_list(statement["NotResource" if negated else "Resource"])
+    filled = [substitute(each, request.context) for each in patterns]
     return any(each and arn_like(each, request.resource) for each in filled) != negated

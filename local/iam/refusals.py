@@ -48,7 +48,7 @@ def sentence(request: Request, because: str) -> str:
     )
 
 
-def denied(service: str, protocol: str, request: Request, because: str) -> Answer:
+def denial(service: str, protocol: str, request: Request, because: str) -> Answer:
     """Return a service's refusal of a call that IAM does not allow."""
     text = sentence(request, because)
     if service == "ec2":

@@ -10,6 +10,6 @@ SWITCH, ON = "STILLWATER_IAM", "on"
 BY_DEFAULT = ON
 
 
-def enforced() -> bool:
+def is_enforced() -> bool:
     """Say whether calls are judged."""
     return os.environ.get(SWITCH, BY_DEFAULT) == ON

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.errors import StillwaterError
 from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
-from local.place import claimed
+from local.place import claim_place
 from local.processes import Processes
 
 PORT = 9092
@@ -60,7 +60,7 @@ def _run_once(jars: Path, work: Path, made: Path, metadata_version: str) -> None
     }
     for name, text in config.items():
         (work / name).write_text(text)
-    with claimed() as place:  # for addresses that no running twin uses
+    with claim_place() as place:  # for addresses that no running twin uses
         host = f"127.{place.number}.0.1"
         processes = Processes(work / "pids", work / "logs")
         try:

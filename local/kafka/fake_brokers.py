@@ -89,7 +89,7 @@ class Spread(FakeKafka):
 
     index: Mapping[int, dict[str, list[int]]]
 
-    def held(self, broker: int) -> dict[str, list[int]]:
+    def replicas_on(self, broker: int) -> dict[str, list[int]]:
         return self.index[broker]
 
 

@@ -90,7 +90,7 @@ class FakeKafka:
     # Resource (kind, name) -> what was set of it and not deleted.
     altered: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
 
-    def encoded(self, request: Any, broker: int | None = None) -> bytes:
+    def encode_response(self, request: Any, broker: int | None = None) -> bytes:
         """Return the body of one broker's response; raises as the client does where none comes."""
         call = type(request).__name__.partition("_v")[0].removesuffix("Request")
         whom = next(iter(self.brokers)) if broker is None else broker
@@ -109,7 +109,7 @@ class FakeKafka:
 
     def answer(self, request: Any, broker: int | None = None) -> Any:
         """Return the response as the client decodes it."""
-        body = self.encoded(request, broker)
+        body = self.encode_response(request, broker)
         response, version = RESPONSES[self.asked[-1][0]]
         return response.decode(body, version=version)
 
@@ -119,7 +119,7 @@ class FakeKafka:
     def may(self, operation: int) -> bool:
         return operation in self.cluster
 
-    def held(self, broker: int) -> dict[str, list[int]]:
+    def replicas_on(self, broker: int) -> dict[str, list[int]]:
         """Return which replicas a broker has a log of."""
         found: dict[str, list[int]] = {}
         for topic, partitions in self.topics.items():
@@ -253,7 +253,7 @@ def _describe_log_dirs(kafka: FakeKafka, request: Any, broker: int) -> Any:
     del request
     held = [
         (name, [(number, LOG_BYTES, 0, False) for number in numbers])
-        for name, numbers in kafka.held(broker).items()
+        for name, numbers in kafka.replicas_on(broker).items()
     ]
     found = [(0, LOG_DIRECTORY, held, 1 << 40, 1 << 39)]
     if broker in kafka.failed:

@@ -46,7 +46,7 @@ def home() -> Path:
     return cache_directory() / NAME / f"{version()}-{digest.hexdigest()[:12]}"
 
 
-def ready() -> bool:
+def are_fetched() -> bool:
     """Say whether `fetch` has nothing left to do."""
     return home().is_dir() and classes.archive(home()).exists()
 
@@ -65,7 +65,7 @@ def fetch(on_progress: OnProgress = ignore_progress) -> Path:
 
     Raises MissingPrerequisite without Java or Maven, StillwaterError when Maven fails.
     """
-    if ready():
+    if are_fetched():
         on_progress(Progress(NAME, version(), "cached"))
         return home()
     prerequisites.require("Java", "Maven")
@@ -76,7 +76,7 @@ def fetch(on_progress: OnProgress = ignore_progress) -> Path:
         if staging is not None:
             copy_dependencies(POM, staging, staging / "work")
             shutil.rmtree(staging / "work", ignore_errors=True)
-    if not ready():  # recorded where the jars stay: an archive knows their paths
+    if not are_fetched():  # recorded where the jars stay: an archive knows their paths
         with tempfile.TemporaryDirectory(dir=home().parent, prefix=".classes.") as work:
             classes.record(home(), Path(work), ".".join(version().split(".")[:2]))
     seconds = time.monotonic() - started

@@ -66,7 +66,7 @@ def settings(config: str) -> dict[str, str]:
     return {key.strip(): value.strip() for key, separator, value in pairs if separator}
 
 
-def unformatted(config: str) -> list[Path]:
+def unformatted_directories(config: str) -> list[Path]:
     """Return the log directories that no storage tool has seen yet."""
     directories = [Path(part) for part in settings(config)["log.dirs"].split(",")]
     return [directory for directory in directories if not (directory / "meta.properties").exists()]
@@ -136,7 +136,7 @@ def _kafka(given: argparse.Namespace, java: Sequence[str]) -> list[str]:
     config = effective(template, given.address, mounts, given.rack)
     server_config = given.work / SERVER_CONFIG
     server_config.write_text(config)
-    if unformatted(config):
+    if unformatted_directories(config):
         tool = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted"]
         cluster_id = (given.config / CLUSTER_ID).read_text().strip()
         release = (given.config / METADATA_VERSION).read_text().strip()

@@ -32,7 +32,7 @@ FIELD_MANAGER = "stillwater-twin"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def own() -> list[dict[str, Any]]:
+def own_definitions() -> list[dict[str, Any]]:
     """Return the twin's own definitions."""
     ours = [_definition(GROUP, kind, plural) for kind, plural in KINDS.items()]
     return [*ours, _definition(INTERNAL_GROUP, "StrimziPodSet", "strimzipodsets")]
@@ -53,7 +53,7 @@ def real(folder: Path) -> list[dict[str, Any]]:
 def install(api: Api) -> None:
     """Make the definitions known; the API server serves them within a second."""
     named = os.environ.get(FOLDER_VARIABLE)
-    for definition in real(Path(named)) if named else own():
+    for definition in real(Path(named)) if named else own_definitions():
         name = definition["metadata"]["name"]
         api.apply(f"{_DEFINITIONS}/{name}", definition, field_manager=FIELD_MANAGER)
 

@@ -30,19 +30,19 @@ def _forms(name: str, namespace: str) -> list[str]:
     ]
 
 
-def _ready(pod: Object) -> bool:
+def _is_ready(pod: Object) -> bool:
     conditions = pod["status"].get("conditions") or []
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
-def _selected(service: Object, pod: Object) -> bool:
+def _is_selected(service: Object, pod: Object) -> bool:
     """Say whether a Service leads to a pod: by its labels, ready or published before it is."""
     selector = service["spec"].get("selector")
     labels = pod["metadata"].get("labels") or {}
     if not selector or service["metadata"]["namespace"] != pod["metadata"]["namespace"]:
         return False
     early = service["spec"].get("publishNotReadyAddresses", False)
-    return all(labels.get(k) == v for k, v in selector.items()) and (early or _ready(pod))
+    return all(labels.get(k) == v for k, v in selector.items()) and (early or _is_ready(pod))
 
 
 def names(pods: Iterable[Object], services: Iterable[Object]) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ def names(pods: Iterable[Object], services: Iterable[Object]) -> list[tuple[str,
             own = _forms(f"{host}.{spec['subdomain']}", metadata["namespace"])
             rows.update((address, name) for name in own)
         for service in services:
-            if _selected(service, pod):
+            if _is_selected(service, pod):
                 name = service["metadata"]["name"]
                 rows.update((address, form) for form in _forms(name, metadata["namespace"]))
                 if service["spec"].get("clusterIP") == "None":

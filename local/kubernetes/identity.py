@@ -17,7 +17,7 @@ from botocore.exceptions import NoCredentialsError
 
 from local.environment import REGION, credentials_file
 from local.iam.policy import trusts
-from local.iam.switch import enforced
+from local.iam.switch import is_enforced
 from local.kubernetes.cloud import CloudError, client
 from local.place import Place
 from local.pulumi.aws_store import Store, folder
@@ -57,7 +57,7 @@ def pod_credentials(
     role = _role(place, cluster, namespace, service_account)
     if role:
         return _session(place, role, f"eks-{namespace}-{service_account}"[:64])
-    if enforced():
+    if is_enforced():
         LOG.info("%s/%s has no Pod Identity association.", namespace, service_account)
         return {}
     stored = json.loads(credentials_file(place).read_text())
@@ -80,7 +80,7 @@ class AsDriver:
         self._client: Any = client("ec2", place)
 
     def __getattr__(self, call: str) -> Any:
-        if enforced() and time.monotonic() - self._looked_at > LOOK_SECONDS:
+        if is_enforced() and time.monotonic() - self._looked_at > LOOK_SECONDS:
             self._looked_at = time.monotonic()
             self._look()
         if self._client is None:
@@ -133,7 +133,7 @@ def _stored_role(place: Place, wanted: Mapping[str, str]) -> str | None:
 
 
 def _role(place: Place, cluster: str, namespace: str, service_account: str) -> str | None:
-    if enforced():
+    if is_enforced():
         wanted = {
             "clusterName": cluster,
             "namespace": namespace,

@@ -164,7 +164,9 @@ class Kubelet:
         """Register a node step by step, as far as its instance lives."""
         agent = machine.agent
         known = self._nodes.objects.get(("", instance.node_name))
-        boots_seconds = boot_seconds(known, rebooted=known is not None and agent.rebooted(known))
+        boots_seconds = boot_seconds(
+            known, rebooted=known is not None and agent.has_rebooted(known)
+        )
         if boots_seconds and machine.ended.wait(boots_seconds):
             return
         while not machine.ended.is_set():

@@ -63,7 +63,7 @@ class NodeAgent:
                 node = self._api.post("/api/v1/nodes", body)
         self._uid = node["metadata"]["uid"]
         # A kubelet that comes back finds its node as ready as it left it.
-        rebooted = not created and self.rebooted(node)
+        rebooted = not created and self.has_rebooted(node)
         self.ready = not (created or rebooted) and _is_ready(node)
         # After a restart these stay reported until the pods that use them are found again: a
         # volume dropped from the list may be detached under its reader.
@@ -73,7 +73,7 @@ class NodeAgent:
         self.report()
         return created
 
-    def rebooted(self, node: Object) -> bool:
+    def has_rebooted(self, node: Object) -> bool:
         """Say whether a Node was last reported by an earlier boot of this machine."""
         known = (node.get("status", {}).get("nodeInfo") or {}).get("bootID")
         return bool(known) and known != self._boot_id
@@ -140,7 +140,7 @@ class NodeAgent:
     def observe(self, node: Object) -> None:
         self.observed = node
 
-    def attached(self) -> set[str]:
+    def attached_volumes(self) -> set[str]:
         """Return the volumes the attach-detach controller says are attached here."""
         return {volume["name"] for volume in self._status().get("volumesAttached") or []}
 

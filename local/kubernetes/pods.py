@@ -156,7 +156,7 @@ class PodWorker:
         """Wait for the pod's volumes and write its files; return False when the pod ends first."""
         while not self._ending:
             try:
-                if self._attached():
+                if self._attach_volumes():
                     self._volumes.write(pod_ip=self._ip, host_ip=self._host_ip)
                     return True
                 self._waiting = "its volumes are not attached yet"
@@ -168,7 +168,7 @@ class PodWorker:
             self._wake.clear()
         return False
 
-    def _attached(self) -> bool:
+    def _attach_volumes(self) -> bool:
         """Claim the pod's EBS volumes on the node; say whether all of them are attached."""
         handles = self._volumes.claims()
         if handles is None:
@@ -177,7 +177,7 @@ class PodWorker:
         if names and self._claimed != names:
             self.node.claim(names, self.uid)
             self._claimed = names
-        return set(names) <= self.node.attached()
+        return set(names) <= self.node.attached_volumes()
 
     def _surroundings(self) -> Surroundings:
         grace = self._pod["spec"].get("terminationGracePeriodSeconds")

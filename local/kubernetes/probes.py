@@ -66,7 +66,7 @@ class Track:
         self._run_of: bool | None = None
         self._run_length = 0
 
-    def due(self, now: float) -> bool:
+    def is_due(self, now: float) -> bool:
         return now >= self.next_at
 
     def record(self, *, ok: bool, now: float, message: str = "") -> None:
@@ -127,7 +127,7 @@ class ProbeSet:
                 ok, message = answer.result()
                 track.record(ok=ok, now=now, message=message)
         for track in self.asking():
-            if track.due(now) and track not in self._asked:
+            if track.is_due(now) and track not in self._asked:
                 self._asked[track] = self._ask(track)
         return min(
             (track.next_at for track in self.asking() if track not in self._asked),

@@ -119,7 +119,7 @@ class Operator:
             said = f"Field {error} is missing." if isinstance(error, KeyError) else str(error)
             self._report(kafka, ready=False, reason="InvalidResource", message=said)
             return
-        if _paused(kafka):
+        if _is_paused(kafka):
             # Its pods are another controller's, which pauses for nobody.
             self._reconcile_pods(cluster, roll=False)
             return
@@ -143,10 +143,10 @@ class Operator:
             self._objects.apply(strimzi_resources.config_map(cluster, node))
             for claim in strimzi_resources.claims(cluster, node):
                 self._objects.apply(claim)
-        if not self._given(cluster):
+        if not self._has_foreign_budgets(cluster):
             self._objects.apply(strimzi_resources.budget(cluster))
 
-    def _given(self, cluster: Cluster) -> bool:
+    def _has_foreign_budgets(self, cluster: Cluster) -> bool:
         """Say whether somebody else made a Kafka its budgets.
 
         The real operator is told so with STRIMZI_POD_DISRUPTION_BUDGET_GENERATION, for every Kafka
@@ -222,7 +222,7 @@ class Operator:
         self._api.merge(f"{resource_path('kafkanodepools', pool)}/status", {"status": status})
 
 
-def _paused(kafka: Object) -> bool:
+def _is_paused(kafka: Object) -> bool:
     return (kafka["metadata"].get("annotations") or {}).get(PAUSE) == "true"
 
 

@@ -94,9 +94,9 @@ class Authorities:
         for look in (self._known_secret, self._live_secret):
             key = look(cluster.namespace, key_secret)
             known = authority_of(key, look(cluster.namespace, certificate_secret))
-            if known is not None and not _forced(key):
+            if known is not None and not _is_forced(key):
                 return known
-        fresh = replaced(known, key_secret.removeprefix(f"{cluster.name}-"))
+        fresh = replace_authority(known, key_secret.removeprefix(f"{cluster.name}-"))
         marked = {KEY_GENERATION: str(fresh.generation)}
         password = secrets.token_urlsafe(9)
         store = certificates.trust_store(fresh.trusted.values(), password)
@@ -107,7 +107,7 @@ class Authorities:
             marked,
         )
         self._apply(cluster, key_secret, {"ca.key": fresh.current.key}, marked)
-        if _forced(key):
+        if _is_forced(key):
             path = _path(cluster.namespace, key_secret)
             self._api.merge(path, {"metadata": {"annotations": {FORCE_REPLACE: None}}})
         return fresh
@@ -202,7 +202,7 @@ def authority_of(key_secret: Object | None, certificate_secret: Object | None) -
     return Authority(Issued(held["ca.crt"], key["ca.key"]), generations.pop(), trusted)
 
 
-def replaced(known: Authority | None, name: str) -> Authority:
+def replace_authority(known: Authority | None, name: str) -> Authority:
     """Return a new authority that stands beside the one before it."""
     if known is None:
         fresh = certificates.authority(f"{name} v0")
@@ -215,7 +215,7 @@ def replaced(known: Authority | None, name: str) -> Authority:
     return Authority(fresh, generation, {"ca.crt": fresh.certificate, **older})
 
 
-def _forced(secret: Object | None) -> bool:
+def _is_forced(secret: Object | None) -> bool:
     return _annotations(secret).get(FORCE_REPLACE) == "true"
 
 

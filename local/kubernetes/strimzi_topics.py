@@ -58,7 +58,7 @@ class TopicOperator:
         self._work.put(topic if event == "DELETED" else None)
 
     def _reconcile_all(self) -> None:
-        waiting = [t for t in list(self._topics.objects.values()) if not _settled(t)]
+        waiting = [t for t in list(self._topics.objects.values()) if not _is_settled(t)]
         for kafka in sorted({_kafka_of(topic) for topic in waiting}):
             if not runs(self._api, *kafka):
                 continue
@@ -123,7 +123,7 @@ def _check(name: str, found: list[dict[str, Any]], partitions: int, replicas: in
         )
 
 
-def _settled(topic: Object) -> bool:
+def _is_settled(topic: Object) -> bool:
     """Say whether this very description was brought about, or refused, already."""
     status = topic.get("status") or {}
     conditions = status.get("conditions") or []

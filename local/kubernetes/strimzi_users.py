@@ -97,10 +97,10 @@ class UserOperator:
         for namespace, cluster in sorted({_kafka_of(user) for user in users}):
             authority = self._authority(namespace, cluster)
             mine = [u for u in users if _kafka_of(u) == (namespace, cluster)]
-            waiting = [u for u in mine if authority is None or not self._settled(u, authority)]
+            waiting = [u for u in mine if authority is None or not self._is_settled(u, authority)]
             if not waiting or authority is None or not answers(namespace, cluster):
                 continue
-            if not self._trusted(namespace, cluster, authority):
+            if not self._is_trusted(namespace, cluster, authority):
                 continue
             with admin(self._api, namespace, cluster) as client:
                 held = _acls(client)
@@ -134,7 +134,7 @@ class UserOperator:
             )
             self._objects.apply(with_data(_secret(user), password_data(name, password)))
 
-    def _settled(self, user: Object, authority: Authority) -> bool:
+    def _is_settled(self, user: Object, authority: Authority) -> bool:
         """Say whether this very description was brought about, and its Secret still serves."""
         status = user.get("status") or {}
         ready = any(
@@ -155,7 +155,7 @@ class UserOperator:
             found.get((namespace, name.removesuffix("-cert"))), found.get((namespace, name))
         )
 
-    def _trusted(self, namespace: str, cluster: str, authority: Authority) -> bool:
+    def _is_trusted(self, namespace: str, cluster: str, authority: Authority) -> bool:
         """Say whether every broker trusts the authority: who showed its certificate is let in."""
         ours = f"{naming.CLUSTER_LABEL}={cluster},strimzi.io/broker-role=true"
         pods = self._api.get(f"/api/v1/namespaces/{namespace}/pods", labelSelector=ours)["items"]

@@ -126,7 +126,7 @@ def tags_of(inputs: Properties) -> dict[str, str]:
     return {k: str(v) for k, v in tags.items()} if isinstance(tags, Mapping) else {}
 
 
-def picked(inputs: Properties, names: Mapping[str, str]) -> Properties:
+def pick(inputs: Properties, names: Mapping[str, str]) -> Properties:
     """Return the inputs that are given, under their API names: {"cidrBlock": "CidrBlock"}."""
     return {api: inputs[key] for key, api in names.items() if inputs.get(key) is not None}
 
@@ -143,7 +143,7 @@ def _scalar(kind: str, value: Any) -> Any:
     return value
 
 
-def coerced(shape: Any, value: Any) -> Any:
+def coerce(shape: Any, value: Any) -> Any:
     """Turn a Pulumi value into what an API's shape wants, by the API's own description.
 
     Names match without case, values take the shape's type ("true" becomes True), and what the
@@ -155,13 +155,13 @@ def coerced(shape: Any, value: Any) -> Any:
         for key, item in value.items():
             name = members.get(key.lower())
             if name is not None and item is not None:
-                found[name] = coerced(shape.members[name], item)
+                found[name] = coerce(shape.members[name], item)
         return found
     if shape.type_name == "list":
         items = value if isinstance(value, list) else [value]
-        return [coerced(shape.member, item) for item in items if item is not None]
+        return [coerce(shape.member, item) for item in items if item is not None]
     if shape.type_name == "map" and isinstance(value, Mapping):
-        return {str(k): coerced(shape.value, item) for k, item in value.items()}
+        return {str(k): coerce(shape.value, item) for k, item in value.items()}
     return _scalar(shape.type_name, value)
 
 
@@ -169,10 +169,10 @@ def request(client: Any, operation: str, inputs: Properties, *leave_out: str) ->
     """Return the parameters of an API operation ("CreateVpc") taken from a resource's inputs."""
     shape = client.meta.service_model.operation_model(operation).input_shape
     given = {key: value for key, value in inputs.items() if key not in leave_out}
-    return dict(coerced(shape, given))
+    return dict(coerce(shape, given))
 
 
-def changed(existing: Existing, inputs: Properties, *names: str) -> bool:
+def has_changed(existing: Existing, inputs: Properties, *names: str) -> bool:
     """Say whether one of these inputs differs from the last update's."""
     return any(existing.inputs.get(name) != inputs.get(name) for name in names)
 
@@ -193,7 +193,7 @@ def retag(
         add(fresh)
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a list from a property that may be a list, one value or nothing."""
     if value is None:
         return []

@@ -76,7 +76,7 @@ def _forget_snapshots(aws: Aws, cluster: str) -> None:
     paths = [f"{DEFINITIONS}/{each['metadata']['name']}" for each in snapshot_crds.definitions()]
     mine = [path for path in paths if not _others_need(api, path, cluster)]
     for path in mine:
-        _gone(api.delete, path)
+        _is_gone(api.delete, path)
     for path in mine:
         # A definition that is still going takes a new one of its name with it.
         until_gone = Retrying(
@@ -84,7 +84,7 @@ def _forget_snapshots(aws: Aws, cluster: str) -> None:
             wait=wait_fixed(0.3),
             stop=stop_after_delay(GONE_SECONDS),
         )
-        until_gone(_gone, functools.partial(_remind, api), path)
+        until_gone(_is_gone, functools.partial(_remind, api), path)
 
 
 def _remind(api: Api, path: str) -> None:
@@ -118,7 +118,7 @@ def _manager(cluster: str) -> str:
     return f"{FIELD_MANAGER}-{cluster}"
 
 
-def _gone(ask: Callable[[str], object], path: str) -> bool:
+def _is_gone(ask: Callable[[str], object], path: str) -> bool:
     """Say whether nothing is at a path, whatever is asked of it."""
     try:
         ask(path)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from core.errors import StillwaterError
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, changed, first, listed, request
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, as_list, first, has_changed, request
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
@@ -117,11 +117,11 @@ class Group(Adapter):
         name = inputs["name"]
         parameters = _parameters(aws, "CreateAutoScalingGroup", inputs)
         parameters.setdefault("DesiredCapacity", parameters["MinSize"])
-        parameters["Tags"] = group_tags(name, listed(inputs.get("tags")))
+        parameters["Tags"] = group_tags(name, as_list(inputs.get("tags")))
         aws.client("autoscaling").create_auto_scaling_group(**parameters)
-        for hook in listed(inputs.get("initialLifecycleHooks")):
+        for hook in as_list(inputs.get("initialLifecycleHooks")):
             put_hook(aws, {**hook, "autoscalingGroupName": name})
-        self._processes(aws, name, [], listed(inputs.get("suspendedProcesses")))
+        self._processes(aws, name, [], as_list(inputs.get("suspendedProcesses")))
         if inputs.get("waitForCapacityTimeout") != "0":
             wait_for_capacity(aws, name)
         group = describe(aws, name) or {}
@@ -150,16 +150,16 @@ class Group(Adapter):
         self._processes(
             aws,
             name,
-            listed(existing.inputs.get("suspendedProcesses")),
-            listed(inputs.get("suspendedProcesses")),
+            as_list(existing.inputs.get("suspendedProcesses")),
+            as_list(inputs.get("suspendedProcesses")),
         )
         settings = {*existing.inputs, *inputs} - {"tags", "tagsAll", "suspendedProcesses"}
-        if changed(existing, inputs, *settings):
+        if has_changed(existing, inputs, *settings):
             autoscaling.update_auto_scaling_group(
                 **_parameters(aws, "UpdateAutoScalingGroup", inputs)
             )
-        old = group_tags(name, listed(existing.inputs.get("tags")))
-        new = group_tags(name, listed(inputs.get("tags")))
+        old = group_tags(name, as_list(existing.inputs.get("tags")))
+        new = group_tags(name, as_list(inputs.get("tags")))
         kept = {tag["Key"] for tag in new}
         gone = [tag for tag in old if tag["Key"] not in kept]
         fresh = [tag for tag in new if tag not in old]

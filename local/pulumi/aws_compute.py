@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, changed, coerced, picked, tag_list
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerce, has_changed, pick, tag_list
 from local.pulumi.aws_network import retag_ec2, specification
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
@@ -25,10 +25,10 @@ def template_data(aws: Aws, inputs: Properties) -> dict[str, Any]:
     operation = client.meta.service_model.operation_model("CreateLaunchTemplate")
     shape = operation.input_shape.members["LaunchTemplateData"]
     given = {k: v for k, v in inputs.items() if k not in _OF_THE_TEMPLATE}
-    data: dict[str, Any] = coerced(
+    data: dict[str, Any] = coerce(
         shape, {k: v for k, v in given.items() if k not in _SPELLED_OTHERWISE}
     )
-    data |= picked(given, _SPELLED_OTHERWISE)
+    data |= pick(given, _SPELLED_OTHERWISE)
     for interface, wanted in zip(
         data.get("NetworkInterfaces", []), given.get("networkInterfaces", []), strict=True
     ):
@@ -52,7 +52,7 @@ class LaunchTemplate(Adapter):
         made = aws.client("ec2").create_launch_template(
             LaunchTemplateName=inputs["name"],
             LaunchTemplateData=template_data(aws, inputs),
-            **picked(inputs, {"description": "VersionDescription"}),
+            **pick(inputs, {"description": "VersionDescription"}),
             TagSpecifications=specification("launch-template", inputs),
         )["LaunchTemplate"]
         identity = made["LaunchTemplateId"]
@@ -61,11 +61,11 @@ class LaunchTemplate(Adapter):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         ec2, fresh = aws.client("ec2"), {}
-        if changed(existing, inputs, *({*existing.inputs, *inputs} - {"tags", "tagsAll"})):
+        if has_changed(existing, inputs, *({*existing.inputs, *inputs} - {"tags", "tagsAll"})):
             made = ec2.create_launch_template_version(
                 LaunchTemplateId=existing.id,
                 LaunchTemplateData=template_data(aws, inputs),
-                **picked(inputs, {"description": "VersionDescription"}),
+                **pick(inputs, {"description": "VersionDescription"}),
             )["LaunchTemplateVersion"]
             fresh["latestVersion"] = made["VersionNumber"]
             if inputs.get("updateDefaultVersion"):

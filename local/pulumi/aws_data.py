@@ -9,8 +9,8 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
-    picked,
+    has_changed,
+    pick,
     request,
     retag,
     tag_list,
@@ -113,25 +113,25 @@ class Table(Adapter):
 
     @staticmethod
     def _stream(table: Properties) -> Properties:
-        return picked(
+        return pick(
             {"arn": table.get("LatestStreamArn"), "label": table.get("LatestStreamLabel")},
             {"arn": "streamArn", "label": "streamLabel"},
         )
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         dynamodb, arn = aws.client("dynamodb"), existing.outputs["arn"]
-        if changed(existing, inputs, "billingMode", "readCapacity", "writeCapacity"):
+        if has_changed(existing, inputs, "billingMode", "readCapacity", "writeCapacity"):
             mode = inputs.get("billingMode", "PROVISIONED")
             throughput = (
                 {"ProvisionedThroughput": _throughput(inputs)} if mode == "PROVISIONED" else {}
             )
             dynamodb.update_table(TableName=existing.id, BillingMode=mode, **throughput)
-        if changed(existing, inputs, "deletionProtectionEnabled"):
+        if has_changed(existing, inputs, "deletionProtectionEnabled"):
             dynamodb.update_table(
                 TableName=existing.id,
                 DeletionProtectionEnabled=bool(inputs.get("deletionProtectionEnabled")),
             )
-        if changed(existing, inputs, "ttl", "pointInTimeRecovery"):
+        if has_changed(existing, inputs, "ttl", "pointInTimeRecovery"):
             self._settings(aws, existing.id, inputs)
         retag(
             existing,
@@ -197,7 +197,7 @@ class Grant(Adapter):
             "granteePrincipal": "GranteePrincipal",
             "operations": "Operations",
         }
-        made = aws.client("kms").create_grant(**picked(inputs, names))
+        made = aws.client("kms").create_grant(**pick(inputs, names))
         outputs = {"grantId": made["GrantId"], "grantToken": made["GrantToken"]}
         return State(f"{inputs['keyId']}:{made['GrantId']}", outputs)
 
@@ -215,7 +215,7 @@ class Key(Adapter):
         kms = aws.client("kms")
         tags = [{"TagKey": key, "TagValue": value} for key, value in tags_of(inputs).items()]
         made = kms.create_key(
-            **picked(
+            **pick(
                 inputs, {"description": "Description", "policy": "Policy", "keyUsage": "KeyUsage"}
             ),
             **({"Tags": tags} if tags else {}),
@@ -226,13 +226,13 @@ class Key(Adapter):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         kms = aws.client("kms")
-        if changed(existing, inputs, "policy") and inputs.get("policy"):
+        if has_changed(existing, inputs, "policy") and inputs.get("policy"):
             kms.put_key_policy(KeyId=existing.id, PolicyName="default", Policy=inputs["policy"])
-        if changed(existing, inputs, "description"):
+        if has_changed(existing, inputs, "description"):
             kms.update_key_description(
                 KeyId=existing.id, Description=inputs.get("description") or ""
             )
-        if changed(existing, inputs, "enableKeyRotation"):
+        if has_changed(existing, inputs, "enableKeyRotation"):
             wanted = bool(inputs.get("enableKeyRotation"))
             (kms.enable_key_rotation if wanted else kms.disable_key_rotation)(KeyId=existing.id)
         return {}
@@ -279,14 +279,14 @@ class LogGroup(Adapter):
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         name = inputs["name"]
         aws.client("logs").create_log_group(
-            logGroupName=name, **picked(inputs, {"kmsKeyId": "kmsKeyId"})
+            logGroupName=name, **pick(inputs, {"kmsKeyId": "kmsKeyId"})
         )
         if inputs.get("retentionInDays"):
             self._retention(aws, name, inputs)
         return State(name, {"arn": aws.arn("logs", f"log-group:{name}")})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if changed(existing, inputs, "retentionInDays"):
+        if has_changed(existing, inputs, "retentionInDays"):
             self._retention(aws, existing.id, inputs)
         return {}
 

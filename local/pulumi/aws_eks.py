@@ -13,8 +13,8 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
-    listed,
+    as_list,
+    has_changed,
     request,
     tag_list,
     tags_of,
@@ -162,7 +162,7 @@ class NodeGroup(Adapter):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         eks = aws.client("eks")
-        if changed(existing, inputs, "scalingConfig"):
+        if has_changed(existing, inputs, "scalingConfig"):
             given = {"scalingConfig": inputs["scalingConfig"]}
             parameters = request(eks, "UpdateNodegroupConfig", given)
             eks.update_nodegroup_config(**self._names(existing), **parameters)
@@ -192,7 +192,7 @@ class AccessEntry(Adapter):
         entry = aws_auth.row(
             inputs["principalArn"],
             inputs.get("type", "STANDARD"),
-            listed(inputs.get("kubernetesGroups")),
+            as_list(inputs.get("kubernetesGroups")),
             inputs.get("userName"),
         )
         place = self._control_plane(aws)

@@ -9,11 +9,11 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
+    as_list,
     first,
-    listed,
+    has_changed,
     missing,
-    picked,
+    pick,
     retag,
     tag_list,
     tags_of,
@@ -55,7 +55,7 @@ class Role(Adapter):
         made = iam.create_role(
             RoleName=name,
             AssumeRolePolicyDocument=_text(inputs["assumeRolePolicy"]),
-            **picked(
+            **pick(
                 inputs,
                 {
                     "path": "Path",
@@ -73,8 +73,8 @@ class Role(Adapter):
     def _policies(aws: Aws, name: str, old: Properties, new: Properties) -> None:
         """Bring inline and attached policies that the role itself lists to the new inputs."""
         iam = aws.client("iam")
-        before = {p["name"]: p["policy"] for p in listed(old.get("inlinePolicies")) if "name" in p}
-        after = {p["name"]: p["policy"] for p in listed(new.get("inlinePolicies")) if "name" in p}
+        before = {p["name"]: p["policy"] for p in as_list(old.get("inlinePolicies")) if "name" in p}
+        after = {p["name"]: p["policy"] for p in as_list(new.get("inlinePolicies")) if "name" in p}
         for gone in set(before) - set(after):
             iam.delete_role_policy(RoleName=name, PolicyName=gone)
         for policy, document in after.items():
@@ -82,7 +82,7 @@ class Role(Adapter):
                 iam.put_role_policy(
                     RoleName=name, PolicyName=policy, PolicyDocument=_text(document)
                 )
-        had, has = (set(listed(side.get("managedPolicyArns"))) for side in (old, new))
+        had, has = (set(as_list(side.get("managedPolicyArns"))) for side in (old, new))
         for policy in had - has:
             _detach(aws, name, policy)
         for policy in has - had:
@@ -90,11 +90,11 @@ class Role(Adapter):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         iam, name = aws.client("iam"), existing.id
-        if changed(existing, inputs, "assumeRolePolicy"):
+        if has_changed(existing, inputs, "assumeRolePolicy"):
             iam.update_assume_role_policy(
                 RoleName=name, PolicyDocument=_text(inputs["assumeRolePolicy"])
             )
-        if changed(existing, inputs, "description", "maxSessionDuration"):
+        if has_changed(existing, inputs, "description", "maxSessionDuration"):
             iam.update_role(
                 RoleName=name,
                 Description=inputs.get("description") or "",
@@ -166,14 +166,14 @@ class Policy(Adapter):
         made = aws.client("iam").create_policy(
             PolicyName=inputs["name"],
             PolicyDocument=_text(inputs["policy"]),
-            **picked(inputs, {"path": "Path", "description": "Description"}),
+            **pick(inputs, {"path": "Path", "description": "Description"}),
             Tags=tag_list(tags_of(inputs)),
         )["Policy"]
         return State(made["Arn"], {"arn": made["Arn"], "policyId": made["PolicyId"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         iam = aws.client("iam")
-        if changed(existing, inputs, "policy"):
+        if has_changed(existing, inputs, "policy"):
             versions = iam.list_policy_versions(PolicyArn=existing.id)["Versions"]
             iam.create_policy_version(
                 PolicyArn=existing.id, PolicyDocument=_text(inputs["policy"]), SetAsDefault=True
@@ -196,7 +196,7 @@ class InstanceProfile(Adapter):
         iam, name = aws.client("iam"), inputs["name"]
         made = iam.create_instance_profile(
             InstanceProfileName=name,
-            **picked(inputs, {"path": "Path"}),
+            **pick(inputs, {"path": "Path"}),
             Tags=tag_list(tags_of(inputs)),
         )["InstanceProfile"]
         if inputs.get("role"):
@@ -205,7 +205,7 @@ class InstanceProfile(Adapter):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         iam = aws.client("iam")
-        if changed(existing, inputs, "role"):
+        if has_changed(existing, inputs, "role"):
             self._clear(aws, existing.id)
             if inputs.get("role"):
                 iam.add_role_to_instance_profile(

@@ -14,7 +14,7 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
+    has_changed,
     request,
     retag,
     tags_of,
@@ -90,13 +90,13 @@ class Function(Adapter):
         client, name, arn = aws.client("lambda"), existing.id, existing.outputs["arn"]
         fresh: Properties = {}
         settings = {*existing.inputs, *inputs} - {"code", "tags", "tagsAll", "sourceCodeHash"}
-        if changed(existing, inputs, *settings):
+        if has_changed(existing, inputs, *settings):
             parameters = _configuration(client, "UpdateFunctionConfiguration", inputs)
             # Left out means unchanged to the API; to a program it means none.
             parameters.setdefault("Environment", {"Variables": {}})
             client.update_function_configuration(**parameters)
             self._concurrency(aws, name, inputs)
-        if changed(existing, inputs, "code", "sourceCodeHash"):
+        if has_changed(existing, inputs, "code", "sourceCodeHash"):
             code = _code(inputs)
             made = client.update_function_code(FunctionName=name, ZipFile=code)
             fresh = self._outputs(aws, made, code)

@@ -12,10 +12,10 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
+    as_list,
     first,
-    listed,
-    picked,
+    has_changed,
+    pick,
     retag,
     tag_list,
     tags_of,
@@ -57,13 +57,13 @@ def _attributes(inputs: Properties, names: Mapping[str, str]) -> dict[str, str]:
     """Return attributes as ELB takes them: every value a string."""
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in picked(inputs, names).items()
+        for key, value in pick(inputs, names).items()
     }
 
 
 def group_attributes(inputs: Properties) -> dict[str, str]:
     found = _attributes(inputs, _GROUP_ATTRIBUTES)
-    health = first(listed(inputs.get("targetGroupHealth"))) or {}
+    health = first(as_list(inputs.get("targetGroupHealth"))) or {}
     for part, prefix in _GROUP_HEALTH.items():
         minimums = _attributes(health.get(part) or {}, _MINIMUMS)
         found |= {f"{prefix}.{name}": value for name, value in minimums.items()}
@@ -110,7 +110,7 @@ class LoadBalancer(_Elb):
             Type=inputs.get("loadBalancerType", "application"),
             Scheme="internal" if inputs.get("internal") else "internet-facing",
             Subnets=inputs["subnets"],
-            SecurityGroups=listed(inputs.get("securityGroups")),
+            SecurityGroups=as_list(inputs.get("securityGroups")),
             **self._tags(inputs),
         )["LoadBalancers"][0]
         arn = made["LoadBalancerArn"]
@@ -135,10 +135,10 @@ class LoadBalancer(_Elb):
             elb.modify_load_balancer_attributes(
                 LoadBalancerArn=existing.id, Attributes=_as_list(fresh)
             )
-        if changed(existing, inputs, "subnets"):
+        if has_changed(existing, inputs, "subnets"):
             elb.set_subnets(LoadBalancerArn=existing.id, Subnets=inputs["subnets"])
-        if changed(existing, inputs, "securityGroups"):
-            groups = listed(inputs.get("securityGroups"))
+        if has_changed(existing, inputs, "securityGroups"):
+            groups = as_list(inputs.get("securityGroups"))
             elb.set_security_groups(LoadBalancerArn=existing.id, SecurityGroups=groups)
         self._retag(aws, existing, inputs)
         return {}
@@ -159,7 +159,7 @@ class TargetGroup(_Elb):
     @staticmethod
     def _check(inputs: Properties) -> dict[str, Any]:
         """Return the health check's parameters; ELB takes the port as text."""
-        found = picked(inputs.get("healthCheck") or {}, _CHECK)
+        found = pick(inputs.get("healthCheck") or {}, _CHECK)
         if "HealthCheckPort" in found:
             found["HealthCheckPort"] = str(found["HealthCheckPort"])
         return found
@@ -168,7 +168,7 @@ class TargetGroup(_Elb):
         elb = aws.client("elbv2")
         made = elb.create_target_group(
             Name=inputs["name"],
-            **picked(
+            **pick(
                 inputs,
                 {
                     "port": "Port",
@@ -188,7 +188,7 @@ class TargetGroup(_Elb):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         elb = aws.client("elbv2")
-        if changed(existing, inputs, "healthCheck"):
+        if has_changed(existing, inputs, "healthCheck"):
             elb.modify_target_group(TargetGroupArn=existing.id, **self._check(inputs))
         fresh = _fresh(group_attributes(inputs), group_attributes(existing.inputs))
         if fresh:
@@ -213,11 +213,11 @@ class Listener(_Elb):
     @staticmethod
     def _settings(inputs: Properties) -> dict[str, Any]:
         actions = [
-            picked(action, {"type": "Type", "targetGroupArn": "TargetGroupArn"})
+            pick(action, {"type": "Type", "targetGroupArn": "TargetGroupArn"})
             for action in inputs["defaultActions"]
         ]
         return {
-            **picked(inputs, {"port": "Port", "protocol": "Protocol"}),
+            **pick(inputs, {"port": "Port", "protocol": "Protocol"}),
             "DefaultActions": actions,
         }
 
@@ -240,9 +240,9 @@ class Listener(_Elb):
         return State(arn, {"arn": arn})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if changed(existing, inputs, "port", "protocol", "defaultActions"):
+        if has_changed(existing, inputs, "port", "protocol", "defaultActions"):
             aws.client("elbv2").modify_listener(ListenerArn=existing.id, **self._settings(inputs))
-        if changed(existing, inputs, "tcpIdleTimeoutSeconds"):
+        if has_changed(existing, inputs, "tcpIdleTimeoutSeconds"):
             self._keep_idle(aws, existing.id, inputs)
         self._retag(aws, existing, inputs)
         return {}

@@ -9,9 +9,9 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
-    coerced,
-    picked,
+    coerce,
+    has_changed,
+    pick,
     request,
     retag,
     tags_of,
@@ -40,7 +40,7 @@ _QUEUE_ATTRIBUTES = {
 def _attributes(inputs: Properties) -> dict[str, str]:
     """Return a queue's attributes as SQS takes them: every value a string."""
     found = {}
-    for api, value in picked(inputs, _QUEUE_ATTRIBUTES).items():
+    for api, value in pick(inputs, _QUEUE_ATTRIBUTES).items():
         if isinstance(value, bool):
             if api == "FifoQueue" and not value:
                 continue
@@ -164,7 +164,7 @@ class EventTarget(Adapter):
         shape = events.meta.service_model.operation_model("PutTargets").input_shape
         target = {
             "Id": inputs["targetId"],
-            **coerced(shape.members["Targets"].member, inputs),
+            **coerce(shape.members["Targets"].member, inputs),
         }
         # Where the API's names differ from the resource's.
         if inputs.get("sqsTarget"):
@@ -185,7 +185,7 @@ class EventTarget(Adapter):
         return State(f"{inputs['rule']}-{inputs['targetId']}", {})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if changed(existing, inputs, *{*existing.inputs, *inputs}):
+        if has_changed(existing, inputs, *{*existing.inputs, *inputs}):
             self._put(aws, inputs)
         return {}
 

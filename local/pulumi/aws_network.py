@@ -8,8 +8,8 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
-    picked,
+    has_changed,
+    pick,
     retag,
     tag_list,
     tags_of,
@@ -124,7 +124,7 @@ class Subnet(_Ec2):
             )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        where = picked(
+        where = pick(
             inputs,
             {
                 "vpcId": "VpcId",
@@ -188,7 +188,7 @@ class NatGateway(_Ec2):
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("ec2").create_nat_gateway(
-            **picked(
+            **pick(
                 inputs,
                 {
                     "subnetId": "SubnetId",
@@ -247,17 +247,17 @@ class Route(Adapter):
     replaces = frozenset(_ROUTE)
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
-        aws.client("ec2").create_route(**picked(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
+        aws.client("ec2").create_route(**pick(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
         identity = f"r-{inputs['routeTableId']}{resource.token(10)}"
         return State(identity, {"state": "active", "origin": "CreateRoute"})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if changed(existing, inputs, *_ROUTE_TARGETS):
-            aws.client("ec2").replace_route(**picked(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
+        if has_changed(existing, inputs, *_ROUTE_TARGETS):
+            aws.client("ec2").replace_route(**pick(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
         return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_route(**picked(existing.inputs, _ROUTE))
+        aws.client("ec2").delete_route(**pick(existing.inputs, _ROUTE))
 
 
 @adapts("ec2/routeTableAssociation:RouteTableAssociation")
@@ -266,7 +266,7 @@ class RouteTableAssociation(Adapter):
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("ec2").associate_route_table(
-            **picked(
+            **pick(
                 inputs,
                 {"routeTableId": "RouteTableId", "subnetId": "SubnetId", "gatewayId": "GatewayId"},
             )

@@ -100,7 +100,7 @@ class AwsProvider(ResourceProvider):
         return inputs
 
     @staticmethod
-    def _said(resource: Resource, inputs: Properties) -> Properties:
+    def _without_drawn_prefix(resource: Resource, inputs: Properties) -> Properties:
         """Return the inputs without a prefix that `check` has drawn the name from."""
         named = adapter_of(resource.type).name_property
         drawn = {
@@ -125,7 +125,7 @@ class AwsProvider(ResourceProvider):
     def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
         """Compare with what AWS would answer; a replacement of the same name waits for the name."""
         kind = existing.resource.type
-        there = afterwards.answered(kind, existing.inputs, self.aws.account)
+        there = afterwards.as_answered(kind, existing.inputs, self.aws.account)
         replacing = {*self.replacing(kind), *afterwards.replacing(kind)}
         found = changes(there, new_inputs, replacing=replacing)
         named = adapter_of(kind).name_property
@@ -133,11 +133,11 @@ class AwsProvider(ResourceProvider):
         return Difference(found, delete_before_replace=same_name)
 
     def create(self, resource: Resource, inputs: Properties) -> State:
-        self.gate.judge(resource, self._said(resource, inputs))
+        self.gate.judge(resource, self._without_drawn_prefix(resource, inputs))
         made = adapter_of(resource.type).create(self.aws, resource, inputs)
         outputs = {"region": self.aws.region, **inputs, **made.outputs}
         self.store.put(resource.type, made.id, outputs)
-        self.gate.made(resource.type, made.id, inputs)
+        self.gate.note_made(resource.type, made.id, inputs)
         return State(made.id, outputs)
 
     def read(self, existing: Existing) -> State | None:
@@ -156,13 +156,13 @@ class AwsProvider(ResourceProvider):
         return State(existing.id, {**stored, **now}, existing.inputs or stored)
 
     def update(self, existing: Existing, new_inputs: Properties) -> Properties:
-        said = self._said(existing.resource, new_inputs)
+        said = self._without_drawn_prefix(existing.resource, new_inputs)
         self.gate.judge(existing.resource, said, existing.id)
         self.gate.change(existing.resource, existing.inputs, new_inputs)
         fresh = adapter_of(existing.resource.type).update(self.aws, existing, new_inputs)
         outputs = {**self._computed_outputs(existing), **new_inputs, **fresh}
         self.store.put(existing.resource.type, existing.id, outputs)
-        self.gate.made(existing.resource.type, existing.id, new_inputs)
+        self.gate.note_made(existing.resource.type, existing.id, new_inputs)
         return outputs
 
     def preview_update(self, existing: Existing, new_inputs: Properties) -> Properties:
@@ -181,7 +181,7 @@ class AwsProvider(ResourceProvider):
             if not missing(error):
                 raise
         self.store.remove(existing.resource.type, existing.id)
-        self.gate.gone(existing.resource.type, existing.id)
+        self.gate.note_gone(existing.resource.type, existing.id)
 
     def invoke(self, token: str, arguments: Properties) -> Properties:
         return answer(self.aws, token, arguments)

@@ -50,12 +50,12 @@ class Gate:
         if found:
             raise Refused(dict.fromkeys(found))
 
-    def made(self, resource_type: str, identity: str, inputs: Properties) -> None:
+    def note_made(self, resource_type: str, identity: str, inputs: Properties) -> None:
         """Note what exists from now on."""
         with self._lock:
             self._all()[resource_type, identity] = Wanted(resource_type, identity, inputs)
 
-    def gone(self, resource_type: str, identity: str) -> None:
+    def note_gone(self, resource_type: str, identity: str) -> None:
         """Note what exists no longer."""
         with self._lock:
             self._all().pop((resource_type, identity), None)

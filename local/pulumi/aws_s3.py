@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerced, tag_list, tags_of
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerce, tag_list, tags_of
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
@@ -74,7 +74,7 @@ class _Setting(Adapter):
         operation = "".join(part.capitalize() for part in self.put.split("_"))
         shape = s3.meta.service_model.operation_model(operation).input_shape
         wanted = {"Bucket": inputs["bucket"], **self.body(inputs)}
-        getattr(s3, self.put)(**coerced(shape, wanted))
+        getattr(s3, self.put)(**coerce(shape, wanted))
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         self._put(aws, inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, changed, retag, tag_list, tags_of
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, has_changed, retag, tag_list, tags_of
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
@@ -22,7 +22,7 @@ class Secret(Adapter):
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         secrets, arn = aws.client("secretsmanager"), existing.id
-        if changed(existing, inputs, "description"):
+        if has_changed(existing, inputs, "description"):
             secrets.update_secret(SecretId=arn, Description=inputs.get("description") or "")
         retag(
             existing,
@@ -59,7 +59,7 @@ class SecretVersion(Adapter):
         return State(f"{made['ARN']}|{version}", {"arn": made["ARN"], "versionId": version})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if not changed(existing, inputs, "secretString"):
+        if not has_changed(existing, inputs, "secretString"):
             return {}
         return self._put(aws, inputs).outputs
 

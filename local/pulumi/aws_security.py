@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, listed, tag_list, tags_of
+from local.pulumi.aws_adapter import Adapter, Aws, adapts, as_list, tag_list, tags_of
 from local.pulumi.aws_network import retag_ec2, specification
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
@@ -17,8 +17,8 @@ def _permission(rule: Properties) -> dict[str, Any]:
     if protocol != "-1":
         permission |= {"FromPort": int(rule["fromPort"]), "ToPort": int(rule["toPort"])}
     note = {"Description": rule["description"]} if rule.get("description") else {}
-    ranges = [{"CidrIp": cidr, **note} for cidr in listed(rule.get("cidrBlocks"))]
-    pairs = [{"GroupId": group, **note} for group in listed(rule.get("securityGroups"))]
+    ranges = [{"CidrIp": cidr, **note} for cidr in as_list(rule.get("cidrBlocks"))]
+    pairs = [{"GroupId": group, **note} for group in as_list(rule.get("securityGroups"))]
     if ranges:
         permission["IpRanges"] = ranges
     if pairs:
@@ -36,7 +36,7 @@ def _change(aws: Aws, verb: str, direction: str, group: str, rules: list[Propert
     permissions = []
     for rule in rules:
         own = [group] if rule.get("self") else []
-        with_self = {**rule, "securityGroups": [*listed(rule.get("securityGroups")), *own]}
+        with_self = {**rule, "securityGroups": [*as_list(rule.get("securityGroups")), *own]}
         permissions.append(_permission(with_self))
     call = getattr(aws.client("ec2"), f"{verb}_security_group_{direction}")
     call(GroupId=group, IpPermissions=permissions)
@@ -59,13 +59,13 @@ class SecurityGroup(Adapter):
         # The real provider removes the rule AWS adds, so that a group allows what is written.
         ec2.revoke_security_group_egress(GroupId=group, IpPermissions=_OPEN_EGRESS)
         for direction in ("ingress", "egress"):
-            _change(aws, "authorize", direction, group, listed(inputs.get(direction)))
+            _change(aws, "authorize", direction, group, as_list(inputs.get(direction)))
         arn = aws.arn("ec2", f"security-group/{group}")
         return State(group, {"arn": arn, "ownerId": aws.account, "description": description})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         for direction in ("ingress", "egress"):
-            old, new = listed(existing.inputs.get(direction)), listed(inputs.get(direction))
+            old, new = as_list(existing.inputs.get(direction)), as_list(inputs.get(direction))
             gone = [rule for rule in old if rule not in new]
             _change(aws, "revoke", direction, existing.id, gone)
             fresh = [rule for rule in new if rule not in old]
@@ -100,7 +100,7 @@ class DefaultSecurityGroup(Adapter):
                 GroupId=identity, IpPermissions=group["IpPermissionsEgress"]
             )
         for direction in ("ingress", "egress"):
-            _change(aws, "authorize", direction, identity, listed(inputs.get(direction)))
+            _change(aws, "authorize", direction, identity, as_list(inputs.get(direction)))
         if tags_of(inputs):
             ec2.create_tags(Resources=[identity], Tags=tag_list(tags_of(inputs)))
         arn = aws.arn("ec2", f"security-group/{identity}")

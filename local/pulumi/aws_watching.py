@@ -12,8 +12,8 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    changed,
-    picked,
+    has_changed,
+    pick,
     request,
     retag,
     tag_list,
@@ -36,7 +36,7 @@ def _dimensions(given: Any) -> list[dict[str, str]]:
 
 def _query(query: Properties) -> Properties:
     """Return one of an alarm's series, or the sum over them, as CloudWatch takes it."""
-    found = picked(
+    found = pick(
         query,
         {
             "id": "Id",
@@ -52,10 +52,10 @@ def _query(query: Properties) -> Properties:
         names = {"namespace": "Namespace", "metricName": "MetricName"}
         found["MetricStat"] = {
             "Metric": {
-                **picked(metric, names),
+                **pick(metric, names),
                 "Dimensions": _dimensions(metric.get("dimensions")),
             },
-            **picked(metric, {"period": "Period", "stat": "Stat", "unit": "Unit"}),
+            **pick(metric, {"period": "Period", "stat": "Stat", "unit": "Unit"}),
         }
     return found
 
@@ -115,7 +115,7 @@ class Dashboard(Adapter):
         return State(name, {"dashboardArn": arn})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if changed(existing, inputs, "dashboardBody"):
+        if has_changed(existing, inputs, "dashboardBody"):
             self._put(aws, inputs)
         return {}
 
@@ -130,7 +130,7 @@ class Dashboard(Adapter):
 def _topic_attributes(inputs: Properties) -> dict[str, str]:
     return {
         name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in picked(inputs, _TOPIC_ATTRIBUTES).items()
+        for name, value in pick(inputs, _TOPIC_ATTRIBUTES).items()
     }
 
 
@@ -189,7 +189,7 @@ class TopicPolicy(Adapter):
         return State(inputs["arn"], {"owner": aws.account})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if changed(existing, inputs, "policy"):
+        if has_changed(existing, inputs, "policy"):
             self._put(aws, inputs)
         return {}
 

@@ -50,7 +50,7 @@ ADDITIONS: Mapping[str, tuple[Addition, ...]] = {
 }
 
 
-def answered(type_: str, inputs: Inputs, account: str = ACCOUNT) -> dict[str, Any]:
+def as_answered(type_: str, inputs: Inputs, account: str = ACCOUNT) -> dict[str, Any]:
     """Return a resource's inputs as AWS would give them back."""
     found = dict(inputs)
     for addition in ADDITIONS.get(type_, ()):

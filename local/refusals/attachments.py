@@ -31,17 +31,17 @@ def policies_that_there_are(wanted: Wanted) -> Iterator[Refusal]:
     for key in ("policyArn", "permissionsBoundary"):
         value = wanted.inputs.get(key)
         if value or (key == "policyArn" and not wanted.type.endswith(":Role")):
-            yield from _named(str(value or ""), key)
+            yield from _policy_refusals(str(value or ""), key)
     for arn in listed:
-        yield from _named(arn, "managedPolicyArns")
+        yield from _policy_refusals(arn, "managedPolicyArns")
     if len(set(listed)) > POLICIES_OF_A_ROLE:
         message = f"Cannot exceed quota for PoliciesPerRole: {POLICIES_OF_A_ROLE}"
         yield Refusal("AttachRolePolicy", "LimitExceeded", message, "managedPolicyArns")
 
 
-def _named(arn: str, at: str) -> Iterator[Refusal]:
+def _policy_refusals(arn: str, at: str) -> Iterator[Refusal]:
     if _AWS.fullmatch(arn):
-        if re.sub(r"^arn:aws[a-z-]*:", "arn:aws:", arn) not in _managed():
+        if re.sub(r"^arn:aws[a-z-]*:", "arn:aws:", arn) not in _managed_policies():
             message = f"Policy {arn} does not exist or is not attachable."
             yield Refusal("AttachRolePolicy", "NoSuchEntity", message, at)
     elif _ARN.fullmatch(arn) is None:
@@ -50,6 +50,6 @@ def _named(arn: str, at: str) -> Iterator[Refusal]:
 
 
 @functools.cache
-def _managed() -> frozenset[str]:
+def _managed_policies() -> frozenset[str]:
     known = json.loads(aws_managed_policies_data)
     return frozenset(f"arn:aws:iam::aws:policy{e['Path']}{name}" for name, e in known.items())

@@ -132,7 +132,7 @@ BOUNDS: tuple[Bounds, ...] = (
 )
 
 
-def _entered(bounds: Bounds) -> Limit:
+def _limit(bounds: Bounds) -> Limit:
     def find(wanted: Wanted) -> Iterator[Refusal]:
         for value in values(wanted.inputs, bounds.path):
             if outside(value, bounds.least, bounds.most):
@@ -147,7 +147,7 @@ def _entered(bounds: Bounds) -> Limit:
 
 def enter_bounds(*bounds: Bounds) -> None:
     """Enter bounds among the limits."""
-    LIMITS.extend(map(_entered, bounds))
+    LIMITS.extend(map(_limit, bounds))
 
 
 enter_bounds(*BOUNDS)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.pulumi.aws_adapter import coerced
+from local.pulumi.aws_adapter import coerce
 from local.refusals.model import breaches, input_shape
 from local.refusals.refusal import Refusal, Wanted
 
@@ -45,12 +45,12 @@ class Call:
             if key not in self.built and key not in {"tags", "tagsAll"}
         }
         rebuilt = self.build(wanted.inputs) if self.build is not None else {}
-        parameters = {**coerced(shape, given), **rebuilt}
+        parameters = {**coerce(shape, given), **rebuilt}
         if wanted.tags:
             parameters.update(_tags(shape, wanted.tags))
         return {key: value for key, value in parameters.items() if value is not None}
 
-    def matched(self, inputs: Mapping[str, Any]) -> set[str]:
+    def matched_inputs(self, inputs: Mapping[str, Any]) -> set[str]:
         """Return the inputs that this call takes."""
         members = {name.lower() for name in input_shape(self.service, self.operation).members}
         return {
@@ -102,17 +102,17 @@ TYPES: dict[str, Made] = {}
 UNMODELLED: dict[str, str] = {}
 
 
-def made(token: str, *calls: Call, **apart: str) -> None:
-    """Enter a type: `made("sqs/queue:Queue", call(...), input="why no call has it")`."""
+def enter(token: str, *calls: Call, **apart: str) -> None:
+    """Enter a type: `enter("sqs/queue:Queue", call(...), input="why no call has it")`."""
     TYPES[f"aws:{token}"] = Made(calls=calls, apart=apart)
 
 
-def unmatched(wanted: Wanted) -> set[str]:
+def unmatched_inputs(wanted: Wanted) -> set[str]:
     """Return the inputs of a resource that no call takes and no reason explains."""
     known = TYPES[wanted.type]
     left = set(wanted.inputs) - set(known.apart) - {"tags", "tagsAll", "region"}
     for each in known.calls:
-        left -= each.matched(wanted.inputs)
+        left -= each.matched_inputs(wanted.inputs)
     return left
 
 
@@ -123,7 +123,7 @@ def refusals(wanted: Wanted) -> Iterator[Refusal]:
             yield from breaches(each.service, each.operation, each.parameters(wanted))
 
 
-def mistyped(wanted: Wanted) -> Iterator[Refusal]:
+def mistyped_inputs(wanted: Wanted) -> Iterator[Refusal]:
     """Yield what is no number or boolean where one is wanted; nothing else can be judged then."""
     known = TYPES.get(wanted.type)
     for each in known.calls if known else ():
@@ -138,12 +138,12 @@ def _of_another_type(made_by: Call, inputs: Mapping[str, Any]) -> Iterator[Refus
         member = members.get(made_by.names.get(key, key).lower())
         if member is None or key in made_by.built:
             continue
-        for wrong, kind in _mistyped(member, value):
+        for wrong, kind in _mistyped_values(member, value):
             message = f"'{wrong}' expected type '{kind}', got unconvertible type 'string'"
             yield Refusal(made_by.operation, "Incorrect attribute value type", message, key)
 
 
-def _mistyped(shape: Any, value: Any) -> Iterator[tuple[Any, str]]:
+def _mistyped_values(shape: Any, value: Any) -> Iterator[tuple[Any, str]]:
     kind = _KINDS.get(shape.type_name)
     if kind is not None and value is not None and not _is_of(kind, value):
         yield value, kind
@@ -151,10 +151,10 @@ def _mistyped(shape: Any, value: Any) -> Iterator[tuple[Any, str]]:
         members = {name.lower(): member for name, member in shape.members.items()}
         for key, item in value.items():
             if key.lower() in members:
-                yield from _mistyped(members[key.lower()], item)
+                yield from _mistyped_values(members[key.lower()], item)
     elif shape.type_name == "list" and isinstance(value, list):
         for item in value:
-            yield from _mistyped(shape.member, item)
+            yield from _mistyped_values(shape.member, item)
 
 
 # The types of a model that a text may stand for, as the provider calls them.

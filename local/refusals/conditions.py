@@ -54,15 +54,15 @@ def _value(key: str, block: Any, inputs: Mapping[str, Any]) -> Any:
 def _is(allowed: tuple[str, ...], value: Any) -> bool:
     if value in (None, "", [], {}):
         return ABSENT in allowed
-    return GIVEN in allowed or _said(value) in {_said(each) for each in allowed}
+    return GIVEN in allowed or _value_text(value) in {_value_text(each) for each in allowed}
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     written = str(value)
     return written.lower() if written.lower() in {"true", "false"} else written
 
 
-def _entered(condition: Condition) -> Limit:
+def _limit(condition: Condition) -> Limit:
     of = condition.of
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
@@ -88,4 +88,4 @@ def _entered(condition: Condition) -> Limit:
 
 def enter(*conditions: Condition) -> None:
     """Enter lines of a table among the limits."""
-    LIMITS.extend(map(_entered, conditions))
+    LIMITS.extend(map(_limit, conditions))

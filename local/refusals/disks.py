@@ -37,10 +37,10 @@ def sizes_of_disks(wanted: Wanted) -> Iterator[Refusal]:
     for volume in values(wanted.inputs, "blockDeviceMappings.*.ebs"):
         known = RANGES.get(str(volume.get("volumeType")))
         if known is not None:
-            yield from _judged(volume, known)
+            yield from _volume_refusals(volume, known)
 
 
-def _judged(volume: Mapping[str, Any], known: Range) -> Iterator[Refusal]:
+def _volume_refusals(volume: Mapping[str, Any], known: Range) -> Iterator[Refusal]:
     kind, size, iops = volume.get("volumeType"), volume.get("volumeSize"), volume.get("iops")
     per_gib = known.iops_per_gib * int(size or 0)
     at = "blockDeviceMappings"

@@ -28,7 +28,7 @@ def text(document: Any) -> str:
     return document if isinstance(document, str) else json.dumps(document)
 
 
-def parsed(document: Any) -> dict[str, Any] | None:
+def parse(document: Any) -> dict[str, Any] | None:
     """Return a document's content; None: it is no JSON object."""
     try:
         found = json.loads(text(document))
@@ -37,7 +37,7 @@ def parsed(document: Any) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def listed(given: Any) -> list[Any]:
+def as_list(given: Any) -> list[Any]:
     """Return what a policy names once or in a list."""
     if given is None:
         return []
@@ -180,7 +180,7 @@ def statement_ids(wanted: Wanted) -> Iterator[Refusal]:
     """IAM takes letters and digits in a Sid, and each Sid once in a policy."""
     key = "assumeRolePolicy" if "assumeRolePolicy" in wanted.inputs else "policy"
     operation = {"assumeRolePolicy": "CreateRole"}.get(key, "PutRolePolicy")
-    statements = listed((parsed(wanted.inputs[key]) or {}).get("Statement"))
+    statements = as_list((parse(wanted.inputs[key]) or {}).get("Statement"))
     sids = [str(each["Sid"]) for each in statements if isinstance(each, dict) and each.get("Sid")]
     for sid in sids:
         if not (sid.isascii() and sid.isalnum()):
@@ -229,9 +229,9 @@ def endpoint_policy(wanted: Wanted) -> Iterator[Refusal]:
 def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
     """8,192 bytes, 20 statements, 7 actions each."""
     policy = text(wanted.inputs.get("policy") or {})
-    statements = listed((parsed(policy) or {}).get("Statement"))
+    statements = as_list((parse(policy) or {}).get("Statement"))
     actions = [each.get("Action") for each in statements if isinstance(each, dict)]
-    most = max((len(listed(each)) for each in actions), default=0)
+    most = max((len(as_list(each)) for each in actions), default=0)
     if len(policy.encode()) > 8 * KIB or len(statements) > 20 or most > 7:
         message = "Invalid value for the parameter Policy."
         yield Refusal("SetQueueAttributes", "InvalidAttributeValue", message, "policy")

@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import parsed, text
+from local.refusals.documents import parse, text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -27,7 +27,7 @@ def event_pattern(wanted: Wanted) -> Iterator[Refusal]:
     pattern = wanted.inputs.get("eventPattern")
     if pattern is None:
         return
-    document = parsed(pattern)
+    document = parse(pattern)
     if len(text(pattern)) > PATTERN_CHARACTERS:
         wrong = "Event pattern exceeds the maximum size"
     elif document is None:
@@ -153,7 +153,7 @@ def _of_numbers(value: Any) -> str:
     return "" if upward and numbers[0] < numbers[1] else "Bottom must be less than top"
 
 
-def _excluded(value: Any) -> str:
+def _judge_excluded(value: Any) -> str:
     """Texts, or numbers; or one way of matching with texts of it."""
     if isinstance(value, dict):
         return _excluded_way(value)
@@ -195,7 +195,7 @@ def _is_cidr(value: str) -> bool:
 
 
 _JUDGED: Mapping[str, Callable[[Any], str]] = {
-    "anything-but": _excluded,
+    "anything-but": _judge_excluded,
     "cidr": _of_a_block,
     "equals-ignore-case": _of_text("equals-ignore-case"),
     "exists": _of_existence,

@@ -131,7 +131,7 @@ EXCLUDING: tuple[Excluding, ...] = (
 )
 
 
-def _entered(rule: Excluding) -> Limit:
+def _limit(rule: Excluding) -> Limit:
     def find(wanted: Wanted) -> Iterator[Refusal]:
         for block in values(wanted.inputs, rule.base):
             given = [key for key in rule.keys if block.get(key) not in (None, "", [], {})]
@@ -145,4 +145,4 @@ def _entered(rule: Excluding) -> Limit:
     return Limit(name, (token,), rule.source, find)
 
 
-LIMITS.extend(map(_entered, EXCLUDING))
+LIMITS.extend(map(_limit, EXCLUDING))

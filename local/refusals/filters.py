@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -46,7 +46,7 @@ def endpoint_of_a_protocol(wanted: Wanted) -> Iterator[Refusal]:
 def size_of_a_filter(wanted: Wanted) -> Iterator[Refusal]:
     """150 combinations, numbers of a billion; attributes of a message have nothing below them."""
     given = wanted.inputs.get("filterPolicy")
-    pattern = (parsed(given) if given else {}) or {}
+    pattern = (parse(given) if given else {}) or {}
     by_attribute = wanted.inputs.get("filterPolicyScope", "MessageAttributes") != "MessageBody"
     nested = [key for key, value in pattern.items() if isinstance(value, dict)]
     yield from first_of(
@@ -69,7 +69,7 @@ def size_of_a_filter(wanted: Wanted) -> Iterator[Refusal]:
             "filterPolicy",
         ),
         (
-            any(abs(number) > LARGEST_NUMBER for number in _compared(pattern)),
+            any(abs(number) > LARGEST_NUMBER for number in _compared_numbers(pattern)),
             "Invalid parameter: FilterPolicy: Value of a numeric match is out of range",
             "filterPolicy",
         ),
@@ -84,12 +84,12 @@ def _counts(pattern: Mapping[str, Any]) -> Iterator[int]:
             yield len(value)
 
 
-def _compared(value: Any) -> Iterator[float]:
+def _compared_numbers(value: Any) -> Iterator[float]:
     """Yield the numbers that numeric matches compare with."""
     for each in value if isinstance(value, list) else []:
-        yield from _compared(each)
+        yield from _compared_numbers(each)
     for key, inside in value.items() if isinstance(value, dict) else ():
         if key == "numeric" and isinstance(inside, list):
             yield from (e for e in inside if isinstance(e, int | float))
         else:
-            yield from _compared(inside)
+            yield from _compared_numbers(inside)

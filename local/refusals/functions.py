@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.event_patterns import wrong_pattern
 from local.refusals.fields import values
 from local.refusals.limits import LAMBDA_QUOTAS, first_of, limit
@@ -177,7 +177,7 @@ def principal_of_a_permission(wanted: Wanted) -> Iterator[Refusal]:
 def filters_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
     """Five, each a pattern as EventBridge's rules have it."""
     filters = values(wanted.inputs, "filterCriteria.filters.*")
-    patterns = [parsed(each.get("pattern") or "") for each in filters]
+    patterns = [parse(each.get("pattern") or "") for each in filters]
     yield from first_of(
         "CreateEventSourceMapping",
         "InvalidParameterValueException",

@@ -143,7 +143,7 @@ def refusals(wanted: Wanted) -> list[Refusal]:
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]
     spelled = list(schema.refusals(wanted))
     found = [each for each in spelled if each.code == schema.MISTYPED]
-    found = found or list(calls.mistyped(wanted))
+    found = found or list(calls.mistyped_inputs(wanted))
     if found:
         return [replace(each, resource=wanted.name) for each in found]
     asked = [limits.refusals, afterwards.refusals]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import listed, parsed
+from local.refusals.documents import as_list, parse
 from local.refusals.limits import limit
 from local.refusals.policies import VERSIONS
 from local.refusals.refusal import Refusal, Wanted
@@ -24,9 +24,9 @@ def statements_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
     """Effect, actions with their service, and resources or, in a trust policy, principals."""
     trust = "assumeRolePolicy" in wanted.inputs
     key, operation = ("assumeRolePolicy", "CreateRole") if trust else ("policy", "PutRolePolicy")
-    document = parsed(wanted.inputs[key])
+    document = parse(wanted.inputs[key])
     wrong = "Syntax errors in policy." if document is None else _of_document(document)
-    for statement in listed((document or {}).get("Statement")):
+    for statement in as_list((document or {}).get("Statement")):
         wrong = wrong or _of_statement(statement, trust=trust)
     if wrong:
         yield Refusal(operation, "MalformedPolicyDocument", wrong, key)
@@ -45,7 +45,7 @@ def _of_statement(statement: Any, *, trust: bool) -> str:
         return "Syntax errors in policy."
     if ("Action" in statement) == ("NotAction" in statement):
         return "Policy statement must contain actions."
-    actions = [str(each) for each in listed(statement.get("Action", statement.get("NotAction")))]
+    actions = [str(each) for each in as_list(statement.get("Action", statement.get("NotAction")))]
     if not actions:
         return "Policy statement must contain actions."
     if any(_ACTION.fullmatch(each) is None for each in actions):
@@ -63,7 +63,7 @@ def _of_trust(statement: Mapping[str, Any]) -> str:
 def _of_identity(statement: Mapping[str, Any]) -> str:
     if "Principal" in statement or "NotPrincipal" in statement:
         return "Policy document should not specify a principal."
-    resources = listed(statement.get("Resource", statement.get("NotResource")))
+    resources = as_list(statement.get("Resource", statement.get("NotResource")))
     if not resources:
         return "Policy statement must contain resources."
     return next((wrong for each in resources if (wrong := _of_resource(str(each)))), "")

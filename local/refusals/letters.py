@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import listed, parsed
+from local.refusals.documents import as_list, parse
 from local.refusals.event_patterns import wrong_pattern
 from local.refusals.limits import first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
@@ -36,10 +36,10 @@ def who_may_send_dead_letters(wanted: Wanted) -> Iterator[Refusal]:
     given = wanted.inputs.get("redriveAllowPolicy")
     if given in (None, ""):
         return
-    document = parsed(given)
+    document = parse(given)
     policy = document or {}
     permission, sources = policy.get("redrivePermission"), policy.get("sourceQueueArns")
-    arns = [str(each) for each in listed(sources)]
+    arns = [str(each) for each in as_list(sources)]
     shown = f"Value {given} for parameter RedriveAllowPolicy is invalid. Reason: "
     yield from first_of(
         "SetQueueAttributes",
@@ -76,7 +76,7 @@ def who_may_send_dead_letters(wanted: Wanted) -> Iterator[Refusal]:
 @limit("sqs/queue:Queue", source=f"{_SQS}API_SetQueueAttributes.html")
 def keys_of_a_redrive(wanted: Wanted) -> Iterator[Refusal]:
     """Two, and no third."""
-    policy = parsed(wanted.inputs.get("redrivePolicy") or {}) or {}
+    policy = parse(wanted.inputs.get("redrivePolicy") or {}) or {}
     unknown = sorted(set(policy) - {"deadLetterTargetArn", "maxReceiveCount"})
     if unknown:
         message = f"Value for parameter RedrivePolicy is invalid. Reason: Unknown key {unknown[0]}."
@@ -89,7 +89,7 @@ def retries_of_a_topic(wanted: Wanted) -> Iterator[Refusal]:
     given = wanted.inputs.get("deliveryPolicy")
     if given in (None, ""):
         return
-    document = parsed(given)
+    document = parse(given)
     http = (document or {}).get("http")
     policy = (http if isinstance(http, dict) else {}).get("defaultHealthyRetryPolicy") or {}
     wrong = [k for k, ends in _RETRIES.items() if _is_outside(policy.get(k), ends)]
@@ -139,11 +139,11 @@ def documents_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
     """A filter of five keys as patterns are written; dead letters to a queue."""
     inputs = wanted.inputs
     given, redrive = inputs.get("filterPolicy"), inputs.get("redrivePolicy")
-    pattern = parsed(given) if given else {}
-    target = str((parsed(redrive) or {}).get("deadLetterTargetArn") or "") if redrive else ":sqs:"
+    pattern = parse(given) if given else {}
+    target = str((parse(redrive) or {}).get("deadLetterTargetArn") or "") if redrive else ":sqs:"
     fifo = str(inputs.get("topic")).endswith(".fifo")
     told = [key for key in ("deliveryPolicy", "replayPolicy") if inputs.get(key)]
-    broken = [key for key in told if parsed(inputs[key]) is None]
+    broken = [key for key in told if parse(inputs[key]) is None]
     yield from first_of(
         "Subscribe",
         "InvalidParameter",

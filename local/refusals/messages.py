@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.limits import first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
@@ -54,7 +54,7 @@ def encryption_and_order_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
 @limit("sqs/queue:Queue", source=f"{_SQS}API_SetQueueAttributes.html")
 def dead_letters_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
     """A target and a number; the dead-letter queue is of the queue's own kind."""
-    policy = parsed(wanted.inputs.get("redrivePolicy") or {}) or {}
+    policy = parse(wanted.inputs.get("redrivePolicy") or {}) or {}
     if not policy:
         return
     fifo = bool(wanted.inputs.get("fifoQueue"))
@@ -132,7 +132,7 @@ def way_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
             "endpoint",
         ),
         (
-            filtered and parsed(filtered) is None,
+            filtered and parse(filtered) is None,
             "Invalid parameter: FilterPolicy: failed to parse JSON.",
             "filterPolicy",
         ),

@@ -131,13 +131,13 @@ def _operand(reader: _Reader) -> bool:
         _list(reader, "]")
         return True
     if kind == "name":
-        return _named(reader, value)
+        return _read_call(reader, value)
     if kind != "number":
         raise _WrongError(f"unexpected {value}")
     return False
 
 
-def _named(reader: _Reader, name: str) -> bool:
+def _read_call(reader: _Reader, name: str) -> bool:
     if reader.next() != ("sign", "("):
         if name.isupper() and name not in _WORDS:
             raise _WrongError(f"{name} is no id of a metric: ids begin in lower case")

@@ -88,7 +88,7 @@ class Set:
 
 
 @functools.cache
-def documented(documentation: str) -> tuple[Set | None, int | None]:
+def documented_limits(documentation: str) -> tuple[Set | None, int | None]:
     """Return the set of characters and the greatest length that a member's text states."""
     text = html.unescape(documentation)
     found, length = _CHARACTERS.search(text), _LENGTH.search(text)
@@ -117,7 +117,7 @@ def breaches(service: str, operation: str, parameters: Mapping[str, Any]) -> lis
 _Found = Iterator[tuple[str, str]]
 
 
-def _refused(at: str, value: object, constraint: str) -> tuple[str, str]:
+def _refusal(at: str, value: object, constraint: str) -> tuple[str, str]:
     return at, (
         f"1 validation error detected: Value '{str(value)[:200]}' at '{at}' failed to satisfy "
         f"constraint: {constraint}"
@@ -145,7 +145,7 @@ def _any(shape: Any, value: Any, at: str) -> _Found:
 def _structure(shape: Any, value: Any, at: str) -> _Found:
     for name in shape.metadata.get("required", ()):
         if value.get(name) is None:
-            yield _refused(f"{at}.{name}".lstrip("."), None, "Member must not be null")
+            yield _refusal(f"{at}.{name}".lstrip("."), None, "Member must not be null")
     for name, item in value.items():
         if name in shape.members and item is not None:
             yield from _any(shape.members[name], item, f"{at}.{name}".lstrip("."))
@@ -155,33 +155,33 @@ def _size(shape: Any, value: Any, at: str, word: str) -> _Found:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and len(value) < least:
         shown = f"Member must have {word if word == 'length' else 'length'} greater than or equal"
-        yield _refused(at, value, f"{shown} to {least}")
+        yield _refusal(at, value, f"{shown} to {least}")
     if most is not None and len(value) > most:
-        yield _refused(at, value, f"Member must have length less than or equal to {most}")
+        yield _refusal(at, value, f"Member must have length less than or equal to {most}")
 
 
 def _range(shape: Any, value: float, at: str) -> _Found:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and value < least:
-        yield _refused(at, value, f"Member must have value greater than or equal to {least}")
+        yield _refusal(at, value, f"Member must have value greater than or equal to {least}")
     if most is not None and value > most:
-        yield _refused(at, value, f"Member must have value less than or equal to {most}")
+        yield _refusal(at, value, f"Member must have value less than or equal to {most}")
 
 
 def _text(shape: Any, value: str, at: str) -> _Found:
     yield from _size(shape, value, at, "length")
     pattern = shape.metadata.get("pattern")
     if pattern is not None and expression(pattern).fullmatch(value) is None:
-        yield _refused(at, value, f"Member must satisfy regular expression pattern: {pattern}")
+        yield _refusal(at, value, f"Member must satisfy regular expression pattern: {pattern}")
     if shape.enum and value not in shape.enum:
         allowed = ", ".join(shape.enum)
-        yield _refused(at, value, f"Member must satisfy enum value set: [{allowed}]")
-    characters, most = documented(shape.documentation or "")
+        yield _refusal(at, value, f"Member must satisfy enum value set: [{allowed}]")
+    characters, most = documented_limits(shape.documentation or "")
     if characters is not None:
         if characters.expression.fullmatch(value) is None or len(value) > (most or 255):
             yield at, _ec2_words(at, characters)
     elif most is not None and len(value) > most:
-        yield _refused(at, value, f"Member must have length less than or equal to {most}")
+        yield _refusal(at, value, f"Member must have length less than or equal to {most}")
 
 
 def _ec2_words(at: str, characters: Set) -> str:

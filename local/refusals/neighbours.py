@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from local.refusals.documents import listed, parsed
+from local.refusals.documents import as_list, parse
 from local.refusals.fields import values
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit, of
@@ -90,7 +90,7 @@ PLACED: Mapping[str, Placed] = {
 }
 
 
-def named(everything: Sequence[Wanted]) -> dict[str, Wanted]:
+def by_name(everything: Sequence[Wanted]) -> dict[str, Wanted]:
     """Return resources by what others name them by.
 
     One that stands bears its id or ARN for a name; a target group is also found by its own name.
@@ -101,7 +101,7 @@ def named(everything: Sequence[Wanted]) -> dict[str, Wanted]:
     return found
 
 
-def _found(reference: str, known: Mapping[str, Wanted]) -> Wanted | None:
+def _find(reference: str, known: Mapping[str, Wanted]) -> Wanted | None:
     parts = reference.split("/")
     if ":targetgroup/" in reference and len(parts) == 3:
         by_name = known.get(f"aws:lb/targetGroup:TargetGroup/{parts[1]}")
@@ -116,7 +116,7 @@ def _vpcs(reference: str, known: Mapping[str, Wanted], depth: int = 3) -> set[st
     """Return the VPCs that something named lies in; nothing where nobody here knows it."""
     if reference.startswith("vpc-"):
         return {reference}
-    there = _found(reference, known)
+    there = _find(reference, known)
     if there is None or not depth:
         return set()
     if there.inputs.get("vpcId"):
@@ -129,7 +129,7 @@ def _vpcs(reference: str, known: Mapping[str, Wanted], depth: int = 3) -> set[st
 @limit(_VPC)
 def one_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Subnets, groups, tables and gateways that one resource names are of one VPC."""
-    known = named(everything)
+    known = by_name(everything)
     for each in everything:
         placed = PLACED.get(each.type.removeprefix("aws:"))
         if placed is None:
@@ -150,7 +150,7 @@ def one_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/configure-subnets.html")
 def zones_of_subnets(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A zone has one subnet of a balancer or an endpoint; a cluster has subnets in two."""
-    known = named(everything)
+    known = by_name(everything)
     for each in everything:
         placed = PLACED.get(each.type.removeprefix("aws:"))
         if placed is not None and placed.apart:
@@ -230,13 +230,13 @@ def roles_that_are_assumed(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 
 
 def _trusts(role: Wanted, assumed: Assumed) -> bool:
-    document = parsed(role.inputs.get("assumeRolePolicy") or {}) or {}
+    document = parse(role.inputs.get("assumeRolePolicy") or {}) or {}
     allowed: set[str] = set()
-    for statement in listed(document.get("Statement")):
+    for statement in as_list(document.get("Statement")):
         principal = statement.get("Principal") if isinstance(statement, dict) else None
-        services = listed(principal.get("Service")) if isinstance(principal, dict) else [principal]
+        services = as_list(principal.get("Service")) if isinstance(principal, dict) else [principal]
         if statement.get("Effect") == "Allow" and {"*", assumed.service} & set(map(str, services)):
-            allowed |= {str(action).lower() for action in listed(statement.get("Action"))}
+            allowed |= {str(action).lower() for action in as_list(statement.get("Action"))}
     every = {"*", "sts:*"} & allowed
     return bool(every) or {action.lower() for action in assumed.actions} <= allowed
 
@@ -264,10 +264,10 @@ def dead_letters_that_are_taken(everything: Sequence[Wanted]) -> Iterator[Refusa
     """A dead-letter queue says which queues may send it theirs."""
     queues = {str(each.inputs.get("name")): each for each in of(everything, "sqs/queue:Queue")}
     for each in of(everything, "sqs/queue:Queue"):
-        policy = parsed(each.inputs.get("redrivePolicy") or {}) or {}
+        policy = parse(each.inputs.get("redrivePolicy") or {}) or {}
         target = queues.get(str(policy.get("deadLetterTargetArn")).rpartition(":")[2])
-        said = parsed((target.inputs.get("redriveAllowPolicy") if target else None) or {}) or {}
-        sources = [str(arn).rpartition(":")[2] for arn in listed(said.get("sourceQueueArns"))]
+        said = parse((target.inputs.get("redriveAllowPolicy") if target else None) or {}) or {}
+        sources = [str(arn).rpartition(":")[2] for arn in as_list(said.get("sourceQueueArns"))]
         permission = said.get("redrivePermission")
         denied = permission == "denyAll"
         if denied or (permission == "byQueue" and each.inputs.get("name") not in sources):

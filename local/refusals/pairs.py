@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.fields import values
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit, of
@@ -58,7 +58,7 @@ def keys_of_an_item(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         if table is None:
             continue
         kinds = {a["name"]: a["type"] for a in values(table.inputs, "attributes.*")}
-        item = parsed(each.inputs["item"]) or {}
+        item = parse(each.inputs["item"]) or {}
         for key in filter(None, (table.inputs.get("hashKey"), table.inputs.get("rangeKey"))):
             value = item.get(key)
             found = next(iter(value)) if isinstance(value, dict) and value else None
@@ -110,7 +110,7 @@ def items_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The provider puts an item only where none of its key is."""
     seen = set()
     for each in of(everything, "dynamodb/tableItem:TableItem"):
-        item = parsed(each.inputs["item"]) or {}
+        item = parse(each.inputs["item"]) or {}
         names = (str(each.inputs.get("hashKey")), str(each.inputs.get("rangeKey")))
         key = (each.inputs.get("tableName"), *(str(item.get(name)) for name in names))
         if key in seen and names[0] in item:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from local.refusals.documents import parsed, text
+from local.refusals.documents import parse, text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -116,7 +116,7 @@ def capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
 )
 def key_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
     """Every part of it is in the item."""
-    item = parsed(wanted.inputs["item"])
+    item = parse(wanted.inputs["item"])
     if item is None or not all(isinstance(each, dict) for each in item.values()):
         message = "Supplied AttributeValue is empty, must contain exactly one of the supported "
         message += "datatypes"

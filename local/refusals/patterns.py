@@ -224,7 +224,7 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 
 
-def _entered(pattern: Pattern) -> Limit:
+def _limit(pattern: Pattern) -> Limit:
     compiled = re.compile(pattern.expression, re.DOTALL)
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
@@ -240,7 +240,7 @@ def _entered(pattern: Pattern) -> Limit:
 
 def enter(*patterns: Pattern) -> None:
     """Enter patterns among the limits."""
-    LIMITS.extend(map(_entered, patterns))
+    LIMITS.extend(map(_limit, patterns))
 
 
 enter(*PATTERNS)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import listed, parsed
+from local.refusals.documents import as_list, parse
 from local.refusals.limits import limit
 from local.refusals.principals import is_service
 from local.refusals.refusal import Refusal, Wanted
@@ -55,8 +55,8 @@ def parts_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
     """No element that there is not, no operator that there is not, a resource named one way."""
     trust = "assumeRolePolicy" in wanted.inputs
     key, operation = ("assumeRolePolicy", "CreateRole") if trust else ("policy", "PutRolePolicy")
-    document = parsed(wanted.inputs[key])
-    statements = listed((document or {}).get("Statement"))
+    document = parse(wanted.inputs[key])
+    statements = as_list((document or {}).get("Statement"))
     if document is None:
         return
     wrong = ""
@@ -89,15 +89,15 @@ def _of_trust(statement: Mapping[str, Any]) -> str:
     principal = statement.get("Principal")
     if isinstance(principal, str) and principal != "*":
         return f'Invalid principal in policy: "{principal}"'
-    if isinstance(principal, dict) and not all(map(listed, principal.values() or [None])):
+    if isinstance(principal, dict) and not all(map(as_list, principal.values() or [None])):
         return "Missing required field Principal"
     for kind, named in principal.items() if isinstance(principal, dict) else ():
-        for each in map(str, listed(named)):
+        for each in map(str, as_list(named)):
             if kind not in _PRINCIPALS:
                 return f'Invalid principal in policy: "{kind}":"{each}"'
             if not is_named(kind, each):
                 return f'Invalid principal in policy: "{kind.upper()}":"{each}"'
-    actions = [str(each) for each in listed(statement.get("Action"))]
+    actions = [str(each) for each in as_list(statement.get("Action"))]
     if not all(_may_be_of_trust(each.lower()) for each in actions):
         return "AssumeRole policy may only specify STS AssumeRole actions."
     return ""
@@ -116,22 +116,23 @@ def policy_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
     """Somebody may still change it afterwards; only symmetric keys rotate."""
     given = wanted.inputs.get("policy")
     if given is not None:
-        document, code = parsed(given), "MalformedPolicyDocumentException"
+        document, code = parse(given), "MalformedPolicyDocumentException"
         if (
             document is None
             or document.get("Version", "2008-10-17") not in VERSIONS
             or any(
-                of_parts(each) or not (listed(each.get("Resource")) and listed(each.get("Action")))
-                for each in _said(document)
+                of_parts(each)
+                or not (as_list(each.get("Resource")) and as_list(each.get("Action")))
+                for each in _statements(document)
             )
         ):
             yield Refusal("CreateKey", code, "Policy contains a syntax error", "policy")
-        elif not all(is_principal(e.get("Principal")) for e in _said(document)):
+        elif not all(is_principal(e.get("Principal")) for e in _statements(document)):
             message = "Policy contains a statement with one or more invalid principals."
             yield Refusal("CreateKey", code, message, "policy")
         elif not (
             wanted.inputs.get("bypassPolicyLockoutSafetyCheck")
-            or any(_may_change(each) for each in listed(document.get("Statement")))
+            or any(_may_change(each) for each in as_list(document.get("Statement")))
         ):
             message = "The new key policy will not allow you to update the key policy in the "
             message += "future."
@@ -152,8 +153,8 @@ def policy_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
     given = wanted.inputs.get("policy")
     if given in (None, ""):
         return
-    document = parsed(given)
-    statements = _said(document or {})
+    document = parse(given)
+    statements = _statements(document or {})
     whole = bool(statements) and (document or {}).get("Version", "2008-10-17") in VERSIONS
     for each in statements:
         parts = ("Principal", "Action", "Resource")
@@ -165,8 +166,8 @@ def policy_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("CreateVpcEndpoint", "InvalidPolicyDocument", message, "policy")
 
 
-def _said(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [each for each in listed(document.get("Statement")) if isinstance(each, dict)]
+def _statements(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in as_list(document.get("Statement")) if isinstance(each, dict)]
 
 
 def is_principal(principal: Any) -> bool:
@@ -175,8 +176,8 @@ def is_principal(principal: Any) -> bool:
         return bool(principal == "*")
     return bool(principal) and all(
         kind in _PRINCIPALS
-        and bool(listed(named))
-        and all(is_named(kind, str(each)) for each in listed(named))
+        and bool(as_list(named))
+        and all(is_named(kind, str(each)) for each in as_list(named))
         for kind, named in principal.items()
     )
 
@@ -189,6 +190,6 @@ def is_named(kind: str, principal: str) -> bool:
 
 
 def _may_change(statement: Mapping[str, Any]) -> bool:
-    actions = [str(each).lower() for each in listed(statement.get("Action"))]
+    actions = [str(each).lower() for each in as_list(statement.get("Action"))]
     changing = any(re.fullmatch(each.replace("*", ".*"), "kms:putkeypolicy") for each in actions)
     return statement.get("Effect") == "Allow" and changing

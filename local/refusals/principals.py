@@ -47,11 +47,11 @@ def is_service(principal: str) -> bool:
     if found is None:
         return False
     named = [each for each in found["names"].split(".") if not _REGION.fullmatch(each)]
-    return any(each in _known() for each in named)
+    return any(each in _known_services() for each in named)
 
 
 @functools.cache
-def _known() -> frozenset[str]:
+def _known_services() -> frozenset[str]:
     session = botocore.session.get_session()
     known = set(authorization.services()) | _OTHERWISE
     for service in session.get_available_services():

@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from local.refusals.documents import listed, parsed
+from local.refusals.documents import as_list, parse
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit, of
 
@@ -42,7 +42,7 @@ def policies_for_everybody(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         if not each.inputs.get("blockPublicPolicy")
     }
     for each in of(everything, "s3/bucketPolicy:BucketPolicy"):
-        statements = listed((parsed(each.inputs["policy"]) or {}).get("Statement"))
+        statements = as_list((parse(each.inputs["policy"]) or {}).get("Statement"))
         public = any(isinstance(one, dict) and _is_public(one) for one in statements)
         if public and str(each.inputs.get("bucket")) not in open_to_all:
             message = "User is not authorized to perform: s3:PutBucketPolicy because public "
@@ -54,7 +54,7 @@ def policies_for_everybody(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 def _is_public(statement: Mapping[str, Any]) -> bool:
     principal = statement.get("Principal")
     if isinstance(principal, dict):
-        principal = "*" if "*" in listed(principal.get("AWS")) else principal
+        principal = "*" if "*" in as_list(principal.get("AWS")) else principal
     if statement.get("Effect") != "Allow" or principal != "*":
         return False
     conditions = statement.get("Condition")
@@ -66,7 +66,7 @@ def _is_public(statement: Mapping[str, Any]) -> bool:
 
 
 def _is_fixed(operator: str, key: str, value: Any) -> bool:
-    values = [str(each) for each in listed(value)]
+    values = [str(each) for each in as_list(value)]
     plain = operator.rpartition(":")[2]
     if key == "aws:sourceip":
         return plain == "ipaddress" and bool(values) and all(map(_is_narrow, values))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.fields import values
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit
@@ -131,14 +131,14 @@ def one_region(everything: Sequence[Wanted]) -> Iterator[Refusal]:
         for rule in LOCAL.get(each.type, ())
         for region in _regions(each, rule.path)
     ]
-    own = _own(named)
+    own = _most_common(named)
     for each, rule, region in named:
         if own and region != own:
             message = rule.message.format(region, own)
             yield about(each, rule.operation, rule.code, message, rule.path.partition(".")[0])
 
 
-def _own(named: Sequence[tuple[Wanted, Local, str]]) -> str:
+def _most_common(named: Sequence[tuple[Wanted, Local, str]]) -> str:
     most = Counter(region for *_, region in named).most_common(2)
     tied = len(most) == 2 and most[0][1] == most[1][1]
     return "" if not most or tied else most[0][0]
@@ -150,7 +150,7 @@ def _regions(wanted: Wanted, path: str) -> list[str]:
         return []
     given = values(wanted.inputs, path)
     if path == "redrivePolicy":
-        given = [(parsed(each) or {}).get("deadLetterTargetArn") for each in given]
+        given = [(parse(each) or {}).get("deadLetterTargetArn") for each in given]
     found = (_REGION.search(_place(str(each))) for each in given)
     return [each[0] for each in found if each]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.refusals import bucket_policies
-from local.refusals.documents import listed, parsed, text
+from local.refusals.documents import as_list, parse, text
 from local.refusals.limits import limit
 from local.refusals.policies import TOP, VERSIONS, is_principal, of_parts
 from local.refusals.refusal import Refusal, Wanted
@@ -101,12 +101,12 @@ def policy_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
     policed = _POLICIES[_BRINGING.get(wanted.type, wanted.type)]
     if wanted.type in _BRINGING and not wanted.inputs.get("policy"):
         return
-    document = parsed(wanted.inputs["policy"])
-    statements = listed((document or {}).get("Statement"))
+    document = parse(wanted.inputs["policy"])
+    statements = as_list((document or {}).get("Statement"))
     wrong = policed.message if document is None or not statements else ""
     if set(document or {}) - TOP or (document or {}).get("Version", "2008-10-17") not in VERSIONS:
         wrong = policed.message
-    named = _named(wanted)
+    named = _policy_target(wanted)
     for statement in statements:
         if not isinstance(statement, dict):
             statement = {}  # noqa: PLW2901  # refused as one that says nothing
@@ -123,7 +123,7 @@ def policy_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal(policed.operation, policed.code, wrong, "policy")
 
 
-def _named(wanted: Wanted) -> str:
+def _policy_target(wanted: Wanted) -> str:
     """Return the name of what the policy is on; empty where it is not known."""
     inputs = wanted.inputs
     if wanted.type.endswith(":BucketPolicy"):
@@ -142,12 +142,12 @@ def _of_a_statement(statement: Any, policed: Policed, named: str) -> str:
         return "Missing required field Principal" if s3 else policed.message
     if not is_principal(principal):
         return "Invalid principal in policy" if s3 else f"{policed.message} PrincipalNotFound"
-    actions = [str(each).lower() for each in listed(statement.get("Action"))]
+    actions = [str(each).lower() for each in as_list(statement.get("Action"))]
     if s3 and (strange := bucket_policies.strange_action(actions)):
         return strange
     if not all(_is_action(each, policed) for each in actions):
         return "Policy has invalid action" if s3 else policed.message
-    resources = [str(e) for e in listed(statement.get("Resource", statement.get("NotResource")))]
+    resources = [str(e) for e in as_list(statement.get("Resource", statement.get("NotResource")))]
     wrong = _of_resources(resources, policed, named)
     return wrong or (bucket_policies.wrong(statement, actions, resources) if s3 else "")
 

@@ -96,7 +96,7 @@ def _one(annotation: Any, owner: type) -> Kind | None:
     if isinstance(annotation, typing.ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):
-        annotation = _named(annotation, owner)
+        annotation = _class_named(annotation, owner)
     origin = typing.get_origin(annotation)
     if annotation in _PLAIN:
         return Kind(_PLAIN[annotation])
@@ -109,7 +109,7 @@ def _one(annotation: Any, owner: type) -> Kind | None:
     return None
 
 
-def _named(name: str, owner: type) -> Any:
+def _class_named(name: str, owner: type) -> Any:
     module = importlib.import_module(owner.__module__)
     beside = importlib.import_module(f"{owner.__module__.rpartition('.')[0]}._inputs")
     return getattr(module, name, None) or getattr(beside, name, None)

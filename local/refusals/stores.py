@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -42,7 +42,7 @@ def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
     operation = "PutBucketLifecycleConfiguration"
     for rule in wanted.inputs.get("rules") or ():
         expires = rule.get("expiration") or {}
-        yield from _filtered(operation, rule)
+        yield from _filter_refusals(operation, rule)
         if expires.get("days") and expires.get("date"):
             message = "The XML you provided was not well-formed or did not validate"
             yield Refusal(operation, "MalformedXML", message, "rules")
@@ -140,7 +140,7 @@ def _in_order(operation: str, rule: Mapping[str, Any]) -> Iterator[Refusal]:
 _WAYS = ("and", "objectSizeGreaterThan", "objectSizeLessThan", "prefix", "tag")
 
 
-def _filtered(operation: str, rule: Mapping[str, Any]) -> Iterator[Refusal]:
+def _filter_refusals(operation: str, rule: Mapping[str, Any]) -> Iterator[Refusal]:
     """Yield what a rule's filter rules out.
 
     Source: API_LifecycleRule and API_LifecycleRuleFilter of S3.
@@ -198,7 +198,7 @@ def keys_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
 @limit("dynamodb/tableItem:TableItem", source=f"{_TABLES}API_AttributeValue.html")
 def values_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
     """Each says its kind, and a number is written as text."""
-    item = parsed(wanted.inputs["item"]) or {}
+    item = parse(wanted.inputs["item"]) or {}
     if not all(_is_a_value(value) for value in item.values()):
         message = "Supplied AttributeValue is empty, must contain exactly one of the supported "
         message += "datatypes"

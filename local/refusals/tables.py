@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.fields import values
 from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
@@ -102,7 +102,7 @@ def _of_index(index: dict[str, Any]) -> str:
 @limit("dynamodb/tableItem:TableItem", source=f"{_GUIDE}HowItWorks.NamingRulesDataTypes.html")
 def numbers_and_sets_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
     """A number is one, of 38 digits; no set is empty or holds a value twice."""
-    found = (_wrong(each) for each in (parsed(wanted.inputs["item"]) or {}).values())
+    found = (_wrong(each) for each in (parse(wanted.inputs["item"]) or {}).values())
     wrong = next(filter(None, found), "")
     if wrong:
         yield Refusal("PutItem", "ValidationException", wrong, "item")
@@ -159,7 +159,7 @@ KEY_BYTES, SORT_KEY_BYTES, LEVELS = 2048, 1024, 32
 @limit("dynamodb/tableItem:TableItem", source=f"{_GUIDE}Constraints.html")
 def key_and_depth_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
     """A key is a short text, number or bytes; 32 levels; bytes in base64."""
-    item = parsed(wanted.inputs["item"]) or {}
+    item = parse(wanted.inputs["item"]) or {}
     for name, most in (("hashKey", KEY_BYTES), ("rangeKey", SORT_KEY_BYTES)):
         value = item.get(str(wanted.inputs.get(name)))
         if not isinstance(value, dict) or len(value) != 1:

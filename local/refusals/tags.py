@@ -28,7 +28,7 @@ _CHARACTERS = re.compile(KEY_CHARACTERS)
 def tags_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
     """50 tags, 10 on an object in S3; keys of 128 characters, values of 256, none of AWS's own."""
     for tags in (wanted.tags, *_of_what_it_launches(wanted)):
-        yield from _judged(wanted.type, tags)
+        yield from _tag_refusals(wanted.type, tags)
 
 
 def _of_what_it_launches(wanted: Wanted) -> Iterator[dict[str, str]]:
@@ -38,7 +38,7 @@ def _of_what_it_launches(wanted: Wanted) -> Iterator[dict[str, str]]:
         yield dict(each.get("tags") or {})
 
 
-def _judged(type_: str, tags: dict[str, str]) -> Iterator[Refusal]:
+def _tag_refusals(type_: str, tags: dict[str, str]) -> Iterator[Refusal]:
     most = COUNTS.get(type_, DEFAULT_COUNT)
     if len(tags) > most:
         usual = ("TagResource", "TooManyTagsException", f"The resource may have {most} tags")

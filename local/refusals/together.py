@@ -215,6 +215,6 @@ def rules_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             seen.add(key)
 
 
-def combined(*groups: Iterable[Wanted]) -> list[Wanted]:
+def combined_layers(*groups: Iterable[Wanted]) -> list[Wanted]:
     """Return several layers' resources as one environment's."""
     return list(itertools.chain.from_iterable(groups))

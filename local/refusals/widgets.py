@@ -53,7 +53,7 @@ def _of_alarms(told: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_a_graph(told: Mapping[str, Any]) -> Iterator[str]:
-    yield from _drawn(told)
+    yield from _drawing_problems(told)
     if "timezone" in told and not re.fullmatch(r"[+-]\d{4}", str(told["timezone"])):
         yield "/timezone: Should be an offset from UTC such as +0130"
     yield from _axes(told.get("yAxis") or {})
@@ -69,7 +69,7 @@ def _of_a_graph(told: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"/metrics/{number}{wrong}" for wrong in _series(series, number))
 
 
-def _drawn(options: Mapping[str, Any]) -> Iterator[str]:
+def _drawing_problems(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is wrong with a period and a statistic, of a graph or of one of its series."""
     period, stat = options.get("period"), options.get("stat")
     if period is not None and not _is_period(period):
@@ -127,7 +127,7 @@ def _series(series: list[Any], number: int) -> Iterator[str]:
         yield ": Should be a namespace, a metric's name, and pairs of dimensions"
     elif number == 0 and {".", "..."} & set(named):
         yield ": The first series has none before it to repeat"
-    yield from _drawn(options)
+    yield from _drawing_problems(options)
     expression = options.get("expression")
     problems = (
         (expression is not None and not isinstance(expression, str), "/expression: Should be text"),

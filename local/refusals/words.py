@@ -292,12 +292,12 @@ WORDS: tuple[Words, ...] = (
 )
 
 
-def _entered(words: Words) -> Limit:
+def _limit(words: Words) -> Limit:
     allowed = {each.lower() if words.fold else each for each in words.allowed}
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
         for value in values(wanted.inputs, words.path):
-            said = _said(value).lower() if words.fold else _said(value)
+            said = _value_text(value).lower() if words.fold else _value_text(value)
             if said not in allowed:
                 message = f"expected {words.path} to be one of [{', '.join(words.allowed)}], got "
                 message += str(value)[:200]
@@ -307,7 +307,7 @@ def _entered(words: Words) -> Limit:
     return Limit(name, (f"aws:{words.token}",), words.source, find)
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     # The engine's numbers are floats.
     whole = isinstance(value, float) and value.is_integer()
     return str(int(value)) if whole and isinstance(value, float) else str(value)
@@ -315,7 +315,7 @@ def _said(value: object) -> str:
 
 def enter_words(*words: Words) -> None:
     """Enter lines of words among the limits."""
-    LIMITS.extend(map(_entered, words))
+    LIMITS.extend(map(_limit, words))
 
 
 enter_words(*WORDS)

@@ -81,9 +81,9 @@ def rule_of(documentation: str) -> Rule:
     return Rule(
         words=_words(sentences),
         numbers=_numbers(sentences),
-        longest=_whole(length[1] or length[2]) if length else None,
-        excluded=frozenset().union(*(_cited(_CONFLICTS, each) for each in sentences)),
-        one_of=frozenset().union(*(_cited(_ONE_OF, each) for each in sentences)),
+        longest=_whole_number(length[1] or length[2]) if length else None,
+        excluded=frozenset().union(*(_cited_keys(_CONFLICTS, each) for each in sentences)),
+        one_of=frozenset().union(*(_cited_keys(_ONE_OF, each) for each in sentences)),
     )
 
 
@@ -103,17 +103,17 @@ def _numbers(sentences: list[str]) -> tuple[int, int, int, bool] | None:
     if len(found) != 1 or "character" in found[0][0]:
         return None
     sentence, match = found[0]
-    least, most = (_whole(each) for each in match.groups() if each is not None)
+    least, most = (_whole_number(each) for each in match.groups() if each is not None)
     step = _STEP.search(sentence)
     beside = _ZERO.search(sentence.replace(match[0], ""))
     return least, most, int(step[1]) if step else 1, beside is not None
 
 
-def _whole(written: str) -> int:
+def _whole_number(written: str) -> int:
     return int(written.replace(",", ""))
 
 
-def _cited(pattern: re.Pattern[str], sentence: str) -> frozenset[str]:
+def _cited_keys(pattern: re.Pattern[str], sentence: str) -> frozenset[str]:
     found = pattern.search(sentence)
     left = re.sub(r"\b(?:and|or)\b|[\s,.]", "", _CITED.sub("", found[1])) if found else "nothing"
     return frozenset(_CITED.findall(found[1])) if found and not left else frozenset()

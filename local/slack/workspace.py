@@ -54,7 +54,7 @@ class Post:
     metadata: dict[str, Any]
     edits: int = 0
 
-    def shown(self, *, with_metadata: bool) -> Answer:
+    def as_listed(self, *, with_metadata: bool) -> Answer:
         """Return the message as Slack lists it."""
         listed: Answer = {
             "type": "message",
@@ -134,7 +134,7 @@ class Workspace:
             metadata=dict(arguments.get("metadata") or {}),
         )
         self.posts.append(post)
-        return {"channel": CHANNEL, "ts": post.ts, "message": post.shown(with_metadata=False)}
+        return {"channel": CHANNEL, "ts": post.ts, "message": post.as_listed(with_metadata=False)}
 
     def _update(self, arguments: Mapping[str, Any]) -> Answer:
         self._require_id(arguments)
@@ -179,7 +179,9 @@ def _page(found: list[Post], arguments: Mapping[str, Any]) -> Answer:
     with_metadata = str(arguments.get("include_all_metadata", "")).lower() in ("true", "1")
     following = str(start + size) if start + size < len(fitting) else ""
     return {
-        "messages": [p.shown(with_metadata=with_metadata) for p in fitting[start : start + size]],
+        "messages": [
+            p.as_listed(with_metadata=with_metadata) for p in fitting[start : start + size]
+        ],
         "has_more": bool(following),
         "response_metadata": {"next_cursor": following},
     }

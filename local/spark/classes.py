@@ -49,7 +49,7 @@ def is_installed() -> bool:
     return util.find_spec("pyspark") is not None
 
 
-def ready() -> bool:
+def are_recorded() -> bool:
     """Say whether `record` has nothing left to do."""
     return not is_installed() or home().is_dir()
 

@@ -61,7 +61,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split("."))
 
 
-def said(command: tuple[str, ...]) -> str | None:
+def program_output(command: tuple[str, ...]) -> str | None:
     """Return all that a program prints, or None when it cannot be run."""
     if shutil.which(command[0]) is None:
         return None
@@ -76,7 +76,7 @@ def said(command: tuple[str, ...]) -> str | None:
     return result.stdout + result.stderr
 
 
-def check_prerequisites(run: Run = said) -> list[str]:
+def check_prerequisites(run: Run = program_output) -> list[str]:
     """Return one sentence per prerequisite that is absent or too old; empty when all is well."""
     problems = [problem for wanted in PREREQUISITES if (problem := _problem(wanted, run))]
     if sys.version_info < OLDEST_PYTHON:
@@ -89,7 +89,7 @@ def check_prerequisites(run: Run = said) -> list[str]:
     return problems
 
 
-def require(*names: str, run: Run = said) -> None:
+def require(*names: str, run: Run = program_output) -> None:
     """Raise MissingPrerequisite unless the named programs (all, without names) are there."""
     wanted = [p for p in PREREQUISITES if not names or p.name in names]
     problems = [problem for one in wanted if (problem := _problem(one, run))]
@@ -103,7 +103,7 @@ def own_pulumi() -> str | None:
     path = shutil.which("pulumi")
     if path is None:
         return None
-    found = re.search(r"v?(\d+\.\d+\.\d+)", said((path, "version")) or "")
+    found = re.search(r"v?(\d+\.\d+\.\d+)", program_output((path, "version")) or "")
     return path if found and numbers(found.group(1)) >= OLDEST_PULUMI else None
 
 

@@ -26,7 +26,7 @@ from handlers.adapters.connect import ask, directly
 from handlers.adapters.kafka import KafkaAdmin
 from local.kafka import jars
 from local.kafka.run import jvm
-from local.place import Place, cache_directory, claimed
+from local.place import Place, cache_directory, claim_place
 from local.processes import Child, Processes
 from local.tools.cache import making
 from tests.integration.pipes import answer, hang
@@ -235,7 +235,7 @@ def worker_settings(workers: Workers, name: str) -> dict[str, str]:
 @contextmanager
 def running(folder: Path) -> Iterator[Workers]:
     """Yield a controller and a broker that answer, and no worker yet."""
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, folder)
         hosts = place.path("hosts")
         hosts.touch()

@@ -16,7 +16,7 @@ from core.health.node import Role
 from core.settings import codec, environment
 from core.settings.probe import ATTEMPTS, FAILED, SECONDS, Probe
 from handlers.probing import topic
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Processes
 from tests.integration.bare_kafka import REPOSITORY, BareCluster
 
@@ -29,7 +29,7 @@ Page = dict[str, float]
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Processes]]:
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path_factory.mktemp("probe"))
         place.save()
         processes = Processes(place.path("pids"), place.path("logs"))

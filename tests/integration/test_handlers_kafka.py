@@ -21,7 +21,7 @@ from core.views import ClusterView
 from handlers.adapters.kafka import KafkaAdmin
 from local.kafka import jars
 from local.kafka.run import jvm
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Child, Processes
 from tests.integration.waiting import until_read
 
@@ -78,7 +78,7 @@ def properties(place: Place, node: int) -> str:
 
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brokers]:
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path_factory.mktemp("kafka"))
         hosts = place.path("hosts")
         hosts.touch()

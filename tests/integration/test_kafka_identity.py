@@ -41,7 +41,7 @@ from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
 from local.kafka import jars
 from local.kafka.run import jvm
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Processes
 from tests.integration.kafkas_tool import kafkas_tool
 from tests.integration.waiting import until
@@ -148,7 +148,7 @@ super.users=User:CN={OPERATOR}
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path_factory.mktemp("kafka"))
         host = f"127.{place.number}.14.1"
         place.path("hosts").touch()

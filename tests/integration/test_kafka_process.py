@@ -23,7 +23,7 @@ from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_admin import show
 from local.kubernetes.strimzi_authorities import served_hosts
 from local.kubernetes.strimzi_model import node_ids, read
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Child, Processes
 from tests.integration.waiting import PATIENCE_SECONDS
 
@@ -148,7 +148,7 @@ class KafkaNode:
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[KafkaNode]:
     folder = jars.fetch()
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path)
         place.save()
         place.path("kafka").mkdir()

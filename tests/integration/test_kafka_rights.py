@@ -50,7 +50,7 @@ from handlers.incidents.leadership import Leadership
 from handlers.rotation.throttles import Throttles, stray
 from local.kafka import jars
 from local.kafka.run import jvm
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Processes
 from tests.integration.authorized_kafka import NODES, Cluster, Named, properties
 from tests.integration.waiting import PATIENCE_SECONDS
@@ -70,7 +70,7 @@ READ_RIGHTS = rights_for(READING | MOVING_LEADERS)
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path_factory.mktemp("kafka"))
         hosts = place.path("hosts")
         hosts.touch()

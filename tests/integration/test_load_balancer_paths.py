@@ -15,7 +15,7 @@ import pytest
 from local.kubernetes import egress
 from local.kubernetes.egress import Egress
 from local.nlb import Proxy
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from tests.integration.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.integration
@@ -24,7 +24,7 @@ POD_ONE, POD_TWO, PORT, LISTENER = "10.{}.1.5", "10.{}.2.5", 9094, 10010
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    with claimed(tmp_path) as claim:
+    with claim_place(tmp_path) as claim:
         yield Place(claim.number, tmp_path)
 
 

@@ -22,7 +22,7 @@ from core.health.rules import RuleSet, liveness, readiness
 from core.health.verdict import Health
 from local.kafka import jars
 from local.kafka.observer import scrape
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Processes
 from tests.integration.bare_kafka import ANOTHER_CLUSTER_ID, BareCluster, answers, table
 from tests.integration.slow_directory import SlowDirectory
@@ -37,7 +37,7 @@ PARTITIONS, RECORD_BYTES = 8, 100_000
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, Processes]]:
     jars.fetch()
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path_factory.mktemp("bare"))
         place.save()
         processes = Processes(place.path("pids"), place.path("logs"))

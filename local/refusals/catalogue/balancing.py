@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from local.pulumi.aws_adapter import coerced
-from local.refusals.calls import Parameters, call, made
+from local.pulumi.aws_adapter import coerce
+from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs, attributes
 from local.refusals.model import input_shape
 
@@ -53,9 +53,7 @@ def _action(action: Inputs) -> Parameters:
 
 def _listener(inputs: Inputs) -> Parameters:
     shape = input_shape("elbv2", "CreateListener").members["DefaultActions"]
-    return {
-        "DefaultActions": coerced(shape, list(map(_action, inputs.get("defaultActions") or ())))
-    }
+    return {"DefaultActions": coerce(shape, list(map(_action, inputs.get("defaultActions") or ())))}
 
 
 def _health_check(inputs: Inputs) -> Parameters:
@@ -117,12 +115,12 @@ _BALANCER_ARN = (
 _GROUP_ARN = "arn:aws:elasticloadbalancing:us-east-1:123456789012:targetgroup/n/0123456789abcdef"
 
 
-made(
+enter(
     "lb/listener:Listener",
     call("elbv2", "CreateListener", "defaultActions", build=_listener),
     tcpIdleTimeoutSeconds="a listener's attribute: see limits",
 )
-made(
+enter(
     "lb/loadBalancer:LoadBalancer",
     call(
         "elbv2",
@@ -139,7 +137,7 @@ made(
     ),
     enforceSecurityGroupInboundRulesOnPrivateLinkTraffic="SetSecurityGroups, on or off",
 )
-made(
+enter(
     "lb/targetGroup:TargetGroup",
     call("elbv2", "CreateTargetGroup", "healthCheck", build=_health_check),
     call(
@@ -150,10 +148,10 @@ made(
     ),
     targetGroupHealth="attributes with words and counts: see limits",
 )
-made(
+enter(
     "route53/record:Record",
     call("route53", "ChangeResourceRecordSets", "name", "type", "zoneId", "ttl", build=_record),
     aliases="names of AWS's own",
     records="addresses",
 )
-made("route53/zone:Zone", call("route53", "CreateHostedZone", "comment", "vpcs", build=_zone))
+enter("route53/zone:Zone", call("route53", "CreateHostedZone", "comment", "vpcs", build=_zone))

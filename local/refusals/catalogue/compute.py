@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from local.pulumi.aws_adapter import coerced
-from local.refusals.calls import Parameters, call, made
+from local.pulumi.aws_adapter import coerce
+from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
 from local.refusals.model import input_shape
 
 
-def _launched(inputs: Inputs) -> list[Parameters]:
+def _tag_specifications(inputs: Inputs) -> list[Parameters]:
     return [
         {
             "ResourceType": each["resourceType"],
@@ -51,7 +51,12 @@ def _template(inputs: Inputs) -> Parameters:
     given = {key: inputs[key] for key in _TEMPLATE if key in inputs and key != "tagSpecifications"}
     if "vpcSecurityGroupIds" in given:
         given["securityGroupIds"] = given.pop("vpcSecurityGroupIds")
-    return {"LaunchTemplateData": {**coerced(shape, given), "TagSpecifications": _launched(inputs)}}
+    return {
+        "LaunchTemplateData": {
+            **coerce(shape, given),
+            "TagSpecifications": _tag_specifications(inputs),
+        }
+    }
 
 
 def _group_tag(inputs: Inputs) -> Parameters:
@@ -69,7 +74,7 @@ def _group_tag(inputs: Inputs) -> Parameters:
     }
 
 
-made(
+enter(
     "autoscaling/group:Group",
     call(
         "autoscaling",
@@ -85,15 +90,15 @@ made(
         where=frozenset({"suspendedProcesses"}),
     ),
 )
-made(
+enter(
     "autoscaling/lifecycleHook:LifecycleHook",
     call("autoscaling", "PutLifecycleHook", names={"name": "LifecycleHookName"}),
 )
-made(
+enter(
     "autoscaling/tag:Tag",
     call("autoscaling", "CreateOrUpdateTags", "tag", "autoscalingGroupName", build=_group_tag),
 )
-made(
+enter(
     "ec2/launchTemplate:LaunchTemplate",
     call(
         "ec2",
@@ -104,7 +109,7 @@ made(
     ),
     updateDefaultVersion="the provider's own: which version becomes the default",
 )
-made(
+enter(
     "emrserverless/application:Application",
     call(
         "emr-serverless",
@@ -112,8 +117,8 @@ made(
         build=lambda _: {"clientToken": "terraform-20260101000000000000000001"},
     ),
 )
-made("lambda/eventSourceMapping:EventSourceMapping", call("lambda", "CreateEventSourceMapping"))
-made(
+enter("lambda/eventSourceMapping:EventSourceMapping", call("lambda", "CreateEventSourceMapping"))
+enter(
     "lambda/function:Function",
     call(
         "lambda",
@@ -131,11 +136,11 @@ made(
     ),
     sourceCodeHash="the provider's own: what it compares the zip by",
 )
-made(
+enter(
     "lambda/functionUrl:FunctionUrl",
     call("lambda", "CreateFunctionUrlConfig", names={"authorizationType": "AuthType"}),
 )
-made(
+enter(
     "lambda/permission:Permission",
     call(
         "lambda",

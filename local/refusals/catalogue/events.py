@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.pulumi.aws_adapter import coerced
-from local.refusals.calls import Parameters, call, made
+from local.pulumi.aws_adapter import coerce
+from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs, attributes
 from local.refusals.model import input_shape
 
@@ -73,12 +73,12 @@ def _target(inputs: Inputs) -> Parameters:
     blocks = {member: inputs[key] for key, member in _BLOCKS.items() if inputs.get(key)}
     if inputs.get("runCommandTargets"):
         blocks["RunCommandParameters"] = {"runCommandTargets": inputs["runCommandTargets"]}
-    return {"Rule": inputs["rule"], "Targets": [{**coerced(shape, blocks), **target}]}
+    return {"Rule": inputs["rule"], "Targets": [{**coerce(shape, blocks), **target}]}
 
 
-made("cloudwatch/dashboard:Dashboard", call("cloudwatch", "PutDashboard"))
-made("cloudwatch/eventRule:EventRule", call("events", "PutRule"))
-made(
+enter("cloudwatch/dashboard:Dashboard", call("cloudwatch", "PutDashboard"))
+enter("cloudwatch/eventRule:EventRule", call("events", "PutRule"))
+enter(
     "cloudwatch/eventTarget:EventTarget",
     call(
         "events",
@@ -93,7 +93,7 @@ made(
         build=_target,
     ),
 )
-made(
+enter(
     "cloudwatch/logGroup:LogGroup",
     call("logs", "CreateLogGroup", names={"name": "logGroupName"}),
     call(
@@ -103,7 +103,7 @@ made(
         where=frozenset({"retentionInDays"}),
     ),
 )
-made(
+enter(
     "cloudwatch/metricAlarm:MetricAlarm",
     call(
         "cloudwatch",
@@ -114,12 +114,12 @@ made(
         build=_alarm,
     ),
 )
-made("scheduler/schedule:Schedule", call("scheduler", "CreateSchedule"))
-made(
+enter("scheduler/schedule:Schedule", call("scheduler", "CreateSchedule"))
+enter(
     "sns/topic:Topic",
     call("sns", "CreateTopic", *_TOPIC, build=lambda i: {"Attributes": attributes(i, _TOPIC)}),
 )
-made(
+enter(
     "sns/topicPolicy:TopicPolicy",
     call(
         "sns",
@@ -133,10 +133,10 @@ made(
         },
     ),
 )
-made(
+enter(
     "sns/topicSubscription:TopicSubscription", call("sns", "Subscribe", names={"topic": "TopicArn"})
 )
-made(
+enter(
     "sqs/queue:Queue",
     call(
         "sqs",
@@ -146,7 +146,7 @@ made(
         build=lambda i: {"Attributes": attributes(i, _QUEUE)},
     ),
 )
-made(
+enter(
     "sqs/queuePolicy:QueuePolicy",
     call(
         "sqs",
@@ -155,7 +155,7 @@ made(
         build=lambda i: {"Attributes": {"Policy": i["policy"]}},
     ),
 )
-made(
+enter(
     "sqs/redriveAllowPolicy:RedriveAllowPolicy",
     call(
         "sqs",

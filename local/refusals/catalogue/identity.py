@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from local.pulumi.aws_adapter import coerced
-from local.refusals.calls import Parameters, call, made
+from local.pulumi.aws_adapter import coerce
+from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
 from local.refusals.model import input_shape
 
@@ -15,7 +15,7 @@ def _constraints(inputs: Inputs) -> Parameters:
     return {key: value for each in inputs.get("constraints") or () for key, value in each.items()}
 
 
-made(
+enter(
     "iam/instanceProfile:InstanceProfile",
     call("iam", "CreateInstanceProfile", names={"name": "InstanceProfileName"}),
     call(
@@ -25,11 +25,11 @@ made(
         where=frozenset({"role"}),
     ),
 )
-made(
+enter(
     "iam/policy:Policy",
     call("iam", "CreatePolicy", names={"name": "PolicyName", "policy": "PolicyDocument"}),
 )
-made(
+enter(
     "iam/role:Role",
     call(
         "iam",
@@ -37,7 +37,7 @@ made(
         names={"name": "RoleName", "assumeRolePolicy": "AssumeRolePolicyDocument"},
     ),
 )
-made(
+enter(
     "iam/rolePolicy:RolePolicy",
     call(
         "iam",
@@ -47,32 +47,32 @@ made(
         build=lambda i: {"PolicyName": i.get("name") or "terraform-20260101000000000000000001"},
     ),
 )
-made(
+enter(
     "iam/rolePolicyAttachment:RolePolicyAttachment",
     call("iam", "AttachRolePolicy", names={"role": "RoleName"}),
 )
-made(
+enter(
     "kms/alias:Alias",
     call("kms", "CreateAlias", names={"name": "AliasName", "targetKeyId": "TargetKeyId"}),
 )
-made(
+enter(
     "kms/grant:Grant",
     call(
         "kms",
         "CreateGrant",
         "constraints",
-        build=lambda i: {"Constraints": coerced(_CONSTRAINTS, _constraints(i))},
+        build=lambda i: {"Constraints": coerce(_CONSTRAINTS, _constraints(i))},
     ),
 )
-made(
+enter(
     "kms/key:Key",
     call("kms", "CreateKey"),
     deletionWindowInDays="of ScheduleKeyDeletion: see limits",
     enableKeyRotation="EnableKeyRotation, a boolean",
 )
-made(
+enter(
     "secretsmanager/secret:Secret",
     call("secretsmanager", "CreateSecret"),
     recoveryWindowInDays="of DeleteSecret: see limits",
 )
-made("secretsmanager/secretVersion:SecretVersion", call("secretsmanager", "PutSecretValue"))
+enter("secretsmanager/secretVersion:SecretVersion", call("secretsmanager", "PutSecretValue"))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from local.refusals.calls import call, made
+from local.refusals.calls import call, enter
 
-made("eks/accessEntry:AccessEntry", call("eks", "CreateAccessEntry"))
-made("eks/accessPolicyAssociation:AccessPolicyAssociation", call("eks", "AssociateAccessPolicy"))
-made(
+enter("eks/accessEntry:AccessEntry", call("eks", "CreateAccessEntry"))
+enter("eks/accessPolicyAssociation:AccessPolicyAssociation", call("eks", "AssociateAccessPolicy"))
+enter(
     "eks/addon:Addon",
     call("eks", "CreateAddon", names={"resolveConflictsOnCreate": "resolveConflicts"}),
     resolveConflictsOnUpdate="of UpdateAddon, the same two words",
 )
-made(
+enter(
     "eks/cluster:Cluster",
     call(
         "eks",
@@ -30,7 +30,7 @@ made(
         },
     ),
 )
-made(
+enter(
     "eks/nodeGroup:NodeGroup",
     call(
         "eks",
@@ -38,6 +38,6 @@ made(
         names={"nodeGroupName": "nodegroupName", "nodeRoleArn": "nodeRole", "subnetIds": "subnets"},
     ),
 )
-made(
+enter(
     "eks/podIdentityAssociation:PodIdentityAssociation", call("eks", "CreatePodIdentityAssociation")
 )

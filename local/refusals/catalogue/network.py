@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local.refusals.calls import Parameters, call, made
+from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
 
 
@@ -31,22 +31,22 @@ _RULE = (
 )
 
 
-made(
+enter(
     "ec2/defaultSecurityGroup:DefaultSecurityGroup",
     call("ec2", "CreateTags", build=lambda _: {"Resources": ["sg-0123456789abcdef0"]}),
     vpcId="adopts the group that the VPC has",
 )
-made("ec2/eip:Eip", call("ec2", "AllocateAddress"))
-made(
+enter("ec2/eip:Eip", call("ec2", "AllocateAddress"))
+enter(
     "ec2/internetGateway:InternetGateway",
     call("ec2", "CreateInternetGateway"),
     vpcId="attached by a call of its own, which takes ids alone",
 )
-made("ec2/natGateway:NatGateway", call("ec2", "CreateNatGateway"))
-made("ec2/route:Route", call("ec2", "CreateRoute"))
-made("ec2/routeTable:RouteTable", call("ec2", "CreateRouteTable"))
-made("ec2/routeTableAssociation:RouteTableAssociation", call("ec2", "AssociateRouteTable"))
-made(
+enter("ec2/natGateway:NatGateway", call("ec2", "CreateNatGateway"))
+enter("ec2/route:Route", call("ec2", "CreateRoute"))
+enter("ec2/routeTable:RouteTable", call("ec2", "CreateRouteTable"))
+enter("ec2/routeTableAssociation:RouteTableAssociation", call("ec2", "AssociateRouteTable"))
+enter(
     "ec2/securityGroup:SecurityGroup",
     call(
         "ec2",
@@ -57,15 +57,15 @@ made(
         build=lambda i: {"Description": i.get("description", "Managed by Pulumi")},
     ),
 )
-made("ec2/subnet:Subnet", call("ec2", "CreateSubnet"))
-made(
+enter("ec2/subnet:Subnet", call("ec2", "CreateSubnet"))
+enter(
     "ec2/vpc:Vpc",
     call("ec2", "CreateVpc"),
     enableDnsHostnames="ModifyVpcAttribute, a boolean",
     enableDnsSupport="ModifyVpcAttribute, a boolean",
 )
-made("ec2/vpcEndpoint:VpcEndpoint", call("ec2", "CreateVpcEndpoint"))
-made(
+enter("ec2/vpcEndpoint:VpcEndpoint", call("ec2", "CreateVpcEndpoint"))
+enter(
     "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation",
     call(
         "ec2",
@@ -74,16 +74,16 @@ made(
         build=lambda i: {"AddRouteTableIds": [i["routeTableId"]]},
     ),
 )
-made(
+enter(
     "ec2/vpcEndpointService:VpcEndpointService",
     call("ec2", "CreateVpcEndpointServiceConfiguration"),
     allowedPrincipals="ModifyVpcEndpointServicePermissions, ARNs that the spec has checked",
 )
-made(
+enter(
     "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
     call("ec2", "AuthorizeSecurityGroupEgress", *_RULE, build=_rule),
 )
-made(
+enter(
     "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     call("ec2", "AuthorizeSecurityGroupIngress", *_RULE, build=_rule),
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.pulumi.aws_adapter import coerced
-from local.refusals.calls import Parameters, call, made
+from local.pulumi.aws_adapter import coerce
+from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
-from local.refusals.documents import parsed
+from local.refusals.documents import parse
 from local.refusals.model import input_shape
 
 
-def _listed(values: Any) -> list[Any]:
+def _as_list(values: Any) -> list[Any]:
     return values if isinstance(values, list) else [values]
 
 
@@ -52,7 +52,7 @@ def _table(inputs: Inputs) -> Parameters:
 
 
 def _item(inputs: Inputs) -> Parameters:
-    item = parsed(inputs["item"]) or {}
+    item = parse(inputs["item"]) or {}
     return {"Item": {key: value for key, value in item.items() if isinstance(value, dict)}}
 
 
@@ -97,17 +97,17 @@ def _dlm(inputs: Inputs) -> Parameters:
         {
             **schedule,
             "tagsToAdd": _pairs(schedule.get("tagsToAdd")),
-            "shareRules": _listed(schedule.get("shareRule") or []),
+            "shareRules": _as_list(schedule.get("shareRule") or []),
             "variableTags": _pairs(schedule.get("variableTags")),
             "createRule": {
                 **(schedule.get("createRule") or {}),
-                "times": _listed((schedule.get("createRule") or {}).get("times") or []),
+                "times": _as_list((schedule.get("createRule") or {}).get("times") or []),
             },
         }
         for schedule in details.pop("schedules", ())
     ]
     shape = input_shape("dlm", "CreateLifecyclePolicy").members["PolicyDetails"]
-    given = coerced(shape, {**details, "schedules": schedules})
+    given = coerce(shape, {**details, "schedules": schedules})
     return {"PolicyDetails": {**given, "TargetTags": targets}}
 
 
@@ -135,15 +135,15 @@ def _database(inputs: Inputs) -> Parameters:
     given = {key: inputs[key] for key in _DATABASE if inputs.get(key) not in (None, "")}
     permissions = given.pop("createTableDefaultPermissions", ())
     renamed = [{**each, "principal": each.get("principal") or {}} for each in permissions]
-    return {"DatabaseInput": coerced(shape, {**given, "createTableDefaultPermissions": renamed})}
+    return {"DatabaseInput": coerce(shape, {**given, "createTableDefaultPermissions": renamed})}
 
 
-made("bcmdata/export:Export", call("bcm-data-exports", "CreateExport", "export", build=_export))
-made(
+enter("bcmdata/export:Export", call("bcm-data-exports", "CreateExport", "export", build=_export))
+enter(
     "dlm/lifecyclePolicy:LifecyclePolicy",
     call("dlm", "CreateLifecyclePolicy", "policyDetails", build=_dlm),
 )
-made(
+enter(
     "dynamodb/table:Table",
     call(
         "dynamodb",
@@ -159,34 +159,34 @@ made(
     pointInTimeRecovery="a call of its own with two values, both ours",
     ttl="a call of its own; the attribute's name has no limit of its own",
 )
-made(
+enter(
     "dynamodb/tableItem:TableItem",
     call("dynamodb", "PutItem", "item", build=_item),
     hashKey="names the key of the item for the provider",
     rangeKey="as hashKey",
 )
-made(
+enter(
     "glue/catalogDatabase:CatalogDatabase",
     call("glue", "CreateDatabase", *_DATABASE, build=_database),
 )
-made(
+enter(
     "s3/bucket:Bucket",
     call("s3", "CreateBucket"),
     forceDestroy="the provider's own: whether it empties the bucket",
 )
-made(
+enter(
     "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
     call("s3", "PutBucketLifecycleConfiguration", "rules", build=_lifecycle),
 )
-made(
+enter(
     "s3/bucketObjectv2:BucketObjectv2",
     call("s3", "PutObject", names={}),
     content="the body",
     source="the body's file",
     overrideProvider="the provider's own: which default tags it lays on",
 )
-made("s3/bucketPolicy:BucketPolicy", call("s3", "PutBucketPolicy"))
-made(
+enter("s3/bucketPolicy:BucketPolicy", call("s3", "PutBucketPolicy"))
+enter(
     "s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
     call(
         "s3",
@@ -195,7 +195,7 @@ made(
         build=lambda _: {"PublicAccessBlockConfiguration": {}},
     ),
 )
-made(
+enter(
     "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
     call(
         "s3",
@@ -217,7 +217,7 @@ made(
         },
     ),
 )
-made(
+enter(
     "s3/bucketVersioning:BucketVersioning",
     call(
         "s3",

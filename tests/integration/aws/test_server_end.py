@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from local import environment
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Child, Processes, start_time_ticks
 from tests.integration.aws.cloud import Cloud, session_of
 from tests.integration.waiting import PATIENCE_SECONDS
@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[Place, Child]]:
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path)
         place.save()
         processes = Processes(place.path("pids"), place.path("logs"))

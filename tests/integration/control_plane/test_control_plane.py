@@ -17,7 +17,7 @@ import yaml
 from core.errors import StillwaterError
 from local.kubernetes import control_plane
 from local.kubernetes.client import Api, ApiError
-from local.place import Place, claimed
+from local.place import Place, claim_place
 from local.processes import Processes, start_time_ticks
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def test_every_program_listens_on_an_address_of_its_twin_alone(plane: Plane) -> 
 def test_two_twins_run_side_by_side_and_a_stopped_one_leaves_no_process(
     plane: Plane, programs: Mapping[str, Path], tmp_path: Path
 ) -> None:
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path)
         place.save()
         processes = Processes(place.path("pids"), place.path("logs"))
@@ -72,7 +72,7 @@ def test_a_program_that_cannot_start_is_named_with_its_last_words(
     broken = tmp_path / "etcd"
     broken.write_text("#!/bin/sh\necho no room >&2\nexit 3\n")
     broken.chmod(0o755)
-    with claimed() as claim:
+    with claim_place() as claim:
         place = Place(claim.number, tmp_path / "place")
         place.path("pids").mkdir(parents=True)
         processes = Processes(place.path("pids"), place.path("logs"))

@@ -21,7 +21,7 @@ import yaml
 from local import twin
 from local.kubernetes import control_plane, snapshot_crds
 from local.kubernetes.client import Api, ApiError
-from local.place import claimed
+from local.place import claim_place
 from local.processes import Processes
 from local.tools import tool_path
 from tests.integration.lint.rendered import ELSEWHERE, Rendered, charts, objects
@@ -53,7 +53,7 @@ def api(tools: None, programs: Mapping[str, dict[str, Recorded]]) -> Iterator[Ap
         pytest.skip(
             "the real CustomResourceDefinitions are not here; name their folder in STILLWATER_CRDS"
         )
-    with claimed() as place, twin.prepared(place):
+    with claim_place() as place, twin.prepared_directory(place):
         processes = Processes(place.path("pids"), place.path("logs"))
         try:
             binaries = {name: tool_path(name) for name in PROGRAMS}

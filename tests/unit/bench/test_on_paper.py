@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.on_paper import Fleet, MeasuredBill, measured_of, reckoned
+from bench.on_paper import Fleet, MeasuredBill, estimate, measured_of
 
 SMALL, LARGE = (
     MeasuredBill(10_000_000, 10.0, 14.0, 20.0),
@@ -15,7 +15,7 @@ FLEET = Fleet(workers=11, vcpu=2, gb=8, usd_per_vcpu_hour=0.05, usd_per_gb_hour=
 
 def test_a_line_through_two_sizes_is_followed_and_workers_share_the_lines() -> None:
     # A microsecond of a processor a line, four seconds a run; 34 of 40 core seconds were busy.
-    found = reckoned(SMALL, LARGE, 1_020_000_000, FLEET, cores=2)
+    found = estimate(SMALL, LARGE, 1_020_000_000, FLEET, cores=2)
     assert found.processor_hours == pytest.approx((4 + 1020) / 3600)
     seconds = 20 + 4 + 1020 / (10 * 2 * 0.85)
     assert found.minutes == pytest.approx(seconds / 60)
@@ -24,13 +24,13 @@ def test_a_line_through_two_sizes_is_followed_and_workers_share_the_lines() -> N
 
 
 def test_a_worker_is_billed_for_a_minute_at_least() -> None:
-    assert reckoned(SMALL, LARGE, 1_000, FLEET, cores=2).minutes == 1.0
+    assert estimate(SMALL, LARGE, 1_000, FLEET, cores=2).minutes == 1.0
 
 
 @pytest.mark.parametrize("large", [SMALL, MeasuredBill(30_000_000, 20.0, 14.0, 20.0)])
 def test_two_bills_that_make_no_line_say_nothing(large: MeasuredBill) -> None:
     with pytest.raises(ValueError, match="say nothing of a larger one"):
-        reckoned(SMALL, large, 1_000_000_000, FLEET, cores=2)
+        estimate(SMALL, large, 1_000_000_000, FLEET, cores=2)
 
 
 def test_the_benchs_own_record_is_read_of_spark_and_of_lines_that_repeat() -> None:

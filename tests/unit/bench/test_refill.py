@@ -33,16 +33,16 @@ def measured(
 
 
 def test_the_model_is_asked_with_what_was_measured() -> None:
-    kept = measured("kept", seconds=6.3, megabytes=18).predicted(3 * MB)
+    kept = measured("kept", seconds=6.3, megabytes=18).prediction(3 * MB)
     assert isinstance(kept, resync.CatchUp)
     assert (kept.seconds, kept.gross_bytes) == (6, 18 * MB)
-    emptied = measured("emptied", seconds=190, megabytes=570).predicted(3 * MB)
+    emptied = measured("emptied", seconds=190, megabytes=570).prediction(3 * MB)
     assert isinstance(emptied, resync.CatchUp)
     assert (emptied.seconds, emptied.gross_bytes) == (192, 576 * MB)
 
 
 def test_the_slower_of_throttle_and_disk_decides() -> None:
-    slow = measured("kept", seconds=15, megabytes=22, disk=1.5 * MB).predicted(3 * MB)
+    slow = measured("kept", seconds=15, megabytes=22, disk=1.5 * MB).prediction(3 * MB)
     assert isinstance(slow, resync.CatchUp)
     assert slow.seconds == 15
 

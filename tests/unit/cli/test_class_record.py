@@ -18,7 +18,7 @@ def test_without_the_twin_a_report_starts_without_a_record(monkeypatch: pytest.M
 
 def test_without_spark_there_is_nothing_to_record(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes, "is_installed", lambda: False)
-    assert classes.ready()
+    assert classes.are_recorded()
     assert classes.settings() == {}
 
 
@@ -26,6 +26,6 @@ def test_what_is_recorded_already_is_not_recorded_again(monkeypatch: pytest.Monk
     made: list[str] = []
     monkeypatch.setattr(classes, "record", lambda: made.append("record"))
     for is_ready in (True, False):
-        monkeypatch.setattr(classes, "ready", lambda is_ready=is_ready: is_ready)
+        monkeypatch.setattr(classes, "are_recorded", lambda is_ready=is_ready: is_ready)
         setup.record_sparks_classes(Console(quiet=True))
     assert made == ["record"]

@@ -32,7 +32,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setenv("STILLWATER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(prerequisites, "own_pulumi", lambda: None)
     monkeypatch.setattr(prerequisites, "check_prerequisites", list)
-    monkeypatch.setattr(jars, "ready", lambda: False)
+    monkeypatch.setattr(jars, "are_fetched", lambda: False)
     seen: list[str] = []
 
     def build_all(show: Callable[[Progress], None]) -> None:
@@ -83,7 +83,7 @@ def test_on_a_terminal_what_was_built_says_how_long_it_took() -> None:
 
 def test_the_estimate_counts_what_the_cache_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sum(setup.absent()) == EVERYTHING + jars.ESTIMATE_SECONDS
-    monkeypatch.setattr(jars, "ready", lambda: True)
+    monkeypatch.setattr(jars, "are_fetched", lambda: True)
     assert sum(setup.absent()) == EVERYTHING
     TOOLS[0].home.mkdir(parents=True)
     assert sum(setup.absent()) == EVERYTHING - TOOLS[0].binaries[0].estimate_seconds
@@ -100,7 +100,7 @@ def test_a_pulumi_of_the_users_own_costs_nothing(monkeypatch: pytest.MonkeyPatch
 def test_a_full_cache_says_nothing_and_builds_nothing(
     monkeypatch: pytest.MonkeyPatch, fetched: list[str]
 ) -> None:
-    monkeypatch.setattr(jars, "ready", lambda: True)
+    monkeypatch.setattr(jars, "are_fetched", lambda: True)
     for tool in TOOLS:
         tool.home.mkdir(parents=True)
     assert said(terminal=False) == ""

@@ -37,15 +37,15 @@ def healthy(target: Target) -> Target:
 
 def test_a_target_is_first_asked_once_it_is_registered(target: Target) -> None:
     assert (target.state, target.reason) == ("initial", REGISTERING)
-    assert not target.due(100.0)
-    assert target.due(100.0 + REGISTRATION_SECONDS)
+    assert not target.is_due(100.0)
+    assert target.is_due(100.0 + REGISTRATION_SECONDS)
 
 
 def test_a_new_target_is_healthy_after_the_threshold_and_not_before(target: Target) -> None:
     assert not target.record(CHECKS, 101.0, ok=True)
     assert (target.state, target.reason) == ("initial", FIRST_CHECKS)
-    assert not target.due(105.9)
-    assert target.due(106.0)
+    assert not target.is_due(105.9)
+    assert target.is_due(106.0)
     assert target.record(CHECKS, 106.0, ok=True)
     assert (target.state, target.reason) == ("healthy", None)
 
@@ -67,7 +67,7 @@ def test_a_run_of_failed_checks_does(target: Target) -> None:
 def test_a_draining_target_is_asked_no_more_and_goes_after_its_delay(target: Target) -> None:
     healthy(target).drain(CHECKS, 200.0)
     assert (target.state, target.reason) == ("draining", DEREGISTERING)
-    assert not target.due(300.0)
+    assert not target.is_due(300.0)
     assert not target.over(229.9)
     assert target.over(230.0)
 

@@ -58,10 +58,10 @@ def given(account: Account, rights: dict[str, str]) -> Guard:
 @pytest.mark.parametrize("done", DONE)
 def test_each_right_that_is_taken_out_is_missed_and_named(account: Account, done: str) -> None:
     calls, rights = DONE[done]
-    assert execution_role.refused(given(account, rights), ROLE, "tick", calls) is None
+    assert execution_role.first_refused_call(given(account, rights), ROLE, "tick", calls) is None
     for right in rights:
         left = {action: resource for action, resource in rights.items() if action != right}
-        missing = execution_role.refused(given(account, left), ROLE, "tick", calls)
+        missing = execution_role.first_refused_call(given(account, left), ROLE, "tick", calls)
         assert missing is not None
         assert right.endswith(f":{missing.operation}")
         assert account.facts[-1]["action"] == right
@@ -90,4 +90,6 @@ def test_nothing_is_asked_while_iam_is_off(
 ) -> None:
     monkeypatch.setenv("STILLWATER_IAM", "off")
     guard = Guard(lambda *_, **__: None)
-    assert execution_role.refused(guard, ROLE, "tick", DONE["a queue feeds it"][0]) is None
+    assert (
+        execution_role.first_refused_call(guard, ROLE, "tick", DONE["a queue feeds it"][0]) is None
+    )

@@ -54,7 +54,7 @@ def test_only_new_directories_are_formatted(tmp_path: Path) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     old.mkdir()
     (old / "meta.properties").touch()
-    assert run.unformatted(f"log.dirs={old},{new}\n") == [new]
+    assert run.unformatted_directories(f"log.dirs={old},{new}\n") == [new]
 
 
 def test_java_forgets_addresses_and_reads_the_twins_hosts() -> None:

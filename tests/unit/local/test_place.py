@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import Conflict, StillwaterError
 from local import place as places
-from local.place import Place, cache_directory, claimed, make_cache, taken
+from local.place import Place, cache_directory, claim_place, make_cache, taken_places
 
 
 @pytest.fixture(autouse=True)
@@ -32,42 +32,42 @@ def test_an_address_of_another_vpc_is_refused() -> None:
 
 
 def test_two_twins_at_once_share_no_address(tmp_path: Path) -> None:
-    with claimed(tmp_path) as first, claimed(tmp_path) as second:
+    with claim_place(tmp_path) as first, claim_place(tmp_path) as second:
         addresses = [{p.url(s) for s in places.SERVICES} for p in (first, second)]
         assert first.number != second.number
         assert not addresses[0] & addresses[1]
 
 
 def test_twins_with_different_caches_share_no_address_either(tmp_path: Path) -> None:
-    with claimed(tmp_path / "mine") as first, claimed(tmp_path / "yours") as second:
+    with claim_place(tmp_path / "mine") as first, claim_place(tmp_path / "yours") as second:
         assert first.number != second.number
 
 
 def test_a_directory_in_use_is_left_to_whoever_locked_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with claimed(tmp_path) as outside:
+    with claim_place(tmp_path) as outside:
         monkeypatch.setattr(places, "CLAIM", f"{places.CLAIM}inside-a-container-")
-        with claimed(tmp_path) as inside:
+        with claim_place(tmp_path) as inside:
             assert inside.number != outside.number
 
 
 def test_a_number_is_free_again_when_its_twin_has_ended(tmp_path: Path) -> None:
-    with claimed(tmp_path) as first:
+    with claim_place(tmp_path) as first:
         number = first.number
-    with claimed(tmp_path) as second:
+    with claim_place(tmp_path) as second:
         assert second.number == number
 
 
 def test_a_number_stays_taken_while_a_child_holds_the_claim(tmp_path: Path) -> None:
-    with claimed(tmp_path) as first:
+    with claim_place(tmp_path) as first:
         child = subprocess.Popen(
             [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=first.held
         )
-    with claimed(tmp_path) as second:
+    with claim_place(tmp_path) as second:
         assert second.number != first.number
     child.communicate(b"\n")
-    with claimed(tmp_path) as third:
+    with claim_place(tmp_path) as third:
         assert third.number == first.number
 
 
@@ -75,12 +75,12 @@ def test_when_every_number_is_taken_the_next_twin_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "LAST_NUMBER", places.FIRST_NUMBER)
-    with claimed(tmp_path), pytest.raises(Conflict, match="stop one of the running demos"):
-        claimed(tmp_path).__enter__()
+    with claim_place(tmp_path), pytest.raises(Conflict, match="stop one of the running demos"):
+        claim_place(tmp_path).__enter__()
 
 
 def test_a_failure_inside_the_claim_is_not_taken_for_a_taken_number(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="in use"), claimed(tmp_path):
+    with pytest.raises(OSError, match="in use"), claim_place(tmp_path):
         raise OSError(98, "address in use")
 
 
@@ -90,12 +90,12 @@ def test_a_place_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
 
 
 def test_a_twin_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:
-    with claimed(tmp_path) as place:
-        assert taken(tmp_path) == []  # nobody can use it yet
+    with claim_place(tmp_path) as place:
+        assert taken_places(tmp_path) == []  # nobody can use it yet
         place.directory.mkdir(parents=True)
         place.save()
-        assert taken(tmp_path) == [place]
-    assert taken(tmp_path) == []
+        assert taken_places(tmp_path) == [place]
+    assert taken_places(tmp_path) == []
 
 
 def test_the_cache_is_named_absolutely_wherever_the_command_runs(

@@ -41,11 +41,11 @@ def test_the_figures_left_out_are_the_apis_defaults() -> None:
 
 def test_a_probe_is_asked_after_its_delay_and_then_every_period() -> None:
     probe = track(Question.READINESS, initialDelaySeconds=15, periodSeconds=5)
-    assert not probe.due(114.9)
-    assert probe.due(115.0)
+    assert not probe.is_due(114.9)
+    assert probe.is_due(115.0)
     probe.record(ok=True, now=116.0)
-    assert not probe.due(120.9)
-    assert probe.due(121.0)
+    assert not probe.is_due(120.9)
+    assert probe.is_due(121.0)
 
 
 def test_readiness_turns_after_as_many_equal_answers_in_a_row_as_its_thresholds() -> None:

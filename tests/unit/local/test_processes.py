@@ -14,7 +14,7 @@ import pytest
 
 from core.errors import StillwaterError
 from local import place as places
-from local.place import PLACE_VARIABLE, claimed
+from local.place import PLACE_VARIABLE, claim_place
 from local.processes import (
     CLOSE_SECONDS,
     GIVES_WAY,
@@ -181,12 +181,12 @@ def test_a_killed_twins_number_is_free_only_when_it_is_cleared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "CLAIM", f"stillwater-test-{os.getpid()}-")
-    with claimed(tmp_path) as first:
+    with claim_place(tmp_path) as first:
         child = crash(first.directory, *SLEEPER, held=first.held)
         number = first.number
 
     def free_again() -> bool:
-        with claimed(tmp_path) as claim:
+        with claim_place(tmp_path) as claim:
             # Whoever is given the number finds nothing of the one before.
             cleared = start_time_ticks(child) is None and not first.directory.exists()
             return claim.number == number and (cleared or pytest.fail("given out too early"))

@@ -16,7 +16,7 @@ from local.kubernetes.client import Api, ApiError
 from local.place import Place
 from local.pulumi import aws_auth
 from local.pulumi.archives import zip_bytes
-from local.pulumi.aws_adapter import coerced, missing, request, retag
+from local.pulumi.aws_adapter import coerce, missing, request, retag
 from local.pulumi.provider import Existing, Resource
 from local.pulumi.values import Asset
 
@@ -51,7 +51,7 @@ def test_inputs_take_the_names_and_types_of_the_api() -> None:
 
 def test_maps_keep_their_keys_and_get_values_of_text() -> None:
     shape = client("lambda").meta.service_model.operation_model("CreateFunction").input_shape
-    environment = coerced(shape, {"environment": {"variables": {"camelCase": 3, "on": True}}})
+    environment = coerce(shape, {"environment": {"variables": {"camelCase": 3, "on": True}}})
     assert environment == {"Environment": {"Variables": {"camelCase": "3", "on": "true"}}}
 
 

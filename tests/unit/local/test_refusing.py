@@ -68,9 +68,9 @@ def test_a_resource_is_judged_while_others_are_made(
     def make() -> None:
         while not over.is_set():
             for number in range(300):
-                gate.made(ENTRY, f"a-{number}", ASSOCIATION)
+                gate.note_made(ENTRY, f"a-{number}", ASSOCIATION)
             for number in range(300):
-                gate.gone(ENTRY, f"a-{number}")
+                gate.note_gone(ENTRY, f"a-{number}")
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -103,7 +103,7 @@ def test_what_aws_adds_by_itself_is_a_difference_unless_the_program_says_it(
 ) -> None:
     """As it stands after `up`: AWS's answer is what the next one compares with."""
     token = "aws:bcmdata/export:Export"
-    settled = afterwards.answered(token, EXPORT, provider.aws.account)
+    settled = afterwards.as_answered(token, EXPORT, provider.aws.account)
     for inputs, replaced in ((EXPORT, ["export"]), (settled, [])):
         existing = Existing(resource(token), "arn", inputs, inputs)
         found = provider.diff(existing, inputs).changes

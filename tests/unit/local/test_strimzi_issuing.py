@@ -13,7 +13,7 @@ from local.kubernetes.strimzi_authorities import (
     KEY_GENERATION,
     Signer,
     authority_of,
-    replaced,
+    replace_authority,
     served_hosts,
     with_data,
 )
@@ -97,9 +97,9 @@ def test_a_brokers_certificate_serves_every_name_it_is_dialled_by() -> None:
 
 
 def test_nobody_shows_what_a_new_authority_signs_before_every_pod_trusts_it() -> None:
-    first = replaced(None, "cluster-ca")
+    first = replace_authority(None, "cluster-ca")
     shown = certificates.component(first.current, "coban-kafka", ["a.kafka.svc"])
-    second = replaced(first, "cluster-ca")
+    second = replace_authority(first, "cluster-ca")
     assert set(second.trusted.values()) == {first.current.certificate, second.current.certificate}
     assert Signer(first, trusted_by_all=True).stands_for(shown, ["a.kafka.svc"])
     assert Signer(second, trusted_by_all=False).stands_for(shown, ["a.kafka.svc"])
@@ -108,7 +108,7 @@ def test_nobody_shows_what_a_new_authority_signs_before_every_pod_trusts_it() ->
 
 
 def test_an_authority_whose_two_secrets_are_no_pair_is_none() -> None:
-    made = replaced(None, "clients-ca")
+    made = replace_authority(None, "clients-ca")
     key, shown = (
         with_data({"metadata": {"annotations": {KEY_GENERATION: generation}}}, data)
         for generation, data in (("0", {"ca.key": made.current.key}), ("1", made.trusted))
@@ -120,7 +120,7 @@ def test_an_authority_whose_two_secrets_are_no_pair_is_none() -> None:
 
 
 def test_a_users_secret_holds_what_strimzis_does() -> None:
-    made = replaced(None, "clients-ca")
+    made = replace_authority(None, "clients-ca")
     held = certificate_data("billing", made)
     assert sorted(held) == ["ca.crt", "user.crt", "user.key", "user.p12", "user.password"]
     assert certificates.is_of(str(held["user.crt"]), made.current.certificate)

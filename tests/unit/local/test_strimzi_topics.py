@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.kubernetes.strimzi_topics import Refused, _bring, _settled, topic_name
+from local.kubernetes.strimzi_topics import Refused, _bring, _is_settled, topic_name
 
 
 class RememberingCluster:
@@ -96,7 +96,7 @@ def test_a_description_is_tried_until_it_is_brought_about_or_refused(
     status: str, reason: str, generation: int, settled: bool
 ) -> None:
     resource = topic()
-    assert not _settled(resource)
+    assert not _is_settled(resource)
     condition = {"type": "Ready", "status": status, "reason": reason}
     resource["status"] = {"observedGeneration": generation, "conditions": [condition]}
-    assert _settled(resource) is settled
+    assert _is_settled(resource) is settled

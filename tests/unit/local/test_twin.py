@@ -101,7 +101,7 @@ def test_a_tool_that_is_missing_ends_the_twin_before_it_starts(
 def test_what_a_crashed_twin_left_is_cleared(tmp_path: Path) -> None:
     place = Place(11, tmp_path / "twin")
     place.path("volumes", "vol-1").mkdir(parents=True)
-    with twin.prepared(place):
+    with twin.prepared_directory(place):
         assert not place.path("volumes", "vol-1").exists()
         assert Place.load(place.directory) == place
     assert not place.directory.exists()

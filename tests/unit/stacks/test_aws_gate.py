@@ -123,5 +123,5 @@ def test_a_type_that_is_only_stored_says_what_replaces_it(resources: list[Wanted
 
 
 def test_every_input_is_put_to_a_call_or_has_a_reason_why_not(resources: list[Wanted]) -> None:
-    left = {(each.type, name) for each in resources for name in calls.unmatched(each)}
+    left = {(each.type, name) for each in resources for name in calls.unmatched_inputs(each)}
     assert left == set()

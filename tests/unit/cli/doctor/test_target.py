@@ -17,7 +17,7 @@ from local import place as places
 from local import twin
 from local.demo import spec as demo_spec
 from local.environment import credentials_file
-from local.place import PLACE_VARIABLE, Place, claimed
+from local.place import PLACE_VARIABLE, Place, claim_place
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def furnish(place: Place, *, kept: bool = True) -> None:
 
 
 def test_the_twin_that_is_kept_is_found_with_its_own_identity_and_endpoint(cache: Path) -> None:
-    with claimed() as place:
+    with claim_place() as place:
         furnish(place)
         found = of_twin()
     assert found.spec.prefix == "local-harbour"
@@ -51,7 +51,7 @@ def test_the_twin_that_is_kept_is_found_with_its_own_identity_and_endpoint(cache
 
 
 def test_a_twin_whose_starter_died_is_not_taken_for_one_that_runs(cache: Path) -> None:
-    with claimed() as place:
+    with claim_place() as place:
         furnish(place)
     with pytest.raises(StillwaterError, match="`stillwater up local` starts one"):
         of_twin()
@@ -60,7 +60,7 @@ def test_a_twin_whose_starter_died_is_not_taken_for_one_that_runs(cache: Path) -
 def test_a_twin_that_is_not_kept_is_found_by_name_only(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with claimed() as place:
+    with claim_place() as place:
         furnish(place, kept=False)
         with pytest.raises(StillwaterError, match="No twin"):
             of_twin()
@@ -69,7 +69,7 @@ def test_a_twin_that_is_not_kept_is_found_by_name_only(
 
 
 def test_several_twins_are_told_apart_by_name(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with claimed() as first, claimed() as second:
+    with claim_place() as first, claim_place() as second:
         furnish(first)
         furnish(second)
         with pytest.raises(StillwaterError, match=f"Several twins run .*{PLACE_VARIABLE}"):
