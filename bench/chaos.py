@@ -25,8 +25,8 @@ from rich.console import Console
 
 from bench import record
 from bench.fleet import seen
-from bench.fleet.faults import FAULTS, Disruption, draw
-from bench.fleet.ground import Ground, probes, provision
+from bench.fleet.faults import FAULTS, NodeFault, draw
+from bench.fleet.ground import FleetTwin, probes, provision
 from core.errors import StillwaterError
 from local.demo import load
 
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def disrupt(
-    ground: Ground, disruptions: Sequence[Disruption], minutes: float, console: Console
+    ground: FleetTwin, disruptions: Sequence[NodeFault], minutes: float, console: Console
 ) -> tuple[list[dict[str, Any]], dict[str, Any], list[Mapping[str, Any]]]:
     """Bring one disruption after the other over a cluster under load, as time allows."""
     rows: list[dict[str, Any]] = []
@@ -103,7 +103,7 @@ def disrupt(
 
 
 def _one(
-    ground: Ground, disruption: Disruption, began: float
+    ground: FleetTwin, disruption: NodeFault, began: float
 ) -> tuple[dict[str, Any], seen.Stretch]:
     since = time.time()
     FAULTS[disruption.fault](ground, disruption.node_id)

@@ -23,7 +23,7 @@ from rich.console import Console
 
 from bench import record, rotation
 from bench.fleet import ways
-from bench.fleet.ground import Ground, probes, provision
+from bench.fleet.ground import FleetTwin, probes, provision
 from bench.fleet.karpenters import karpenters
 from bench.fleet.ways import LAGGING, LEAVING, WATCHED_SECONDS, Told
 from core.errors import StillwaterError
@@ -38,13 +38,13 @@ IMAGE = "stillwater-gate:bench"
 DRAIN_SECONDS = 300.0
 
 
-def handler_alone(ground: Ground) -> Told:
+def handler_alone(ground: FleetTwin) -> Told:
     """The node termination handler, and neither the toolkit nor its gate."""
     with without_gate(ground):
         return ways.evict_beside_a_lagging_broker(ground)
 
 
-def kubectl_alone(ground: Ground) -> Told:
+def kubectl_alone(ground: FleetTwin) -> Told:
     """A person's drain, and neither the toolkit nor its gate."""
     with without_gate(ground), ground.alone():
         with Drain(ground) as drain:
@@ -64,7 +64,7 @@ def kubectl_alone(ground: Ground) -> Told:
     )
 
 
-def kubectl_gate(ground: Ground) -> Told:
+def kubectl_gate(ground: FleetTwin) -> Told:
     """The same drain before the gate, with the toolkit at work."""
     with Drain(ground) as drain:
         with ground.slow_follower(LAGGING):
@@ -82,7 +82,7 @@ def kubectl_gate(ground: Ground) -> Told:
     return Told([f"broker {LEAVING} {waited}", *drain.sentences()])
 
 
-def karpenter_alone(ground: Ground) -> Told:
+def karpenter_alone(ground: FleetTwin) -> Told:
     """Karpenter ends its NodeClaim, and neither the toolkit nor its gate is asked."""
     with karpenters(ground) as machine, without_gate(ground), ground.alone():
         with ground.slow_follower(LAGGING):
@@ -99,7 +99,7 @@ def karpenter_alone(ground: Ground) -> Told:
     return Told([f"broker {LEAVING} {'was drained' if done else 'was not drained'}", *told])
 
 
-def karpenter_gate(ground: Ground) -> Told:
+def karpenter_gate(ground: FleetTwin) -> Told:
     """The same end of a NodeClaim before the gate, with the toolkit at work."""
     with karpenters(ground) as machine:
         with ground.slow_follower(LAGGING):
@@ -115,7 +115,7 @@ def karpenter_gate(ground: Ground) -> Told:
     return Told([f"broker {LEAVING} {waited}", *told])
 
 
-WAYS: Mapping[str, Callable[[Ground], Told]] = {
+WAYS: Mapping[str, Callable[[FleetTwin], Told]] = {
     "handler_alone": handler_alone,
     "handler_ours": ways.ours_beside_a_lagging_broker,
     "kubectl_alone": kubectl_alone,
@@ -126,7 +126,7 @@ WAYS: Mapping[str, Callable[[Ground], Told]] = {
 
 
 @contextlib.contextmanager
-def without_gate(ground: Ground) -> Iterator[None]:
+def without_gate(ground: FleetTwin) -> Iterator[None]:
     """Have the API server ask nobody for the block."""
     api = ground.cluster.twin.api
     found = [w for w in api.get(WEBHOOKS)["items"] if "stillwater" in w["metadata"]["name"]]
@@ -143,7 +143,7 @@ def without_gate(ground: Ground) -> Iterator[None]:
 class Drain:
     """`kubectl drain` of the node on which the leaving broker runs."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: FleetTwin) -> None:
         pod = ground.cluster.pods()[LEAVING]
         self.node = str(pod["spec"]["nodeName"])
         node = ground.cluster.twin.api.get(f"/api/v1/nodes/{self.node}")

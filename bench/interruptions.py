@@ -19,8 +19,8 @@ from typing import Any
 from rich.console import Console
 
 from bench import record
-from bench.storm.burst import Member, Message, Shares, burst, retirement
-from bench.storm.ground import Ground, Progress, step, terminate, until
+from bench.storm.burst import BurstMessage, Member, Shares, burst, retirement
+from bench.storm.ground import BenchProgress, StormTwin, step, terminate, until
 from bench.storm.making import build
 from bench.storm.report import (
     COLD,
@@ -50,7 +50,7 @@ def main() -> None:
     prepare_tools(console)
     began = time.monotonic()
     with console.status("starting AWS and the control plane") as status:
-        say = Progress(status.update, console.log)
+        say = BenchProgress(status.update, console.log)
         with twins.running(say.done, machines=False) as twin:
             spec = ClusterSpec.model_validate(demo.spec(twin.place))
             ground = build(twin, spec, INSTANCES, say)
@@ -73,7 +73,7 @@ def main() -> None:
     print(f"{path}: {time.monotonic() - began:.0f} s")
 
 
-def _sample(ground: Ground, number: int, start: str) -> dict[str, Any]:
+def _sample(ground: StormTwin, number: int, start: str) -> dict[str, Any]:
     """Announce one retirement; return when it was decided on, and when its group was asked."""
     if start == "cold":
         ground.renew(number)
@@ -102,7 +102,7 @@ def _sample(ground: Ground, number: int, start: str) -> dict[str, Any]:
     }
 
 
-def _is_decided(ground: Ground, member: Member) -> bool:
+def _is_decided(ground: StormTwin, member: Member) -> bool:
     item = (
         ground.aws("dynamodb")
         .get_item(
@@ -113,14 +113,14 @@ def _is_decided(ground: Ground, member: Member) -> bool:
     return item is not None and item["state"]["S"] != State.OPENED
 
 
-def _desired_capacity(ground: Ground, member: Member) -> int:
+def _desired_capacity(ground: StormTwin, member: Member) -> int:
     groups = ground.aws("autoscaling").describe_auto_scaling_groups(
         AutoScalingGroupNames=[member.group]
     )
     return int(groups["AutoScalingGroups"][0]["DesiredCapacity"])
 
 
-def _prepare(ground: Ground, say: Progress) -> tuple[list[Message], Shares]:
+def _prepare(ground: StormTwin, say: BenchProgress) -> tuple[list[BurstMessage], Shares]:
     """Terminate a fifth of the instances, and make the burst around what their groups say."""
     for function in ("interruption", "tick"):
         ground.feed(function, enabled=False)

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from bench import record
 from bench.moving.producers import producing
-from bench.refill.nodes import BROKERS, Nodes, running
+from bench.refill.nodes import BROKERS, BenchNodes, running
 from core.cluster.kafka_defaults import FETCH_BACKOFF_MS, FETCH_WAIT_MS
 from handlers.adapters.kafka import KafkaAdmin
 from local.demo.load import PARTITIONS, RECORDS_PER_SECOND
@@ -104,7 +104,7 @@ def _one(name: str, settings: Mapping[str, int], console: Console) -> dict[str, 
     return row
 
 
-def _move(nodes: Nodes, broker: int) -> tuple[float, int]:
+def _move(nodes: BenchNodes, broker: int) -> tuple[float, int]:
     """Have others lead what a broker leads; return when that began, and how many partitions."""
     kafka = KafkaAdmin(nodes.bootstrap)
     led = [p for p in kafka.read().partitions if p.topic == TOPIC and p.leader == broker]

@@ -27,7 +27,7 @@ from rich.table import Table
 
 from bench import record
 from bench.fleet import seen, ways
-from bench.fleet.ground import Ground, probes, provision
+from bench.fleet.ground import FleetTwin, probes, provision
 from core.rotation.estimate import kind_of, seconds_by_kind
 from core.rotation.run_record import Run
 from local.demo import load
@@ -92,7 +92,7 @@ def apart(zones: Sequence[Sequence[int]]) -> Placement:
 
 
 def _one(
-    ground: Ground,
+    ground: FleetTwin,
     name: str,
     placement: Placement,
     moved: Sequence[int],

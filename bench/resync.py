@@ -32,11 +32,11 @@ from bench.refill.measuring import (
     THROTTLE_BYTES_PER_S,
     TOPIC,
     Appender,
-    Case,
     Measured,
+    RefillCase,
     measure,
 )
-from bench.refill.nodes import IN_PROPORTION, Nodes, running
+from bench.refill.nodes import IN_PROPORTION, BenchNodes, running
 from core.cost import resync
 
 MB = resync.BYTES_PER_MB
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> None:
         appender = Appender(nodes.bootstrap)
         sizes = SIZES_BYTES[:1] if given.quick else SIZES_BYTES
 
-        def run(case: Case) -> Measured:
+        def run(case: RefillCase) -> Measured:
             status.update(f"{case}")
             done = measure(nodes, case)
             console.log(f"{case}: {done.seconds:.1f} s, {done.bytes_in / MB:.1f} MB")
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str]) -> None:
         rate, measured = _measure_all(nodes, run, sizes)
         diverged: dict[str, Any] = {}
         if not given.without_slow_disk:
-            measured.append(run(Case(path="kept", disk_bytes_per_s=SLOW_DISK_BYTES_PER_S)))
+            measured.append(run(RefillCase(path="kept", disk_bytes_per_s=SLOW_DISK_BYTES_PER_S)))
             status.update("a disk slower than what is appended")
             diverged = _never(nodes, measured[-1].append_bytes_per_s)
         appender.close()
@@ -104,19 +104,21 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(f"{'; '.join(missed)}.")
 
 
-def _measure_all(nodes: Nodes, run: Any, sizes: Sequence[float]) -> tuple[float, list[Measured]]:
+def _measure_all(
+    nodes: BenchNodes, run: Any, sizes: Sequence[float]
+) -> tuple[float, list[Measured]]:
     """Return the rate of a refill made first, and what each way back took."""
     measuring.fill(nodes, int(CALIBRATION_BYTES))
-    rate = run(Case(path="emptied")).rate_bytes_per_s
+    rate = run(RefillCase(path="emptied")).rate_bytes_per_s
     measured = []
     for size in sizes:
         measuring.fill(nodes, int(size))
-        measured += [run(Case(path="kept")), run(Case(path="emptied"))]
-    measured.append(run(Case(path="kept", stop="killed")))
+        measured += [run(RefillCase(path="kept")), run(RefillCase(path="emptied"))]
+    measured.append(run(RefillCase(path="kept", stop="killed")))
     return rate, measured
 
 
-def _never(nodes: Nodes, append_bytes_per_s: float) -> dict[str, Any]:
+def _never(nodes: BenchNodes, append_bytes_per_s: float) -> dict[str, Any]:
     """Return how a broker with too slow a disk falls behind, and what the model says of it."""
     seen = measuring.never(nodes, TOO_SLOW_DISK_BYTES_PER_S, WATCHED_SECONDS)
     flow = resync.Flow(

@@ -26,13 +26,13 @@ from rich.table import Table
 
 from bench import record
 from bench.fleet import seen, ways
-from bench.fleet.ground import STEADY_SECONDS, Ground, probes, provision
+from bench.fleet.ground import STEADY_SECONDS, FleetTwin, probes, provision
 from local.demo import load
 from local.processes import GIVES_WAY
 
 LOGS = Path("out/bench/rotation-logs")
 AFTER_SECONDS = 4.0
-WAYS: Mapping[str, Callable[[Ground], ways.Told]] = {
+WAYS: Mapping[str, Callable[[FleetTwin], ways.Told]] = {
     "ours": ways.ours,
     "inplace": ways.in_place,
     "ours_lagging": ways.ours_beside_a_lagging_broker,
@@ -59,17 +59,17 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def measure(
-    ground: Ground,
+    ground: FleetTwin,
     names: Sequence[str],
     console: Console,
-    known: Mapping[str, Callable[[Ground], ways.Told]] = WAYS,
+    known: Mapping[str, Callable[[FleetTwin], ways.Told]] = WAYS,
 ) -> list[tuple[dict[str, Any], list[Mapping[str, Any]]]]:
     """Return each way's figures and the samples they are read from."""
     return [_one(ground, name, known[name], console) for name in names]
 
 
 def _one(
-    ground: Ground, name: str, way: Callable[[Ground], ways.Told], console: Console
+    ground: FleetTwin, name: str, way: Callable[[FleetTwin], ways.Told], console: Console
 ) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
     console.log(f"{name}: steady for {STEADY_SECONDS:.0f} s")
     with ground.under_load() as (running, steady):

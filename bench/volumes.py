@@ -25,7 +25,7 @@ from bench import record
 from bench.filling import race
 from bench.filling.drawing import draw
 from core.cost import pricing
-from core.volumes.forecast import Sample, forecast
+from core.volumes.forecast import FillSample, forecast
 from core.volumes.ledger import History
 from core.volumes.limits import Gp3, Performance
 from core.volumes.plan import plan
@@ -112,19 +112,20 @@ def _outcomes(raced: Mapping[str, Sequence[race.Ran]]) -> dict[str, float]:
     }
 
 
-def _memory(number: int) -> tuple[tuple[Sample, ...], tuple[Hour, ...]]:
+def _memory(number: int) -> tuple[tuple[FillSample, ...], tuple[Hour, ...]]:
     """Return two weeks of a volume: every tenth fills, the others breathe."""
     dice = random.Random(number)  # noqa: S311 - a load, no secret
     rate = 0.2 * GIB if number % 10 == 0 else 0.0
     begin = NOW - HOURS * HOUR
     samples = tuple(
-        Sample(begin + n * HOUR, 20 * GIB + rate * n + dice.random() * GIB) for n in range(HOURS)
+        FillSample(begin + n * HOUR, 20 * GIB + rate * n + dice.random() * GIB)
+        for n in range(HOURS)
     )
     hours = tuple(Hour(begin + n * HOUR, 500.0, 20.0 * MIB, exceeded=False) for n in range(HOURS))
     return samples, hours
 
 
-def _set(number: int, memory: tuple[tuple[Sample, ...], tuple[Hour, ...]]) -> VolumeSet:
+def _set(number: int, memory: tuple[tuple[FillSample, ...], tuple[Hour, ...]]) -> VolumeSet:
     samples, hours = memory
     quiet = number % 10 == 2
     shape = Gp3(100, Performance(3000, 250) if quiet else Performance())

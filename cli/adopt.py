@@ -10,7 +10,7 @@ from rich.text import Text
 
 from core.cluster import adoption
 from core.cluster.adoption import Adoption
-from core.cluster.adoption_plan import Plan, next_level
+from core.cluster.adoption_plan import AdoptionPlan, next_level
 from core.errors import InvalidInput
 from infra import spec_file
 
@@ -80,7 +80,7 @@ def show(file: str, adopted: Adoption, console: Console) -> None:
         console.print(Text(f"First: {each}", "yellow"), soft_wrap=True)
 
 
-def _sentence(found: Plan) -> str:
+def _sentence(found: AdoptionPlan) -> str:
     return (
         f"from {found.now} to {found.following}. {found.words} To leave it again, {found.leaving}."
     )

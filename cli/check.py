@@ -17,7 +17,7 @@ from infra.spec import changes_in, doubts_in, read, standing
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDescription:
     """A description, what is wrong with it, what is doubtful, and who may do what in its Kafka."""
 
     spec: str
@@ -30,18 +30,18 @@ class Checked:
         return bool(self.problems or (strict and self.doubts))
 
 
-def examine(named: Path, against: Path | None = None) -> Checked:
+def examine(named: Path, against: Path | None = None) -> CheckedDescription:
     """Check a description, by its file or its environment; beside one a cluster runs by, too."""
     try:
         path = spec_file(named)
         if (adopted := adopt.description(path)) is not None:
-            return Checked(str(path), adopted.eks_cluster)
+            return CheckedDescription(str(path), adopted.eks_cluster)
         parsed = read(path)
         before = None if against is None else standing(spec_file(against))
         if before is not None:
             changes_in(path, parsed, before)
     except InvalidInput as error:
-        return Checked(str(named), problems=error.problems)
+        return CheckedDescription(str(named), problems=error.problems)
     doubts = doubts_in(path, parsed)
     doubts += [] if before is None else changes.felt_changes(before, parsed)
     if parsed.environment == TWIN_ENVIRONMENT:
@@ -49,12 +49,14 @@ def examine(named: Path, against: Path | None = None) -> Checked:
             f"environment is {TWIN_ENVIRONMENT!r}, which `up`, `destroy` and the others take for "
             f"the twin on this machine; choose another, such as prod.",
         )
-    return Checked(
+    return CheckedDescription(
         str(path), parsed.prefix, doubts=tuple(doubts), rights=tuple(rights.sentences(parsed))
     )
 
 
-def show(checked: Checked, console: Console, complaints: Console, *, strict: bool) -> None:
+def show(
+    checked: CheckedDescription, console: Console, complaints: Console, *, strict: bool
+) -> None:
     """Say who may do what, what is doubtful, and that it holds, else raise InvalidInput."""
     if checked.wrong(strict=strict):
         raise InvalidInput(checked.problems or checked.doubts)
@@ -67,7 +69,7 @@ def show(checked: Checked, console: Console, complaints: Console, *, strict: boo
     console.print(f"{checked.spec}: {checked.cluster} is consistent.")
 
 
-def as_json(checked: Checked) -> str:
+def as_json(checked: CheckedDescription) -> str:
     """Return the same as one object."""
     said = {
         "spec": checked.spec,

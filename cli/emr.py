@@ -42,7 +42,7 @@ class EmrServerless(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class JobRun:
     """One started job: where it runs, and where its tables will be."""
 
     application_id: str
@@ -81,7 +81,7 @@ def submit(
     token: str,
     months: Sequence[str] = (),
     instead: Mapping[str, str | None] | None = None,
-) -> Run:
+) -> JobRun:
     """Start the deployed job with tables of its own; the same token twice is one run.
 
     `instead` names what is read instead of what the deployed job reads, or beside it: a bill,
@@ -105,7 +105,7 @@ def submit(
     submitted["entryPointArguments"] = [*given, *(a for m in months for a in ("--month", m))]
     answer = emr.start_job_run(clientToken=token, **request)
     monitoring = request["configurationOverrides"]["monitoringConfiguration"]
-    return Run(
+    return JobRun(
         application_id=str(answer["applicationId"]),
         run_id=str(answer["jobRunId"]),
         tables=tables,
@@ -129,7 +129,7 @@ def _no_request(error: Exception) -> InvalidInput:
 
 def follow(
     emr: EmrServerless,
-    run: Run,
+    run: JobRun,
     on_state: Callable[[str], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
@@ -155,7 +155,7 @@ def follow(
         sleep(POLL_SECONDS)
 
 
-def fetch(s3: Any, run: Run, folder: Path) -> Path:
+def fetch(s3: Any, run: JobRun, folder: Path) -> Path:
     """Make a folder of this machine hold a run's tables, in place of those of the run before."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetched-", dir=folder) as staging:
@@ -168,7 +168,7 @@ def fetch(s3: Any, run: Run, folder: Path) -> Path:
     return folder
 
 
-def _copy(s3: Any, run: Run, folder: Path) -> None:
+def _copy(s3: Any, run: JobRun, folder: Path) -> None:
     address = urlsplit(run.tables)
     prefix = f"{address.path.lstrip('/')}/"
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=address.netloc, Prefix=prefix)

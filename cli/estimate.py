@@ -8,7 +8,7 @@ from decimal import Decimal
 from rich import box
 from rich.table import Table
 
-from core.cluster.estimate import Estimate, Line, Usage, together
+from core.cluster.estimate import Estimate, EstimateLine, Usage, together
 from core.cost import pricing
 
 UNKNOWN = "unknown"
@@ -87,15 +87,15 @@ def as_json(estimate: Estimate, usage: Usage) -> str:
     )
 
 
-def by_component(estimate: Estimate) -> list[tuple[str, list[Line]]]:
+def by_component(estimate: Estimate) -> list[tuple[str, list[EstimateLine]]]:
     """Return the lines of each component, in the order of the first of each."""
-    found: dict[str, list[Line]] = {}
+    found: dict[str, list[EstimateLine]] = {}
     for line in estimate.lines:
         found.setdefault(line.component, []).append(line)
     return list(found.items())
 
 
-def each(line: Line) -> str:
+def each(line: EstimateLine) -> str:
     """Return the price of one unit as it is read."""
     return UNKNOWN if line.price is None else f"{pricing.plain(line.price.usd)}"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
-from cli.engine.changes import Change, Operation
+from cli.engine.changes import Operation, ResourceChange
 from cli.engine.progress import LayerResult
 from cli.terminal import somebody_answers
 from core.errors import StillwaterError
@@ -48,19 +48,19 @@ def lines(result: LayerResult, *, diff: bool = False) -> list[tuple[str, str | N
     return found
 
 
-def change_counts(changes: Sequence[Change]) -> str:
+def change_counts(changes: Sequence[ResourceChange]) -> str:
     """Return `3 to create, 1 to replace`."""
     counts = Counter(change.operation for change in changes)
     return ", ".join(f"{counts[o]} {_DONE[o]}" for o in _SIGNS if counts[o]) or "nothing to change"
 
 
-def _order(change: Change) -> int:
+def _order(change: ResourceChange) -> int:
     """Sort what takes something away before what adds."""
     order = (Operation.DELETE, Operation.REPLACE, Operation.UPDATE, Operation.CREATE)
     return order.index(change.operation)
 
 
-def _change_lines(change: Change, *, diff: bool) -> list[tuple[str, str | None]]:
+def _change_lines(change: ResourceChange, *, diff: bool) -> list[tuple[str, str | None]]:
     sign, style = _SIGNS[change.operation]
     notes = []
     if change.operation is Operation.REPLACE:

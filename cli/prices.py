@@ -17,7 +17,7 @@ from core.errors import InvalidInput
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedPrices:
     """A book, its rows that were read long ago, and those that a bill contradicts."""
 
     book: PriceBook
@@ -31,17 +31,17 @@ class Checked:
         return bool(self.aged or self.disagreements)
 
 
-def examine(book: PriceBook, tables: Path | None, today: date, old_days: int) -> Checked:
+def examine(book: PriceBook, tables: Path | None, today: date, old_days: int) -> CheckedPrices:
     """Hold a book against the calendar, and against the bill that a report left."""
     disagreeing = None
     if tables is not None:
         disagreeing = price_check.disagreements(book, _billed_rates(tables))
-    return Checked(
+    return CheckedPrices(
         book, today, old_days, price_check.outdated_prices(book, today, old_days), disagreeing
     )
 
 
-def show(checked: Checked, console: Console) -> None:
+def show(checked: CheckedPrices, console: Console) -> None:
     """Print what is wrong with a book."""
     book, by_day = checked.book, Counter(price.as_of for price in checked.aged)
     _say(console, f"{book.name}, {book.region}: {len(book.prices)} prices.")
@@ -60,7 +60,7 @@ def show(checked: Checked, console: Console) -> None:
         _say(console, "No price that the bill shows disagrees with it.")
 
 
-def as_json(checked: Checked) -> Mapping[str, object]:
+def as_json(checked: CheckedPrices) -> Mapping[str, object]:
     """Return the same as one object; amounts are strings, so that no digit is lost."""
     disagreements = checked.disagreements
     return {

@@ -17,10 +17,10 @@ from rich.status import Status
 from rich.table import Table
 
 from cli import answer, aws, planned, run_json, stack_settings
-from cli.engine.layers import Around, Layers, Scope
-from cli.engine.progress import LayerResult, Step
+from cli.engine.layers import Around, Layers, RunScope
+from cli.engine.progress import EngineStep, LayerResult
 from cli.farewell import Farewell, FarewellApi
-from cli.stack_settings import Described
+from cli.stack_settings import DescribedEnvironment
 from cli.volumes import VOLUMES, of_namespace
 from core.cluster import changes, parse
 from core.errors import InvalidInput, StillwaterError
@@ -36,7 +36,7 @@ class Asked:
     """What a user asks of a run beside the environment."""
 
     layers: tuple[str, ...] = LAYERS
-    scope: Scope = field(default_factory=Scope)
+    scope: RunScope = field(default_factory=RunScope)
     yes: bool = False  # nobody is asked before something is changed
     diff: bool = False  # values that differ, not names alone
     as_json: bool = False  # the result is a document on stdout; the console is for people alone
@@ -62,7 +62,7 @@ def parse_targets(
     if problems:
         raise InvalidInput(problems)
     chosen = tuple(layer for layer in LAYERS if layer in layers) if layers else LAYERS
-    return Asked(chosen, Scope(tuple(targets), refresh), yes, diff, as_json)
+    return Asked(chosen, RunScope(tuple(targets), refresh), yes, diff, as_json)
 
 
 def preview(environment: str, console: Console, wanted: Asked) -> None:
@@ -235,7 +235,7 @@ def run(operation: Operation, layers: Layers, farewell: Around | None) -> list[L
     return layers.preview() if operation == "preview" else layers.destroy(farewell)
 
 
-def _api(described: Described, layers: Layers) -> Callable[[], FarewellApi] | None:
+def _api(described: DescribedEnvironment, layers: Layers) -> Callable[[], FarewellApi] | None:
     """Return how the environment's cluster is reached, None where there is none any more."""
     foundation = layers.outputs(FOUNDATION)
     if not foundation:
@@ -243,7 +243,9 @@ def _api(described: Described, layers: Layers) -> Callable[[], FarewellApi] | No
     return lambda: _cluster_api(described.spec.region, described.profile, foundation)
 
 
-def _farewell(described: Described, api: Callable[[], FarewellApi] | None) -> Farewell | None:
+def _farewell(
+    described: DescribedEnvironment, api: Callable[[], FarewellApi] | None
+) -> Farewell | None:
     """Return what goes with an ephemeral environment; another one keeps what it has."""
     if api is None or not described.spec.ephemeral:
         return None
@@ -288,7 +290,10 @@ class _Going:
 
 
 def _going(
-    environment: str, wanted: Asked, described: Described, api: Callable[[], FarewellApi] | None
+    environment: str,
+    wanted: Asked,
+    described: DescribedEnvironment,
+    api: Callable[[], FarewellApi] | None,
 ) -> _Going:
     """Return what a destroy takes away; a cluster that is gone already has no volumes."""
     going = _Going(environment, wanted.layers, described.spec.ephemeral)
@@ -315,7 +320,7 @@ def _cluster_api(region: str, profile: str | None, foundation: Mapping[str, Any]
 
 
 @contextmanager
-def _steps(console: Console) -> Iterator[Callable[[Step], None]]:
+def _steps(console: Console) -> Iterator[Callable[[EngineStep], None]]:
     """Show which resource the engine is at; where nobody watches, a line for each that is done."""
     if not console.is_terminal:
         yield _Lines(console)
@@ -330,7 +335,7 @@ class _Lines:
     def __init__(self, console: Console) -> None:
         self._console = console
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: EngineStep) -> None:
         if step.state != "started" and step.operation not in {"same", "read", "refresh"}:
             _say(self._console, f"{step.layer}: {step.operation} {step.name}: {step.state}")
 
@@ -342,7 +347,7 @@ class _Steps:
         self._status = status
         self._done: dict[str, int] = {}
 
-    def __call__(self, step: Step) -> None:
+    def __call__(self, step: EngineStep) -> None:
         if step.state == "done":
             self._done[step.layer] = self._done.get(step.layer, 0) + 1
         done = self._done.get(step.layer, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.health.cases import CASES, Case
+from core.health.cases import CASES, HealthCase
 from core.health.limits import Limits
 from core.health.rules import RULES, RuleSet, is_alive, is_ready, liveness, readiness
 
@@ -39,13 +39,13 @@ def page() -> str:
     )
 
 
-def _row(case: Case) -> str:
+def _row(case: HealthCase) -> str:
     verdict = readiness(case.observed)
     answers = " | ".join(_answers(case, rules) for rules in RuleSet)
     return f"| {case.what} | {answers} | {verdict.health.value} | {verdict.reason} |"
 
 
-def _answers(case: Case, rules: RuleSet) -> str:
+def _answers(case: HealthCase, rules: RuleSet) -> str:
     lives = is_alive(liveness(case.observed, rules))
     serves = is_ready(readiness(case.observed, rules))
     return f"{_word(answer=lives)} / {_word(answer=serves)}"

@@ -37,7 +37,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """A stretch of a node's bar, in seconds since the beginning of the run."""
 
     kind: str  # one of WORDS
@@ -50,7 +50,7 @@ class Bar:
     """One node of a rotation."""
 
     label: str
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
 
 
 def plan_page(plan: Mapping[str, Any]) -> str:
@@ -81,7 +81,7 @@ def _planned_bars(plan: Mapping[str, Any]) -> Iterator[Bar]:
         apart = away_seconds(members[0].get("image_id"))
         for place, node in enumerate(members, start=1):
             # Replacements come at once, and who stops later is back later.
-            part = Part(
+            part = BarPart(
                 "takes",
                 begins,
                 begins + together(takes[:place], at_once=at_once, apart_seconds=apart),
@@ -90,7 +90,7 @@ def _planned_bars(plan: Mapping[str, Any]) -> Iterator[Bar]:
         begins += together(takes, at_once=at_once, apart_seconds=apart)
 
 
-def _went(turn: NodeTurn, started_at: float, now: float) -> Iterator[Part]:
+def _went(turn: NodeTurn, started_at: float, now: float) -> Iterator[BarPart]:
     if turn.began_at is None:
         return
     done = turn.done_at or now
@@ -105,7 +105,7 @@ def _went(turn: NodeTurn, started_at: float, now: float) -> Iterator[Part]:
         ("machine", "leaving", "returning", "holding"), moments, moments[1:], strict=False
     ):
         if ends > begins:
-            yield Part(kind, begins - started_at, ends - started_at)
+            yield BarPart(kind, begins - started_at, ends - started_at)
 
 
 def _page(title: str, said: str, bars: Sequence[Bar], notes: Iterable[str]) -> str:

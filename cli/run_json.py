@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from cli.engine.changes import Change, Operation
+from cli.engine.changes import Operation, ResourceChange
 from cli.engine.progress import LayerResult
 
 
@@ -40,7 +40,7 @@ def _layer(result: LayerResult, *, diff: bool) -> dict[str, Any]:
     }
 
 
-def _resource(change: Change, *, diff: bool) -> dict[str, Any]:
+def _resource(change: ResourceChange, *, diff: bool) -> dict[str, Any]:
     return {
         "operation": change.operation.value,
         "part": change.part,

@@ -38,7 +38,7 @@ def prepare_tools(console: Console) -> None:
     parts = absent()
     if not parts:
         return
-    pace = Pace(len(parts), sum(parts))
+    pace = SetupPace(len(parts), sum(parts))
     cache = make_cache()
     console.print(
         f"Building the twin's tools into {cache}, once: {len(parts)} parts, about "
@@ -75,7 +75,7 @@ def absent() -> list[int]:
 
 
 @dataclass
-class Pace:
+class SetupPace:
     """How many parts are done, and how long the others take at the rate of those."""
 
     parts: int
@@ -110,7 +110,7 @@ def _title(step: build.Progress) -> str:
 
 
 @contextlib.contextmanager
-def _lines(console: Console, pace: Pace) -> Iterator[Show]:
+def _lines(console: Console, pace: SetupPace) -> Iterator[Show]:
     """Print a line when something starts and when it ends: for logs, where nothing moves."""
 
     def show(step: build.Progress) -> None:
@@ -129,7 +129,7 @@ def _lines(console: Console, pace: Pace) -> Iterator[Show]:
 
 
 @contextlib.contextmanager
-def _bars(console: Console, pace: Pace) -> Iterator[Show]:
+def _bars(console: Console, pace: SetupPace) -> Iterator[Show]:
     """Show a bar for the whole, in estimated seconds, and a line for each thing that is built."""
     columns = (
         SpinnerColumn(finished_text="✓"),

@@ -44,7 +44,7 @@ class StackSettings:
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedEnvironment:
     """An environment: its spec, and the AWS profile its stacks are set to, if any."""
 
     spec: ClusterSpec
@@ -85,7 +85,7 @@ def _unknown(environment: str, missing: Sequence[str], project: Project) -> str:
     )
 
 
-def read_described(environment: str, project: Project | None = None) -> Described:
+def read_described(environment: str, project: Project | None = None) -> DescribedEnvironment:
     """Return an environment as its stacks' settings describe it, every layer alike."""
     project = require(environment, project)
     stored = {layer: _read(project.file(environment, layer)) for layer in LAYERS}
@@ -98,7 +98,7 @@ def read_described(environment: str, project: Project | None = None) -> Describe
             )
             raise InvalidInput([problem])
     profile = first.values.get(PROFILE)
-    return Described(
+    return DescribedEnvironment(
         specs.parse_spec(first, project.root), None if profile is None else str(profile)
     )
 

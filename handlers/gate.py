@@ -22,7 +22,7 @@ from aws_lambda_powertools import Logger
 from core.errors import StillwaterError
 from core.incidents.levels import OWN
 from core.naming import gate_host
-from core.settings.functions import Gate as Settings
+from core.settings.functions import GateSettings as Settings
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.connections import open_api, open_claims
 from handlers.adapters.eks import EksApi

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core import naming
 from core.health.examination import Expected
-from core.settings.functions import Health
+from core.settings.functions import HealthSettings
 from handlers.adapters import metrics
 from handlers.adapters.connect import through
 from handlers.adapters.connections import open_api
@@ -32,7 +32,7 @@ from handlers.store.settings import read_settings
 
 @functools.cache
 def _examiner() -> Examiner:
-    settings = read_settings(Health)
+    settings = read_settings(HealthSettings)
     cluster, namespace, nodes = settings.cluster, settings.namespace, settings.nodes
     table, region = settings.ledger_table, settings.region
     names = [naming.connect_pod(cluster, number) for number in range(settings.connect_workers)]

@@ -10,12 +10,12 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
 from core.events.origin import Home
-from core.settings.functions import Interruption
+from core.settings.functions import InterruptionSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.batch import answer
 from handlers.adapters.inventory import Ec2Inventory
-from handlers.incidents.desk import Desk
+from handlers.incidents.desk import IntakeDesk
 from handlers.incidents.notices import Notices
 from handlers.incidents.reception import Reception
 from handlers.store.freezes import LedgerFreezes
@@ -27,8 +27,8 @@ logger = Logger(service="stillwater")
 
 
 @functools.cache
-def _desk() -> Desk:
-    settings = read_settings(Interruption)
+def _desk() -> IntakeDesk:
+    settings = read_settings(InterruptionSettings)
     reception = Reception(
         ledger=open_ledger(settings),
         cloud=AwsCloud(settings.region),
@@ -36,7 +36,7 @@ def _desk() -> Desk:
         whose=settings.whose,
     )
     records = DynamoRecords(settings.ledger_table, settings.region)
-    return Desk(
+    return IntakeDesk(
         reception=reception,
         notices=Notices(
             reception=reception,

@@ -23,7 +23,7 @@ from kafka.errors import KafkaError
 
 from core.errors import StillwaterError
 from core.settings import codec, environment
-from core.settings.probe import Probe
+from core.settings.probe import ProbeSettings
 from handlers.adapters.tls import trusting
 from handlers.probing import topic
 from handlers.probing.attempts import Attempts
@@ -37,7 +37,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 def main() -> None:
     """Probe until something asks for a new start; raises StillwaterError where it cannot begin."""
-    settings = codec.read(Probe, environment.read_settings_text(os.environ))
+    settings = codec.read(ProbeSettings, environment.read_settings_text(os.environ))
     identity = credentials(settings)
     partitions = topic.ensure_topic(identity, settings.topic, settings.replication_factor)
     attempts = Attempts(partitions, settings.latency_seconds)
@@ -52,7 +52,7 @@ def main() -> None:
     run(clients.attempt, attempts, anew.is_set)
 
 
-def credentials(settings: Probe) -> dict[str, Any]:
+def credentials(settings: ProbeSettings) -> dict[str, Any]:
     """Return kafka-python's settings from the Secrets that are mounted."""
     found: dict[str, Any] = {
         "bootstrap_servers": list(settings.bootstrap),
@@ -82,7 +82,7 @@ def _show(context: ssl.SSLContext, user: Path) -> None:
         ) from None
 
 
-def serve(attempts: Attempts, settings: Probe) -> ThreadingHTTPServer:
+def serve(attempts: Attempts, settings: ProbeSettings) -> ThreadingHTTPServer:
     """Answer Prometheus in a thread of its own."""
 
     class Page(BaseHTTPRequestHandler):
@@ -103,7 +103,10 @@ def serve(attempts: Attempts, settings: Probe) -> ThreadingHTTPServer:
 
 
 def _watch(
-    settings: Probe, identity: Mapping[str, Any], known: Mapping[int, int], anew: threading.Event
+    settings: ProbeSettings,
+    identity: Mapping[str, Any],
+    known: Mapping[int, int],
+    anew: threading.Event,
 ) -> None:
     before = _mounted_files(settings)
     while not anew.is_set():
@@ -123,7 +126,7 @@ def _watch(
             anew.set()
 
 
-def _mounted_files(settings: Probe) -> dict[str, bytes]:
+def _mounted_files(settings: ProbeSettings) -> dict[str, bytes]:
     folders = (Path(settings.authority_directory), Path(settings.user_directory))
     files = (file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir()))
     return {str(file): file.read_bytes() for file in files if file.is_file()}

@@ -11,7 +11,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from core.settings.functions import Rotate
+from core.settings.functions import RotateSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.connections import open_api, open_claims, open_nodes
@@ -33,7 +33,7 @@ logger = Logger(service="stillwater")
 
 @functools.cache
 def _conductor() -> Conductor:
-    settings = read_settings(Rotate)
+    settings = read_settings(RotateSettings)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
     records = DynamoRecords(settings.ledger_table, settings.region)

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from core.settings import prometheus_address
-from core.settings.samples import Samples
+from core.settings.samples import SamplesSettings
 from core.volumes.samples import Whose
 from handlers.adapters import metrics
 from handlers.adapters.connections import open_api
@@ -24,7 +24,7 @@ MARGIN_SECONDS = 60.0
 
 @functools.cache
 def _filing() -> Filing:
-    settings = read_settings(Samples)
+    settings = read_settings(SamplesSettings)
     asked = settings.prometheus
     way = route(prometheus_address.parse(asked.address), open_api(settings))
     return Filing(

@@ -8,7 +8,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
-from core.settings.functions import Slack
+from core.settings.functions import SlackSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.batch import answer
@@ -29,7 +29,7 @@ from handlers.stories.teller import RenewedChannel, Teller
 
 @functools.cache
 def _teller() -> Teller:
-    settings = read_settings(Slack)
+    settings = read_settings(SlackSettings)
 
     def connect(token: str) -> Channel:
         return SlackChannel(token, settings.channel, settings.api_url)

@@ -6,7 +6,7 @@ import functools
 import time
 from typing import Any
 
-from core.settings.functions import Sweep, late_seconds
+from core.settings.functions import SweepSettings, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.connections import open_api, open_claims, open_nodes
@@ -22,7 +22,7 @@ from handlers.store.settings import read_settings
 
 @functools.cache
 def _broom() -> Broom:
-    settings = read_settings(Sweep)
+    settings = read_settings(SweepSettings)
     records = DynamoRecords(settings.ledger_table, settings.region)
     ledger = open_ledger(settings)
     api = open_api(settings)

@@ -11,7 +11,7 @@ from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from core.availability.kafka_rights import MOVING_LEADERS
 from core.incidents.levels import ACTING
 from core.incidents.ownership import Ownership
-from core.settings.functions import Tick, late_seconds
+from core.settings.functions import TickSettings, late_seconds
 from handlers.adapters import metrics
 from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.batch import answer
@@ -43,7 +43,7 @@ from handlers.store.settings import read_settings
 
 @functools.cache
 def _loop() -> Loop:
-    settings = read_settings(Tick)
+    settings = read_settings(TickSettings)
     late = late_seconds(settings.policy.tick_interval_seconds)
     ledger = open_ledger(settings)
     cloud = AwsCloud(settings.region)
@@ -127,12 +127,12 @@ def _loop() -> Loop:
     )
 
 
-def _handler_of(settings: Tick) -> SqsQueue | None:
+def _handler_of(settings: TickSettings) -> SqsQueue | None:
     url = settings.nth_queue_url
     return None if url is None else SqsQueue(url, settings.region)
 
 
-def _ownership(settings: Tick) -> Ownership | None:
+def _ownership(settings: TickSettings) -> Ownership | None:
     """Return the groups of a cluster that exists which may be changed; None: it is ours."""
     known = settings.instances
     return None if known is None else Ownership(scaling_groups=known.scaling_groups)

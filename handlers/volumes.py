@@ -9,7 +9,7 @@ from typing import Any
 
 from core.cost import pricing
 from core.settings import prometheus_address
-from core.settings.volumes import Volumes
+from core.settings.volumes import VolumesSettings
 from handlers.adapters import metrics
 from handlers.adapters.claims import EksClaims
 from handlers.adapters.connections import open_api
@@ -32,7 +32,7 @@ from handlers.volume.steward import Steward
 
 @functools.cache
 def _steward() -> Steward:
-    settings = read_settings(Volumes)
+    settings = read_settings(VolumesSettings)
     api = open_api(settings)
     records = DynamoRecords(settings.ledger_table, settings.region)
     access = KafkaAccess(settings.kafka, api)
@@ -57,7 +57,7 @@ def _steward() -> Steward:
     )
 
 
-def _series(settings: Volumes, api: EksApi) -> PrometheusVolumes | None:
+def _series(settings: VolumesSettings, api: EksApi) -> PrometheusVolumes | None:
     asked = settings.volumes.prometheus
     if asked is None:
         return None

@@ -6,7 +6,7 @@ import functools
 import time
 from typing import Any
 
-from core.settings.functions import Webhook
+from core.settings.functions import WebhookSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.secrets import Secret
@@ -17,7 +17,7 @@ from handlers.store.settings import read_settings
 
 @functools.cache
 def _door() -> Door:
-    settings = read_settings(Webhook)
+    settings = read_settings(WebhookSettings)
     return Door(
         ledger=DynamoLedger(settings.ledger_table, settings.cluster, settings.region),
         ticks=SqsQueue(settings.ticks_queue_url, settings.region),

@@ -25,7 +25,7 @@ _POOL = re.compile(r"[Pp]ools? (\S+?)[,.:;]?(?: \(|$| )")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilePlace:
     """A line and a column, as an editor counts them: from 1."""
 
     line: int
@@ -38,7 +38,7 @@ class SpecFile:
 
     path: Path
     content: Mapping[str, object]
-    places: Mapping[Path_, Place] = field(default_factory=dict)
+    places: Mapping[Path_, FilePlace] = field(default_factory=dict)
     # The text of each value that is one.
     values: Mapping[Path_, str] = field(default_factory=dict)
 
@@ -53,14 +53,14 @@ class SpecFile:
         """Return a sentence behind the place of the setting it names."""
         return self.locate((), sentence) + sentence
 
-    def _deepest(self, place: Sequence[object]) -> Place | None:
+    def _deepest(self, place: Sequence[object]) -> FilePlace | None:
         known = tuple(part for part in place if isinstance(part, str | int))
         for length in range(len(known), -1, -1):
             if known[:length] in self.places:
                 return self.places[known[:length]]
         return None
 
-    def _place_named(self, sentence: str) -> Place | None:
+    def _place_named(self, sentence: str) -> FilePlace | None:
         words = list(dict.fromkeys(_WORD.findall(sentence)))
         pool = self._pool(sentence)
         compound = [word for word in words if "_" in word or "." in word]
@@ -75,18 +75,18 @@ class SpecFile:
             or self._first(words)
         )
 
-    def _of_value(self, words: Sequence[str]) -> Place | None:
+    def _of_value(self, words: Sequence[str]) -> FilePlace | None:
         for word in words:
             for path, value in self.values.items():
                 if value == word and len(word) > 3 and any(c in word for c in "-./0123456789"):
                     return self.places[path]
         return None
 
-    def _first(self, words: Sequence[str]) -> Place | None:
+    def _first(self, words: Sequence[str]) -> FilePlace | None:
         found = (self._of_key(word, None) for word in words)
         return next((self.places[each] for each in found if each is not None), None)
 
-    def _place_spelled(self, sentence: str) -> Place | None:
+    def _place_spelled(self, sentence: str) -> FilePlace | None:
         """Return the place of a key that is no word, or of a topic or user that is named."""
         for path, place in self.places.items():
             key = path[-1] if path else ""
@@ -110,7 +110,7 @@ class SpecFile:
         of_pool = [path for path in found if pool is not None and path[: len(pool)] == pool]
         return next(iter(of_pool or found), None)
 
-    def _item(self, of: Path_, words: Sequence[str]) -> Place | None:
+    def _item(self, of: Path_, words: Sequence[str]) -> FilePlace | None:
         """Return the place of the item of a list that the words name."""
         for path, value in self.values.items():
             if len(path) > len(of) and path[: len(of)] == of and value in words:
@@ -198,12 +198,12 @@ class _Places:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._places: dict[Path_, Place] = {}
+        self._places: dict[Path_, FilePlace] = {}
         self._values: dict[Path_, str] = {}
         self._twice: list[str] = []
         self._seen: set[int] = set()
 
-    def of(self, node: Any) -> tuple[Mapping[Path_, Place], Mapping[Path_, str]]:
+    def of(self, node: Any) -> tuple[Mapping[Path_, FilePlace], Mapping[Path_, str]]:
         """Return where each setting stands and what it says; raise for those that stand twice."""
         if node is not None:
             self._places[()] = _place(node)
@@ -244,8 +244,8 @@ class _Places:
             yield key, value, name
 
 
-def _place(node: Any) -> Place:
-    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+def _place(node: Any) -> FilePlace:
+    return FilePlace(node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def _keys(path: Path_) -> tuple[str, ...]:

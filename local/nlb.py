@@ -59,7 +59,7 @@ def backends(targets: Iterable[Mapping[str, Any]]) -> Backends:
 
 
 @dataclass(slots=True)
-class Listener:
+class NlbListener:
     """One listening port and the connections that came through it."""
 
     port: int
@@ -89,7 +89,7 @@ class Proxy:
         self.place = place
         self._dial = partial(dial, place)
         self._pool = urllib3.PoolManager(retries=False, timeout=5.0)
-        self.listeners: dict[int, Listener] = {}
+        self.listeners: dict[int, NlbListener] = {}
 
     async def run(self, ended: asyncio.Event) -> None:
         """Follow AWS until told to end."""
@@ -128,7 +128,7 @@ class Proxy:
                 listener.open.set()
 
     async def _open(self, port: int) -> None:
-        listener = self.listeners[port] = Listener(port)
+        listener = self.listeners[port] = NlbListener(port)
         listener.server = await asyncio.start_server(
             partial(self._carry, listener), self.place.nlb_host, port
         )
@@ -141,7 +141,7 @@ class Proxy:
         listener.update(Backends())
 
     async def _carry(
-        self, listener: Listener, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, listener: NlbListener, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         await listener.open.wait()
         target = listener.choose()

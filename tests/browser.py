@@ -43,7 +43,7 @@ _CONSOLE = re.compile(r":CONSOLE[^\]]*\]\s*(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenPage:
     """A page after its scripts ran: its document, and every line its console got."""
 
     dom: str
@@ -58,10 +58,10 @@ def find() -> str | None:
 needed = pytest.mark.skipif(find() is None, reason="no Chromium on the PATH (apt install chromium)")
 
 
-def look(browser: str, page: Path) -> Seen:
+def look(browser: str, page: Path) -> SeenPage:
     """Load a page, let its scripts run, and return what became of it."""
     done = _run(browser, page, "--dump-dom", "--virtual-time-budget=2000")
-    return Seen(done.stdout, tuple(_CONSOLE.findall(done.stderr)))
+    return SeenPage(done.stdout, tuple(_CONSOLE.findall(done.stderr)))
 
 
 def photograph(

@@ -15,7 +15,7 @@ from core.events import Kind
 from core.incidents.record import Incident, State, Transition
 from core.incidents.sections import Replacement
 from core.rotation.run_record import NodeTurn, Note, Options, Phase, open_run
-from core.volumes.forecast import Sample
+from core.volumes.forecast import FillSample
 from core.volumes.ledger import History
 from core.volumes.sizing import GIB
 from handlers.store import volume_records
@@ -174,7 +174,7 @@ def _write_volumes(records: DynamoRecords, now: float) -> None:
     }
     for volume_id, full in claims.values():
         samples = tuple(
-            Sample(now - hour * 3600, (full - 0.0007 * hour) * 2000 * GIB)
+            FillSample(now - hour * 3600, (full - 0.0007 * hour) * 2000 * GIB)
             for hour in range(72, -1, -1)
         )
         history = History(known_since=now - 90_000, looked_at=now - 40)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from core.cost import pricing
 from core.volumes.decisions import DecisionKind
-from core.volumes.forecast import Sample, forecast
+from core.volumes.forecast import FillSample, forecast
 from core.volumes.ledger import (
     History,
     Modification,
@@ -63,7 +63,7 @@ def weather(seed: int) -> list[float]:
 
 
 @dataclass
-class Ec2:
+class SimulatedEc2:
     """One volume and the modifications EC2 takes of it; `seed` decides how long each lasts."""
 
     seed: int
@@ -109,7 +109,7 @@ class ByThreshold:
 
     asked_gib: int = SIZE_GIB
 
-    def wants(self, used: float, ec2: Ec2, now: float) -> int:
+    def wants(self, used: float, ec2: SimulatedEc2, now: float) -> int:
         del now
         if self.asked_gib <= ec2.size_gib and used > (1 - THRESHOLD) * ec2.size_gib * GIB:
             self.asked_gib = math.ceil(ec2.size_gib * (1 + INCREASE))
@@ -125,15 +125,15 @@ class ByForecast:
 
     def __post_init__(self) -> None:
         self.history = History(known_since=START - 2 * DAY)
-        self.samples: deque[Sample] = deque(maxlen=14 * 24)
+        self.samples: deque[FillSample] = deque(maxlen=14 * 24)
 
-    def wants(self, used: float, ec2: Ec2, now: float) -> int:
+    def wants(self, used: float, ec2: SimulatedEc2, now: float) -> int:
         actual = Gp3(ec2.size_gib)
         self.history = with_observation(
             self.history, ec2.last_modification(now), actual, now, Gp3(self.asked_gib)
         )
         if not self.samples or self.samples[-1].at <= now - HOUR:
-            self.samples.append(Sample(now, used))
+            self.samples.append(FillSample(now, used))
         for decision in plan([self._set(used, now, actual)], BOOK, now).changes:
             if decision.kind is DecisionKind.GROW and decision.target is not None:
                 self.asked_gib = decision.target.size_gib
@@ -191,7 +191,7 @@ class Ran:
 
 def run(rule: Rule, seed: int) -> Ran:
     """Let one volume fill for two weeks."""
-    ec2, ran, used = Ec2(seed), Ran(), 100.0 * GIB
+    ec2, ran, used = SimulatedEc2(seed), Ran(), 100.0 * GIB
     bought = held = 0.0
     for step, change in enumerate(weather(seed)):
         now = START + step * STEP

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.fleet.ground import GONE_FROM_PROC, Ground, commands
+from bench.fleet.ground import GONE_FROM_PROC, FleetTwin, commands
 from local import environment
 from local.demo import rotation as demo
 from local.nlb import PAUSED
@@ -29,38 +29,36 @@ RELEASED_SECONDS = 900.0
 
 
 @dataclass(frozen=True)
-class Disruption:
+class NodeFault:
     """One fault and the Kafka node it befalls, or is about."""
 
     fault: str
     node_id: int
 
 
-def draw(seed: int, count: int) -> list[Disruption]:
+def draw(seed: int, count: int) -> list[NodeFault]:
     """Return the disruptions of a seed: every fault comes once before any comes again."""
     chance = random.Random(seed)  # noqa: S311 - to be had again, not to be secret
     faults: list[str] = []
     while len(faults) < count:
         faults += chance.sample(sorted(FAULTS), len(FAULTS))
     return [
-        Disruption(
-            fault, chance.choice(sorted(CONTROLLERS if fault in ON_CONTROLLERS else BROKERS))
-        )
+        NodeFault(fault, chance.choice(sorted(CONTROLLERS if fault in ON_CONTROLLERS else BROKERS)))
         for fault in faults[:count]
     ]
 
 
-def broker_stopped(ground: Ground, node_id: int) -> None:
+def broker_stopped(ground: FleetTwin, node_id: int) -> None:
     """Its process gets a SIGTERM that nobody announced."""
     ground.restart(node_id, signal.SIGTERM)
 
 
-def node_killed(ground: Ground, node_id: int) -> None:
+def node_killed(ground: FleetTwin, node_id: int) -> None:
     """Its process is gone at once."""
     ground.restart(node_id, signal.SIGKILL)
 
 
-def broker_paused(ground: Ground, node_id: int) -> None:
+def broker_paused(ground: FleetTwin, node_id: int) -> None:
     """Its process stands still until it is fenced, and goes on."""
     pid = ground.signal_broker(node_id, signal.SIGSTOP)
     time.sleep(BROKER_PAUSE_SECONDS)
@@ -68,7 +66,7 @@ def broker_paused(ground: Ground, node_id: int) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
-def node_lost(ground: Ground, node_id: int) -> None:
+def node_lost(ground: FleetTwin, node_id: int) -> None:
     """Its instance ends without anybody being asked."""
     instance_id = _instance(ground, node_id)
     ground.cluster.twin.aws("ec2").terminate_instances(InstanceIds=[instance_id])
@@ -79,12 +77,12 @@ def node_lost(ground: Ground, node_id: int) -> None:
     )
 
 
-def node_leaves(ground: Ground, node_id: int) -> None:
+def node_leaves(ground: FleetTwin, node_id: int) -> None:
     """Its instance is terminated through its group."""
     _wait_until_released(ground, demo.terminate(ground.cluster.twin, node_id).instance_id)
 
 
-def handler_killed(ground: Ground, node_id: int) -> None:
+def handler_killed(ground: FleetTwin, node_id: int) -> None:
     """Its node leaves, and the node termination handler dies as it is told to stop."""
     rotation = demo.terminate(ground.cluster.twin, node_id)
     ground.wait(
@@ -99,7 +97,7 @@ def handler_killed(ground: Ground, node_id: int) -> None:
     _wait_until_released(ground, rotation.instance_id)
 
 
-def functions_crash(ground: Ground, node_id: int) -> None:
+def functions_crash(ground: FleetTwin, node_id: int) -> None:
     """Its node leaves, and the functions' processes die every two seconds meanwhile."""
     rotation = demo.terminate(ground.cluster.twin, node_id)
     for _ in range(CRASHES):
@@ -108,7 +106,7 @@ def functions_crash(ground: Ground, node_id: int) -> None:
     _wait_until_released(ground, rotation.instance_id)
 
 
-def api_server_restarted(ground: Ground, node_id: int) -> None:
+def api_server_restarted(ground: FleetTwin, node_id: int) -> None:
     """A node leaves while Kubernetes's API server is killed and started again."""
     twin = ground.cluster.twin
     rotation = demo.terminate(twin, node_id)
@@ -121,7 +119,7 @@ def api_server_restarted(ground: Ground, node_id: int) -> None:
     _wait_until_released(ground, rotation.instance_id)
 
 
-def network_paused(ground: Ground, node_id: int) -> None:
+def network_paused(ground: FleetTwin, node_id: int) -> None:
     """Clients' bytes to and from a broker stand still, connections and all."""
     admin = ground.admin()
     try:
@@ -136,7 +134,7 @@ def network_paused(ground: Ground, node_id: int) -> None:
         paused.unlink()
 
 
-FAULTS: Mapping[str, Callable[[Ground, int], None]] = {
+FAULTS: Mapping[str, Callable[[FleetTwin, int], None]] = {
     "broker stopped": broker_stopped,
     "broker killed": node_killed,
     "broker paused": broker_paused,
@@ -151,11 +149,11 @@ FAULTS: Mapping[str, Callable[[Ground, int], None]] = {
 ON_CONTROLLERS = frozenset({"controller killed"})
 
 
-def _wait_until_released(ground: Ground, instance_id: str) -> None:
+def _wait_until_released(ground: FleetTwin, instance_id: str) -> None:
     ground.cluster.released(instance_id, RELEASED_SECONDS)
 
 
-def _instance(ground: Ground, node_id: int) -> str:
+def _instance(ground: FleetTwin, node_id: int) -> str:
     """Return the instance a Kafka node is on; empty while it is on none."""
     pod = ground.cluster.pods().get(node_id)
     name = (pod or {}).get("spec", {}).get("nodeName")
@@ -168,7 +166,7 @@ def _instance(ground: Ground, node_id: int) -> str:
     return str(provider).rpartition("/")[2]
 
 
-def _kill(ground: Ground, is_one: Callable[[list[str]], bool]) -> None:
+def _kill(ground: FleetTwin, is_one: Callable[[list[str]], bool]) -> None:
     """Kill this twin's processes of a kind, and nobody else's."""
     ours = f"127.{ground.place.number}.".encode(), str(ground.place.directory).encode()
     for pid, words in commands():

@@ -44,7 +44,7 @@ NICENESS = "5"
 
 
 @dataclass
-class Ground:
+class FleetTwin:
     """One cluster; `watched` tells whether the toolkit's functions hear anything."""
 
     cluster: Cluster
@@ -249,7 +249,7 @@ def provision(
     *,
     brokers_per_zone: int = 1,
     changes: Mapping[str, Any] | None = None,
-) -> Iterator[Ground]:
+) -> Iterator[FleetTwin]:
     """Provision the demo's cluster on a twin of its own, probed as Strimzi's pods are on EKS.
 
     There nobody can replace Strimzi's probes, so the toolkit has to hold with them, and so have
@@ -271,6 +271,6 @@ def provision(
         written.write_text(yaml.safe_dump(spec, sort_keys=False))
         layers = TwinLayers(twin, written)
         cluster = Cluster(twin, layers, layers.up(console.log))
-        ground = Ground(cluster, brokers_of(pool))
+        ground = FleetTwin(cluster, brokers_of(pool))
         ground.settle()
         yield ground

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.fleet.ground import Ground
+from bench.fleet.ground import FleetTwin
 from bench.fleet.ways import LEAVING
 from core.constants import HOOKS
 from core.errors import StillwaterError
@@ -30,10 +30,10 @@ TYPE_LABEL = "node.kubernetes.io/instance-type"
 REACHED = ("Launched", "Registered", "Initialized", "Ready")
 
 
-class Machine:
+class LeavingMachine:
     """The node on which the leaving broker runs."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: FleetTwin) -> None:
         self._ground, self._api = ground, ground.cluster.twin.api
         self.name = str(ground.cluster.pods()[LEAVING]["spec"]["nodeName"])
         node = self._api.get(f"{kwok.NODES}/{self.name}")
@@ -127,9 +127,9 @@ class Machine:
 
 
 @contextlib.contextmanager
-def karpenters(ground: Ground) -> Iterator[Machine]:
+def karpenters(ground: FleetTwin) -> Iterator[LeavingMachine]:
     """Have Karpenter run, and the leaving broker's node be its own, for the block."""
-    machine, twin = Machine(ground), ground.cluster.twin
+    machine, twin = LeavingMachine(ground), ground.cluster.twin
     kwok.define(twin.api)
     machine.hand_over()
     zones = [machine.labels[ZONE_LABEL]]

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.fleet.ground import Ground
+from bench.fleet.ground import FleetTwin
 from cli.rotate import Rotor, rotor
 from core import naming
 from core.errors import StillwaterError
 from core.naming import TWIN_ENVIRONMENT
 from core.rotation.run_record import Run, RunState
 from local.demo import rotation as demo
-from local.demo.result import Rotation
+from local.demo.result import DemoRotation
 from tests.integration.cluster import BROKERS
 
 ROTATION_SECONDS = 600.0
@@ -37,28 +37,30 @@ class Told:
     sentences: list[str] = field(default_factory=list)
 
 
-def ours(ground: Ground) -> Told:
+def ours(ground: FleetTwin) -> Told:
     """Let a rotation run take all brokers, one after the other."""
     return Told([rotate(ground, sorted(BROKERS)).reason])
 
 
-def in_place(ground: Ground) -> Told:
+def in_place(ground: FleetTwin) -> Told:
     """Let a rotation run replace the root volumes of all brokers' machines, one after the other."""
     run = rotate(ground, sorted(BROKERS), in_place=True)
     moved = [f"broker {turn.node_id}: {turn.by_replacement}" for turn in run.turns]
     return Told([run.reason, *(each for each in moved if not each.endswith(": "))])
 
 
-def evict(ground: Ground) -> Told:
+def evict(ground: FleetTwin) -> Told:
     """Announce that every broker's node goes; the handler drains each as the budget allows."""
     with ground.alone():
-        handler = Handler(ground, [demo.terminate(ground.cluster.twin, n) for n in sorted(BROKERS)])
+        handler = PlainHandler(
+            ground, [demo.terminate(ground.cluster.twin, n) for n in sorted(BROKERS)]
+        )
         handler.follow()
         ground.settle()
     return Told()
 
 
-def kill(ground: Ground) -> Told:
+def kill(ground: FleetTwin) -> Told:
     """Kill one broker after the other, each once the cluster is whole."""
     for node_id in sorted(BROKERS):
         ground.restart(node_id, signal.SIGKILL)
@@ -66,7 +68,7 @@ def kill(ground: Ground) -> Told:
     return Told()
 
 
-def ours_beside_a_lagging_broker(ground: Ground) -> Told:
+def ours_beside_a_lagging_broker(ground: FleetTwin) -> Told:
     """Start a run while another broker is out of sync: it must wait until that one is back."""
     runs = rotations()
     with ground.slow_follower(LAGGING):
@@ -82,11 +84,11 @@ def ours_beside_a_lagging_broker(ground: Ground) -> Told:
     )
 
 
-def evict_beside_a_lagging_broker(ground: Ground) -> Told:
+def evict_beside_a_lagging_broker(ground: FleetTwin) -> Told:
     """Let the handler drain a node while another broker is out of sync."""
     with ground.alone():
         with ground.slow_follower(LAGGING):
-            handler = Handler(ground, [demo.terminate(ground.cluster.twin, LEAVING)])
+            handler = PlainHandler(ground, [demo.terminate(ground.cluster.twin, LEAVING)])
             stopped = handler.follow(WATCHED_SECONDS)
         handler.follow()
         ground.settle()
@@ -98,7 +100,7 @@ def rotations() -> Rotor:
     return rotor(TWIN_ENVIRONMENT)
 
 
-def rotate(ground: Ground, node_ids: Sequence[int], **asked: Any) -> Run:
+def rotate(ground: FleetTwin, node_ids: Sequence[int], **asked: Any) -> Run:
     """Take brokers through a run; return it once it is over and the cluster whole.
 
     Raises InvalidInput where the run is refused.
@@ -112,7 +114,7 @@ def _start(runs: Rotor, node_ids: Sequence[int], **asked: Any) -> str:
     return str(runs.ask("start", selection={"node_ids": list(node_ids)}, **asked)["said"])
 
 
-def _follow(ground: Ground, runs: Rotor) -> Run:
+def _follow(ground: FleetTwin, runs: Rotor) -> Run:
     """Return a run that is over, and the cluster whole; raises StillwaterError when it stops."""
 
     def over() -> bool:
@@ -129,15 +131,15 @@ def _follow(ground: Ground, runs: Rotor) -> Run:
 
 
 @dataclass
-class Handler:
+class PlainHandler:
     """The cluster's own node termination handler, fed what AWS announces and nothing else.
 
     It drains and completes its hook; the second hook, which an account without the toolkit does not
     have, is completed as soon as it has.
     """
 
-    ground: Ground
-    rotations: Sequence[Rotation]
+    ground: FleetTwin
+    rotations: Sequence[DemoRotation]
     _gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     _completed: set[str] = field(default_factory=set)
 

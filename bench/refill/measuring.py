@@ -13,7 +13,7 @@ from pathlib import Path
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from bench.refill.nodes import BROKERS, Nodes
+from bench.refill.nodes import BROKERS, BenchNodes
 from core.cost import resync
 from core.errors import StillwaterError
 
@@ -36,7 +36,7 @@ SLOW_DISK = Path(__file__).with_name("slow_disk.c")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class RefillCase:
     """Which way a broker comes back: with its directory or without, and what was wrong."""
 
     path: str  # "kept" or "emptied"
@@ -48,7 +48,7 @@ class Case:
 class Measured:
     """One way back; `held_bytes` is what the broker must hold, as a peer's directory has it."""
 
-    case: Case
+    case: RefillCase
     held_bytes: float
     append_bytes_per_s: float
     outage_seconds: float
@@ -122,7 +122,7 @@ class Appender:
         self._producer.close()
 
 
-def fill(nodes: Nodes, to_bytes: int) -> None:
+def fill(nodes: BenchNodes, to_bytes: int) -> None:
     """Append until a broker that stays holds so much."""
     producer = KafkaProducer(
         bootstrap_servers=nodes.bootstrap,
@@ -140,7 +140,7 @@ def fill(nodes: Nodes, to_bytes: int) -> None:
         producer.close()
 
 
-def measure(nodes: Nodes, case: Case) -> Measured:
+def measure(nodes: BenchNodes, case: RefillCase) -> Measured:
     """Let a broker go and come back; return what its way back took."""
     _until_in_sync(nodes)
     nodes.stop(AWAY, signal.SIGTERM if case.stop == "clean" else signal.SIGKILL)
@@ -168,7 +168,7 @@ def measure(nodes: Nodes, case: Case) -> Measured:
     )
 
 
-def never(nodes: Nodes, disk_bytes_per_s: float, watched_seconds: float) -> dict[str, float]:
+def never(nodes: BenchNodes, disk_bytes_per_s: float, watched_seconds: float) -> dict[str, float]:
     """Let a broker come back to a disk slower than what is appended; return how far it falls."""
     _until_in_sync(nodes)
     nodes.stop(AWAY)
@@ -191,7 +191,7 @@ def never(nodes: Nodes, disk_bytes_per_s: float, watched_seconds: float) -> dict
     }
 
 
-def slow_disk(nodes: Nodes, bytes_per_s: float | None) -> dict[str, str]:
+def slow_disk(nodes: BenchNodes, bytes_per_s: float | None) -> dict[str, str]:
     """Return the environment in which a broker's record logs take so many bytes a second."""
     if bytes_per_s is None:
         return {}
@@ -214,7 +214,7 @@ def slow_disk(nodes: Nodes, bytes_per_s: float | None) -> dict[str, str]:
     }
 
 
-def _until_in_sync(nodes: Nodes) -> None:
+def _until_in_sync(nodes: BenchNodes) -> None:
     deadline = time.monotonic() + LIMIT_SECONDS
     while not nodes.in_sync(TOPIC, STAYING):
         nodes.check_alive()
@@ -223,7 +223,7 @@ def _until_in_sync(nodes: Nodes) -> None:
         time.sleep(0.5)
 
 
-def _first_fetch(nodes: Nodes) -> tuple[float, float]:
+def _first_fetch(nodes: BenchNodes) -> tuple[float, float]:
     """Wait for the first bytes; return when they came, and what a peer held then.
 
     Seen in the broker's directory: while it starts, its metrics answer late or not at all.
@@ -240,7 +240,7 @@ def _first_fetch(nodes: Nodes) -> tuple[float, float]:
     raise StillwaterError(f"Broker {AWAY} fetched nothing within {LIMIT_SECONDS:.0f} s.")
 
 
-def _follow(nodes: Nodes, fetching_at: float) -> list[tuple[float, float]]:
+def _follow(nodes: BenchNodes, fetching_at: float) -> list[tuple[float, float]]:
     """Return (seconds since the first fetch, bytes fetched) until the broker is in every ISR."""
     samples: list[tuple[float, float]] = []
     while time.time() < fetching_at + LIMIT_SECONDS:

@@ -44,7 +44,7 @@ BYTES_IN = re.compile(
 )
 
 
-class Nodes:
+class BenchNodes:
     """The cluster's processes and directories, and what can be asked of them."""
 
     def __init__(
@@ -208,7 +208,7 @@ class Nodes:
 
 
 @contextmanager
-def running(of_brokers: Mapping[str, int] = IN_PROPORTION) -> Iterator[Nodes]:
+def running(of_brokers: Mapping[str, int] = IN_PROPORTION) -> Iterator[BenchNodes]:
     """Run the nodes until the block ends, its brokers so set; nothing of them is left."""
     with claim_place() as place:
         place.directory.mkdir(parents=True, exist_ok=True)
@@ -216,7 +216,7 @@ def running(of_brokers: Mapping[str, int] = IN_PROPORTION) -> Iterator[Nodes]:
         processes = Processes(
             place.path("pids"), place.path("logs"), held=place.held, cleared=place.directory
         )
-        nodes = Nodes(place, processes, jars.fetch(), of_brokers)
+        nodes = BenchNodes(place, processes, jars.fetch(), of_brokers)
         try:
             for node in (*CONTROLLERS, *BROKERS):
                 nodes.start(node)

@@ -40,7 +40,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class BurstMessage:
     """One message of the burst."""
 
     kind: str
@@ -81,7 +81,7 @@ class Shares:
 
 def burst(
     shares: Shares, lifecycle_events: Mapping[str, str], *, size: int, seed: int
-) -> list[Message]:
+) -> list[BurstMessage]:
     """Return `size` messages: every distinct one, then deliveries of some again, in any order.
 
     `lifecycle_events` are the bodies that the groups themselves sent, by instance.
@@ -89,7 +89,10 @@ def burst(
     luck = random.Random(seed)  # noqa: S311 - a bench's order, which is to repeat
     ids = _ids(luck)
     distinct = [
-        *(Message("terminate hook", lifecycle_events[m.id], _one(m)) for m in shares.terminated),
+        *(
+            BurstMessage("terminate hook", lifecycle_events[m.id], _one(m))
+            for m in shares.terminated
+        ),
         *(_state(ids, m, "shutting-down") for m in shares.terminated),
         *(message for m in shares.spot for message in _spot(ids, m)),
         *_health(ids, shares.retired),
@@ -97,7 +100,7 @@ def burst(
         *(_advice(ids, m) for m in shares.advised),
         *(_look_alike(ids, number, m) for number, m in enumerate(shares.untouched)),
         *_about_no_instance(ids, shares),
-        *(Message("poison", body) for body in POISON),
+        *(BurstMessage("poison", body) for body in POISON),
     ]
     again = [message for message in distinct if message.kind != "poison"]
     messages = distinct + luck.choices(again, k=size - len(distinct))
@@ -139,24 +142,24 @@ def _arn(member: Member) -> str:
     return f"arn:aws:ec2:{REGION}:{ACCOUNT}:instance/{member.id}"
 
 
-def _state(ids: Iterator[str], member: Member, state: str) -> Message:
+def _state(ids: Iterator[str], member: Member, state: str) -> BurstMessage:
     detail = {"instance-id": member.id, "state": state}
     kind = "EC2 Instance State-change Notification"
     body = _event("aws.ec2", kind, next(ids), detail, resources=[_arn(member)])
-    return Message("state change", body, _one(member))
+    return BurstMessage("state change", body, _one(member))
 
 
-def _advice(ids: Iterator[str], member: Member) -> Message:
+def _advice(ids: Iterator[str], member: Member) -> BurstMessage:
     kind = "EC2 Instance Rebalance Recommendation"
     detail = {"instance-id": member.id}
-    return Message("rebalance", _event("aws.ec2", kind, next(ids), detail))
+    return BurstMessage("rebalance", _event("aws.ec2", kind, next(ids), detail))
 
 
-def _spot(ids: Iterator[str], member: Member) -> Iterator[Message]:
+def _spot(ids: Iterator[str], member: Member) -> Iterator[BurstMessage]:
     yield _advice(ids, member)
     kind = "EC2 Spot Instance Interruption Warning"
     detail = {"instance-id": member.id, "instance-action": "terminate"}
-    yield Message("spot", _event("aws.ec2", kind, next(ids), detail), _one(member))
+    yield BurstMessage("spot", _event("aws.ec2", kind, next(ids), detail), _one(member))
     yield _state(ids, member, "shutting-down")
 
 
@@ -181,7 +184,7 @@ def _health_detail(code: str, communication: str, entities: Sequence[str]) -> di
     }
 
 
-def _health(ids: Iterator[str], retired: Sequence[Member]) -> Iterator[Message]:
+def _health(ids: Iterator[str], retired: Sequence[Member]) -> Iterator[BurstMessage]:
     """Yield four events with many entities, two by id and two by ARN, each with a copy."""
     quarter = -(-len(retired) // 4)
     for number in range(4):
@@ -202,10 +205,10 @@ def _health(ids: Iterator[str], retired: Sequence[Member]) -> Iterator[Message]:
                 region="us-west-2" if copy else REGION,
             )
             kind = "health, by ARN" if by_arn else "health, by id"
-            yield Message(kind, body, frozenset(m.id for m in some))
+            yield BurstMessage(kind, body, frozenset(m.id for m in some))
 
 
-def _look_alike(ids: Iterator[str], number: int, member: Member) -> Message:
+def _look_alike(ids: Iterator[str], number: int, member: Member) -> BurstMessage:
     """Return a lifecycle action that takes no node away: to a warm pool, or of its root volume."""
     detail = {
         "LifecycleActionToken": next(ids),
@@ -221,17 +224,17 @@ def _look_alike(ids: Iterator[str], number: int, member: Member) -> Message:
         else {"Destination": "AutoScalingGroup", "Action": "ReplaceRootVolume"}
     )
     kind = "EC2 Instance-terminate Lifecycle Action"
-    return Message("look-alike", _event("aws.autoscaling", kind, next(ids), detail))
+    return BurstMessage("look-alike", _event("aws.autoscaling", kind, next(ids), detail))
 
 
-def _about_no_instance(ids: Iterator[str], shares: Shares) -> Iterator[Message]:
+def _about_no_instance(ids: Iterator[str], shares: Shares) -> Iterator[BurstMessage]:
     """Yield what a volume, a zone or a group has to say, and what others' instances do."""
     detail: dict[str, Any]
     for number in range(10):
         arn = f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-{number:017x}"
         detail = {"result": "completed", "cause": "", "event": "modifyVolume"}
         body = _event("aws.ec2", "EBS Volume Notification", next(ids), detail, resources=[arn])
-        yield Message("volume", body)
+        yield BurstMessage("volume", body)
     for member in shares.terminated[:20]:
         detail = {
             "StatusCode": "InProgress",
@@ -242,11 +245,11 @@ def _about_no_instance(ids: Iterator[str], shares: Shares) -> Iterator[Message]:
             "Cause": "a difference between desired and actual capacity",
         }
         kind = "EC2 Instance Launch Successful"
-        yield Message("group", _event("aws.autoscaling", kind, next(ids), detail))
+        yield BurstMessage("group", _event("aws.autoscaling", kind, next(ids), detail))
     for kind in ("Autoshift In Progress", "Practice Run Started", "Autoshift Completed"):
         detail = {"version": "0.0.1", "data": "", "metadata": {"awayFrom": "use1-az2"}}
-        yield Message("zone", _event("aws.arc-zonal-shift", kind, next(ids), detail))
+        yield BurstMessage("zone", _event("aws.arc-zonal-shift", kind, next(ids), detail))
     for _ in range(8):
         stranger = Member(f"i-{next(ids).replace('-', '')[:17]}", "", "", "")
         body = _state(ids, stranger, "terminated").body
-        yield Message("another's instance", body)
+        yield BurstMessage("another's instance", body)

@@ -23,7 +23,7 @@ LAMBDAS = (INTERRUPTION, TICK)
 
 
 @dataclass
-class Ground:
+class StormTwin:
     """A twin with a cluster's worth of instances, queues, table and functions."""
 
     twin: Twin
@@ -114,7 +114,7 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Progress:
+class BenchProgress:
     """Tells whoever watches what is done now, and what has been done."""
 
     now: Callable[[str], None]
@@ -122,7 +122,7 @@ class Progress:
 
 
 @contextmanager
-def step(say: Progress, what: str) -> Iterator[None]:
+def step(say: BenchProgress, what: str) -> Iterator[None]:
     """Show a step while it lasts, and how long it took when it is over."""
     started = time.monotonic()
     say.now(what)
@@ -130,7 +130,7 @@ def step(say: Progress, what: str) -> Iterator[None]:
     say.done(f"{what}: {time.monotonic() - started:.1f} s")
 
 
-def terminate(ground: Ground, members: Sequence[Member]) -> dict[str, str]:
+def terminate(ground: StormTwin, members: Sequence[Member]) -> dict[str, str]:
     """Terminate instances through their groups; return what the groups announce, by instance."""
     for member in members:
         ground.aws("autoscaling").terminate_instance_in_auto_scaling_group(

@@ -14,7 +14,7 @@ from typing import Any
 from botocore.credentials import ReadOnlyCredentials
 
 from bench.storm.burst import ACCOUNT, REGION, Member
-from bench.storm.ground import LAMBDAS, NAMESPACE, Ground, Progress, step, until
+from bench.storm.ground import LAMBDAS, NAMESPACE, BenchProgress, StormTwin, step, until
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.function_memory import memory_mib
@@ -39,9 +39,9 @@ POOL = "broker"
 WRITERS = 8
 
 
-def build(twin: Twin, spec: ClusterSpec, instances: int, say: Progress) -> Ground:
+def build(twin: Twin, spec: ClusterSpec, instances: int, say: BenchProgress) -> StormTwin:
     """Make everything the measurements need."""
-    ground = Ground(twin, spec)
+    ground = StormTwin(twin, spec)
     with step(say, f"{instances} instances in {len(spec.availability_zones)} groups"):
         ground.members = _instances(ground, instances)
     with step(say, "a Node and a broker's pod for each"):
@@ -51,7 +51,7 @@ def build(twin: Twin, spec: ClusterSpec, instances: int, say: Progress) -> Groun
     return ground
 
 
-def _instances(ground: Ground, count: int) -> tuple[Member, ...]:
+def _instances(ground: StormTwin, count: int) -> tuple[Member, ...]:
     ec2, number = ground.aws("ec2"), ground.twin.place.number
     image = ec2.describe_images()["Images"][0]["ImageId"]
     template = ec2.create_launch_template(
@@ -70,7 +70,7 @@ def _instances(ground: Ground, count: int) -> tuple[Member, ...]:
     return tuple(sorted(_running(ec2), key=lambda member: member.id))
 
 
-def _group(ground: Ground, name: str, template: str, subnet: str, *, size: int) -> None:
+def _group(ground: StormTwin, name: str, template: str, subnet: str, *, size: int) -> None:
     groups = ground.aws("autoscaling")
     tag = {
         "Key": naming.managed_tag(ground.spec.prefix),
@@ -113,7 +113,7 @@ def _running(ec2: Any) -> list[Member]:
     ]
 
 
-def _kubernetes(ground: Ground) -> None:
+def _kubernetes(ground: StormTwin) -> None:
     api = ground.twin.api
     api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
 
@@ -129,7 +129,7 @@ def _kubernetes(ground: Ground) -> None:
         list(pool.map(lambda pair: _node_and_pod(ground, *pair), enumerate(ground.members)))
 
 
-def _node_and_pod(ground: Ground, number: int, member: Member) -> None:
+def _node_and_pod(ground: StormTwin, number: int, member: Member) -> None:
     api, cluster = ground.twin.api, ground.spec.name
     api.post(
         "/api/v1/nodes",
@@ -169,7 +169,7 @@ def _node_and_pod(ground: Ground, number: int, member: Member) -> None:
     )
 
 
-def _account(ground: Ground) -> None:
+def _account(ground: StormTwin) -> None:
     prefix, timings = ground.spec.prefix, ground.spec.timings
     visibility = timings.queue_visibility_timeout_seconds
     limits = {"events": EVENTS_MAX_RECEIVE_COUNT, "ticks": TICKS_MAX_RECEIVE_COUNT}
@@ -189,7 +189,7 @@ def _account(ground: Ground) -> None:
     _wait_for_login(ground, cluster["name"])
 
 
-def _role(ground: Ground, name: str) -> str:
+def _role(ground: StormTwin, name: str) -> str:
     """Return a role of the functions that may do everything: rights are not what is measured."""
     iam = ground.aws("iam")
     trust = {"Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
@@ -206,7 +206,7 @@ def _role(ground: Ground, name: str) -> str:
     return str(made["Role"]["Arn"])
 
 
-def _queue(ground: Ground, role: str, visibility_seconds: int, most_receives: int | None) -> str:
+def _queue(ground: StormTwin, role: str, visibility_seconds: int, most_receives: int | None) -> str:
     sqs, name = ground.aws("sqs"), naming.queue(ground.spec.prefix, role)
     attributes = {"VisibilityTimeout": str(visibility_seconds)}
     if most_receives is not None:
@@ -222,7 +222,7 @@ def _arn(service: str, name: str) -> str:
     return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{name}"
 
 
-def _announce(ground: Ground) -> None:
+def _announce(ground: StormTwin) -> None:
     """Keep what the groups announce for the burst: no function and no handler hears it yet."""
     pattern = {
         "source": ["aws.autoscaling"],
@@ -233,7 +233,7 @@ def _announce(ground: Ground) -> None:
     ground.aws("events").put_targets(Rule="bench", Targets=[{"Id": "queue", "Arn": target}])
 
 
-def _table(ground: Ground) -> None:
+def _table(ground: StormTwin) -> None:
     ground.aws("dynamodb").create_table(
         TableName=ground.table,
         AttributeDefinitions=[
@@ -251,7 +251,7 @@ def _table(ground: Ground) -> None:
     )
 
 
-def _functions(ground: Ground, role: str) -> None:
+def _functions(ground: StormTwin, role: str) -> None:
     package = packaging.build(ground.twin.place.path("zip"))
     for definition in LAMBDAS:
         assert definition.reads is not None
@@ -275,7 +275,7 @@ def _functions(ground: Ground, role: str) -> None:
         )["UUID"]
 
 
-def _settings(ground: Ground, definition: Definition) -> str:
+def _settings(ground: StormTwin, definition: Definition) -> str:
     """Return what infra renders for a function of this spec, with this twin's addresses."""
     place = ground.twin.place
     late = {
@@ -294,7 +294,7 @@ def _settings(ground: Ground, definition: Definition) -> str:
     return codec.write(codec.document(definition.settings(**told)))
 
 
-def _wait_for_login(ground: Ground, cluster: str) -> None:
+def _wait_for_login(ground: StormTwin, cluster: str) -> None:
     stored = twin_environment.with_credentials(ground.twin.place)
     admin = ReadOnlyCredentials(stored["AWS_ACCESS_KEY_ID"], stored["AWS_SECRET_ACCESS_KEY"], None)
     server = ground.twin.place.url("apiserver", "https")

@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench.storm.burst import Message
-from bench.storm.ways import NOT_FOR_NTH, NTH_LIMIT_SECONDS, Outcome
+from bench.storm.burst import BurstMessage
+from bench.storm.ways import NOT_FOR_NTH, NTH_LIMIT_SECONDS, BurstOutcome
 
 INSTANCES, EVENTS, SEED = 200, 1000, 20260127
 WARM, COLD = 20, 5
@@ -25,7 +25,10 @@ def _percentile(values: Sequence[float], percent: int) -> float:
 
 
 def summary(
-    warm: Sequence[dict[str, Any]], cold: Sequence[dict[str, Any]], ours: Outcome, nth: Outcome
+    warm: Sequence[dict[str, Any]],
+    cold: Sequence[dict[str, Any]],
+    ours: BurstOutcome,
+    nth: BurstOutcome,
 ) -> dict[str, object]:
     """Return the figures of DESIGN.md section 9, and a few beside them."""
     decisions = [row["decision_ms"] for row in warm]
@@ -51,7 +54,7 @@ def summary(
     }
 
 
-def parameters(messages: Sequence[Message], seconds: float) -> dict[str, object]:
+def parameters(messages: Sequence[BurstMessage], seconds: float) -> dict[str, object]:
     """Return what was measured, on what, and what each figure means."""
     kinds = Counter(message.kind for message in set(messages))
     return {
@@ -74,7 +77,7 @@ def parameters(messages: Sequence[Message], seconds: float) -> dict[str, object]
     }
 
 
-def rows(ours: Outcome, nth: Outcome) -> list[dict[str, object]]:
+def rows(ours: BurstOutcome, nth: BurstOutcome) -> list[dict[str, object]]:
     """Return one row for each way the burst took."""
     return [
         {
@@ -93,7 +96,7 @@ def rows(ours: Outcome, nth: Outcome) -> list[dict[str, object]]:
     ]
 
 
-def show(summary: dict[str, Any], ours: Outcome, nth: Outcome) -> None:
+def show(summary: dict[str, Any], ours: BurstOutcome, nth: BurstOutcome) -> None:
     """Print the figures side by side."""
     console = Console()
     times = Table("one announcement", "decided, ms", "replacement asked for, ms")
@@ -123,8 +126,8 @@ def show(summary: dict[str, Any], ours: Outcome, nth: Outcome) -> None:
 def draw(
     warm: Sequence[dict[str, Any]],
     cold: Sequence[dict[str, Any]],
-    ours: Outcome,
-    nth: Outcome,
+    ours: BurstOutcome,
+    nth: BurstOutcome,
     path: Path,
 ) -> None:
     """Draw both measurements."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.storm.burst import REGION
-from bench.storm.ground import Ground
+from bench.storm.ground import StormTwin
 from core import naming
 from local import environment
 from local.kubernetes import control_plane
@@ -34,10 +34,10 @@ _ID = re.compile(r"(arn:\S+|\bi-[0-9a-f]+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{
 
 
 @dataclass
-class Handler:
+class RunningHandler:
     """The running handler and how often it had to be started again."""
 
-    ground: Ground
+    ground: StormTwin
     command: list[str]
     variables: dict[str, str]
     child: Child | None = None
@@ -92,10 +92,10 @@ class Handler:
 
 
 @contextmanager
-def running(ground: Ground) -> Iterator[Handler]:
+def running(ground: StormTwin) -> Iterator[RunningHandler]:
     """Run the handler on the queue `alone` until the block ends."""
     place = ground.twin.place
-    handler = Handler(
+    handler = RunningHandler(
         ground,
         with_private_mounts(_credentials(ground), [str(build.tool_path(NAME))]),
         {
@@ -132,7 +132,7 @@ def running(ground: Ground) -> Iterator[Handler]:
             handler.child.popen.wait(timeout=10)
 
 
-def _credentials(ground: Ground) -> Path:
+def _credentials(ground: StormTwin) -> Path:
     """Write what a pod of its ServiceAccount is given; its rights are not what is measured."""
     api = ground.twin.api
     accounts = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"

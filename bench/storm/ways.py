@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.storm import termination_handler
-from bench.storm.burst import POISON, Member, Message, Shares
-from bench.storm.ground import Ground, Progress, step
+from bench.storm.burst import POISON, BurstMessage, Member, Shares
+from bench.storm.ground import BenchProgress, StormTwin, step
 from core.fields import digest
 from core.incidents.codec import from_json
 
@@ -26,7 +26,7 @@ NOT_FOR_NTH = ("volume", "zone", "group")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BurstOutcome:
     """What became of the burst on one of the two ways."""
 
     seconds: float
@@ -40,8 +40,8 @@ class Outcome:
 
 
 def through_the_toolkit(
-    ground: Ground, messages: Sequence[Message], shares: Shares, say: Progress
-) -> Outcome:
+    ground: StormTwin, messages: Sequence[BurstMessage], shares: Shares, say: BenchProgress
+) -> BurstOutcome:
     ground.send("events", [message.body for message in messages])
     with step(say, "the burst through the toolkit"):
         began = time.monotonic()
@@ -62,7 +62,7 @@ def through_the_toolkit(
             message.leaving <= rounds.keys() if message.leaving else _is_kept(message.body, kept)
         )
     )
-    return Outcome(
+    return BurstOutcome(
         seconds=seconds,
         handled=len(distinct) - lost.total(),
         lost=lost,
@@ -80,8 +80,8 @@ def _is_kept(body: str, kept: set[str]) -> bool:
 
 
 def through_nth(
-    ground: Ground, messages: Sequence[Message], shares: Shares, say: Progress
-) -> Outcome:
+    ground: StormTwin, messages: Sequence[BurstMessage], shares: Shares, say: BenchProgress
+) -> BurstOutcome:
     """Send the termination handler what its guide's rules would, and what came by mistake."""
     messages = [message for message in messages if message.kind not in NOT_FOR_NTH]
     ground.send("alone", [message.body for message in messages])
@@ -101,7 +101,7 @@ def through_nth(
     unread = set(left)
     undone = [message for message in distinct if not _is_answered(message, drained, waiting)]
     lost = Counter(message.kind for message in undone if message.body not in unread)
-    return Outcome(
+    return BurstOutcome(
         seconds=seconds,
         # A drain is done when it is done, whatever copies of its message are still to come.
         handled=len(distinct) - len(undone) - len(unread & set(POISON)),
@@ -115,7 +115,11 @@ def through_nth(
 
 
 def _drain_time(
-    ground: Ground, handler: termination_handler.Handler, sent: int, poison: int, say: Progress
+    ground: StormTwin,
+    handler: termination_handler.RunningHandler,
+    sent: int,
+    poison: int,
+    say: BenchProgress,
 ) -> float:
     """Return when the queue changed last, once only poison is in it, or time is up."""
     began = changed = time.monotonic()
@@ -132,14 +136,14 @@ def _drain_time(
     return changed - began
 
 
-def _is_answered(message: Message, drained: set[str], waiting: set[str]) -> bool:
+def _is_answered(message: BurstMessage, drained: set[str], waiting: set[str]) -> bool:
     """Say whether NTH did what a message asks for; one that asks for nothing it may delete."""
     if message.kind == "terminate hook" and message.leaving & waiting:
         return False
     return message.leaving <= drained
 
 
-def _drained_instances(ground: Ground) -> set[str]:
+def _drained_instances(ground: StormTwin) -> set[str]:
     """Return the instances whose node is cordoned and has no broker any more."""
     nodes, busy = ground.nodes(), set(ground.pods().values())
     return {
@@ -150,7 +154,7 @@ def _drained_instances(ground: Ground) -> set[str]:
     }
 
 
-def _in_hooks(ground: Ground, members: Sequence[Member]) -> set[str]:
+def _in_hooks(ground: StormTwin, members: Sequence[Member]) -> set[str]:
     """Return the instances whose hook was never completed."""
     pages = ground.aws("autoscaling").get_paginator("describe_auto_scaling_instances").paginate()
     states = {

@@ -8,9 +8,9 @@ import socket
 import uvicorn
 from rich.console import Console
 
-from cli.desk.reading import Reading, Stores, cluster_of
+from cli.desk.reading import DeskReading, Stores, cluster_of
 from cli.desk.server import application
-from cli.desk.watch import Watch
+from cli.desk.watch import DeskWatch
 from cli.desk.wishes import fulfil
 from cli.incidents import Desk
 from core.errors import InvalidInput
@@ -33,7 +33,7 @@ def serve_desk(environment: str, port: int, console: Console) -> None:
 
 def server_of(environment: str, desk: Desk, token: str, port: int) -> uvicorn.Server:
     """Return what serves a desk at a port, for the one who holds the token."""
-    watch = Watch(Reading(cluster_of(environment, desk)), Stores(desk).ask)
+    watch = DeskWatch(DeskReading(cluster_of(environment, desk)), Stores(desk).ask)
     app = application(watch, lambda name, said: fulfil(desk, name, said), token, port)
     # No log of requests; an open stream must not hold up the end.
     settings = uvicorn.Config(

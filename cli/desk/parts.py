@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from cli.desk.reading import Reading, Source, VolumesSeen
+from cli.desk.reading import DeskReading, DeskSource, VolumesSeen
 from core.availability.lease import Lease
 from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState
@@ -208,7 +208,7 @@ def health(said: Mapping[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def costs(reading: Reading, now: float) -> list[dict[str, str]]:
+def costs(reading: DeskReading, now: float) -> list[dict[str, str]]:
     """Return what is known of dollars, at list price; what is unknown is said."""
     monthly = reading.cluster.monthly_usd
     unknown = "unknown: a price of this region is missing"
@@ -220,11 +220,11 @@ def costs(reading: Reading, now: float) -> list[dict[str, str]]:
             else f"${monthly:,.0f} a month, ${monthly / HOURS_A_MONTH:,.2f} an hour",
         }
     ]
-    plan = (reading.of(Source.VOLUMES).value or VolumesSeen()).plan
+    plan = (reading.of(DeskSource.VOLUMES).value or VolumesSeen()).plan
     if plan.get("above_spec_usd") is not None:
         said = f"${plan['above_spec_usd']} a month, ${plan['planned_usd']} with λ volumes' plan"
         found.append({"what": "Volumes above what is described", "usd": said})
-    ledger = reading.of(Source.LEDGER).value
+    ledger = reading.of(DeskSource.LEDGER).value
     if ledger is not None and ledger.run is not None:
         found.append(
             {
@@ -235,9 +235,9 @@ def costs(reading: Reading, now: float) -> list[dict[str, str]]:
     return found
 
 
-def _double(reading: Reading, now: float) -> str:
+def _double(reading: DeskReading, now: float) -> str:
     """Return what a run's old instances cost beside their replacements, from begin to release."""
-    run: Run = reading.of(Source.LEDGER).value.run
+    run: Run = reading.of(DeskSource.LEDGER).value.run
     seconds, usd, unpriced = 0.0, 0.0, False
     for turn in run.turns:
         if turn.began_at is None:

@@ -33,7 +33,7 @@ from handlers.store.volume_records import PLAN, Memory
 MOST_CLOSING = 20
 
 
-class Source(StrEnum):
+class DeskSource(StrEnum):
     """What is asked, each at its own pace."""
 
     LEDGER = "ledger"
@@ -41,11 +41,11 @@ class Source(StrEnum):
     HEALTH = "health"
 
 
-EVERY_SECONDS: Mapping[Source, float] = {
-    Source.LEDGER: 2.0,
-    Source.VOLUMES: 30.0,
+EVERY_SECONDS: Mapping[DeskSource, float] = {
+    DeskSource.LEDGER: 2.0,
+    DeskSource.VOLUMES: 30.0,
     # One examination asks every broker.
-    Source.HEALTH: 30.0,
+    DeskSource.HEALTH: 30.0,
 }
 
 
@@ -78,7 +78,7 @@ class LastAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class DeskCluster:
     """What does not change while the desk is open; dollars are list prices, None is unknown."""
 
     environment: str
@@ -90,16 +90,16 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DeskReading:
     """All answers there are; a source that was never asked has none."""
 
-    cluster: Cluster
-    answers: Mapping[Source, LastAnswer] = field(default_factory=dict)
+    cluster: DeskCluster
+    answers: Mapping[DeskSource, LastAnswer] = field(default_factory=dict)
 
-    def of(self, source: Source) -> LastAnswer:
+    def of(self, source: DeskSource) -> LastAnswer:
         return self.answers.get(source, LastAnswer())
 
-    def after(self, source: Source, answer: LastAnswer) -> Reading:
+    def after(self, source: DeskSource, answer: LastAnswer) -> DeskReading:
         """Return the reading with a new answer; one that failed keeps the value before it."""
         before = self.of(source)
         kept = replace(before, failed=answer.failed) if answer.failed else answer
@@ -116,12 +116,12 @@ class Stores:
         self._freezes = LedgerFreezes(self._records, desk.spec.name)
         self._runs = LedgerRuns(self._records, desk.spec.name)
 
-    def ask(self, source: Source) -> LastAnswer:
+    def ask(self, source: DeskSource) -> LastAnswer:
         """Ask one source; what it refuses is a sentence."""
-        asked: Mapping[Source, Callable[[], Any]] = {
-            Source.LEDGER: self._ledger_seen,
-            Source.VOLUMES: self._volumes_seen,
-            Source.HEALTH: lambda: health.ask(self._desk).document,
+        asked: Mapping[DeskSource, Callable[[], Any]] = {
+            DeskSource.LEDGER: self._ledger_seen,
+            DeskSource.VOLUMES: self._volumes_seen,
+            DeskSource.HEALTH: lambda: health.ask(self._desk).document,
         }
         try:
             return LastAnswer(asked[source](), time.time())
@@ -156,7 +156,7 @@ class Stores:
         return VolumesSeen(plan, memories)
 
 
-def cluster_of(environment: str, desk: Desk) -> Cluster:
+def cluster_of(environment: str, desk: Desk) -> DeskCluster:
     """Return what of a cluster does not change, with the list prices of its region."""
     spec = desk.of_ours
     book = pricing.book(spec.region)
@@ -166,7 +166,7 @@ def cluster_of(environment: str, desk: Desk) -> Cluster:
         for pool in spec.pools
         if (price := book.find(f"{pricing.INSTANCE_HOUR}:{pool.instance_type}")) is not None
     }
-    return Cluster(
+    return DeskCluster(
         environment=environment,
         name=spec.prefix,
         region=spec.region,

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from cli.desk.watch import Watch
+from cli.desk.watch import DeskWatch
 from cli.desk.wishes import WISHES
 from core.errors import Conflict, InvalidInput, StillwaterError
 
@@ -84,7 +84,7 @@ class OnlyOurs:
         return None
 
 
-def application(watch: Watch, fulfil: Fulfil, token: str, port: int) -> ASGIApp:
+def application(watch: DeskWatch, fulfil: Fulfil, token: str, port: int) -> ASGIApp:
     """Return the desk's web application."""
     wishing = asyncio.Lock()
 
@@ -118,7 +118,7 @@ def application(watch: Watch, fulfil: Fulfil, token: str, port: int) -> ASGIApp:
     return OnlyOurs(Starlette(routes=routes), token, port)
 
 
-async def _server_sent_events(watch: Watch) -> AsyncIterator[str]:
+async def _server_sent_events(watch: DeskWatch) -> AsyncIterator[str]:
     async for state in watch.states():
         yield f"data: {json.dumps(state, separators=(',', ':'))}\n\n"
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from cli.desk import parts
-from cli.desk.reading import EVERY_SECONDS, LedgerSeen, Reading, Source
+from cli.desk.reading import EVERY_SECONDS, DeskReading, DeskSource, LedgerSeen
 from core.availability.lease import Lease, hinders, valid_leases
 from core.health.verdict import Health
 from core.incidents.record import Incident, State
@@ -35,7 +35,7 @@ class Tone(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeskVerdict:
     """The whole in a line, and what asks for a person's eyes."""
 
     tone: Tone
@@ -44,7 +44,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class DeskWait:
     """Who waits for whom or what, and why; every reason there is."""
 
     who: str
@@ -61,11 +61,11 @@ class SourceState:
     trouble: str
 
 
-def page_state(reading: Reading, now: float) -> dict[str, Any]:
+def page_state(reading: DeskReading, now: float) -> dict[str, Any]:
     """Return all that the page shows, ready for JSON."""
-    answer = reading.of(Source.LEDGER)
+    answer = reading.of(DeskSource.LEDGER)
     seen: LedgerSeen | None = answer.value
-    sources = [source_state(reading, source, now) for source in Source]
+    sources = [source_state(reading, source, now) for source in DeskSource]
     ledger = None if seen is None else _ledger(seen, reading, now)
     return {
         "now": now,
@@ -73,13 +73,13 @@ def page_state(reading: Reading, now: float) -> dict[str, Any]:
         "verdict": asdict(verdict(reading, sources, now)),
         "sources": [asdict(each) for each in sources],
         **(ledger or dict.fromkeys(("incidents", "waits", "leases", "zones", "run", "pause"))),
-        "volumes": parts.volumes(reading.of(Source.VOLUMES).value),
-        "health": parts.health(reading.of(Source.HEALTH).value),
+        "volumes": parts.volumes(reading.of(DeskSource.VOLUMES).value),
+        "health": parts.health(reading.of(DeskSource.HEALTH).value),
         "costs": parts.costs(reading, now),
     }
 
 
-def _ledger(seen: LedgerSeen, reading: Reading, now: float) -> dict[str, Any]:
+def _ledger(seen: LedgerSeen, reading: DeskReading, now: float) -> dict[str, Any]:
     limit = reading.cluster.hold_limit_seconds
     return {
         "incidents": [
@@ -97,7 +97,7 @@ def _ledger(seen: LedgerSeen, reading: Reading, now: float) -> dict[str, Any]:
     }
 
 
-def source_state(reading: Reading, source: Source, now: float) -> SourceState:
+def source_state(reading: DeskReading, source: DeskSource, now: float) -> SourceState:
     """Say whether a source's answer may still be believed."""
     answer = reading.of(source)
     late = MISSED_TURNS * EVERY_SECONDS[source]
@@ -113,12 +113,12 @@ def source_state(reading: Reading, source: Source, now: float) -> SourceState:
     return SourceState(source.value, answer.read_at, trouble)
 
 
-def verdict(reading: Reading, sources: list[SourceState], now: float) -> Verdict:
+def verdict(reading: DeskReading, sources: list[SourceState], now: float) -> DeskVerdict:
     """Return the whole in a line: who is out, who waits, and what a person must see."""
-    seen: LedgerSeen | None = reading.of(Source.LEDGER).value
+    seen: LedgerSeen | None = reading.of(DeskSource.LEDGER).value
     troubles = tuple(each.trouble for each in sources if each.trouble)
     if seen is None:
-        return Verdict(Tone.UNKNOWN, "Nobody can tell who is out", troubles)
+        return DeskVerdict(Tone.UNKNOWN, "Nobody can tell who is out", troubles)
     out = names_out(seen, now)
     waiting = [each for each in seen.incidents if each.open and each.state not in OUT]
     alarms = _alarms(seen) + _ill(reading)
@@ -129,14 +129,14 @@ def verdict(reading: Reading, sources: list[SourceState], now: float) -> Verdict
     if waiting:
         title += f", {len(waiting)} more {'waits' if len(waiting) == 1 else 'wait'}"
     if _ledger_doubted(sources):
-        return Verdict(Tone.UNKNOWN, f"As last read: {title}", (*troubles, *alarms, *pause))
+        return DeskVerdict(Tone.UNKNOWN, f"As last read: {title}", (*troubles, *alarms, *pause))
     said = (*alarms, *pause, *frozen, *troubles)
     if alarms:
-        return Verdict(Tone.ALARM, title, said)
+        return DeskVerdict(Tone.ALARM, title, said)
     if troubles:
-        return Verdict(Tone.UNKNOWN, title, said)
+        return DeskVerdict(Tone.UNKNOWN, title, said)
     busy = bool(out or waiting or pause or frozen or running)
-    return Verdict(Tone.BUSY if busy else Tone.CALM, title, said)
+    return DeskVerdict(Tone.BUSY if busy else Tone.CALM, title, said)
 
 
 def names_out(seen: LedgerSeen, now: float) -> list[str]:
@@ -148,7 +148,7 @@ def names_out(seen: LedgerSeen, now: float) -> list[str]:
     return list(out.values())
 
 
-def waits(seen: LedgerSeen, now: float) -> list[Wait]:
+def waits(seen: LedgerSeen, now: float) -> list[DeskWait]:
     """Return who waits for what: incidents first, then the nodes of a run."""
     found = [
         _wait_of(incident, seen, now)
@@ -158,7 +158,7 @@ def waits(seen: LedgerSeen, now: float) -> list[Wait]:
     return found + ([] if seen.run is None else _waits_of_run(seen.run))
 
 
-def _wait_of(incident: Incident, seen: LedgerSeen, now: float) -> Wait:
+def _wait_of(incident: Incident, seen: LedgerSeen, now: float) -> DeskWait:
     """Say what an incident waits for; where no record is in its way, it is its state's next."""
     found: list[tuple[str, str]] = []
     if seen.pause is not None:
@@ -177,16 +177,16 @@ def _wait_of(incident: Incident, seen: LedgerSeen, now: float) -> Wait:
     ]
     found = found or [(parts.AWAITED.get(incident.state, "its next step"), "")]
     why = [said for _, said in found if said]
-    return Wait(subject(incident), tuple(name for name, _ in found), (*why, incident.reason))
+    return DeskWait(subject(incident), tuple(name for name, _ in found), (*why, incident.reason))
 
 
-def _waits_of_run(run: Run) -> list[Wait]:
+def _waits_of_run(run: Run) -> list[DeskWait]:
     if run.over:
         return []
     away = tuple(f"{turn.role} {turn.node_id}" for turn in run.in_hand)
     behind = away or ("its turn" if run.state is RunState.RUNNING else "a person",)
     return [
-        Wait(f"{turn.role} {turn.node_id}, {turn.zone}", behind, (turn.reason or run.reason,))
+        DeskWait(f"{turn.role} {turn.node_id}, {turn.zone}", behind, (turn.reason or run.reason,))
         for turn in run.turns
         if turn.phase is Phase.WAITING
     ]
@@ -203,14 +203,14 @@ def _alarms(seen: LedgerSeen) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _ill(reading: Reading) -> tuple[str, ...]:
-    said: Mapping[str, Any] | None = reading.of(Source.HEALTH).value
+def _ill(reading: DeskReading) -> tuple[str, ...]:
+    said: Mapping[str, Any] | None = reading.of(DeskSource.HEALTH).value
     ill = said is not None and said.get("status") in {Health.UNHEALTHY, Health.UNKNOWN}
     return (f"λ health: {said['message']}",) if said is not None and ill else ()
 
 
 def _ledger_doubted(sources: list[SourceState]) -> bool:
-    return any(each.trouble for each in sources if each.name == Source.LEDGER)
+    return any(each.trouble for each in sources if each.name == DeskSource.LEDGER)
 
 
 def _holder_name(seen: LedgerSeen, lease: Lease) -> str:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cli.desk.reading import EVERY_SECONDS, LastAnswer, Reading, Source
+from cli.desk.reading import EVERY_SECONDS, DeskReading, DeskSource, LastAnswer
 from cli.desk.state import page_state
 
 # A page that gets no word for longer says that it is stale.
@@ -19,15 +19,15 @@ BEAT_SECONDS = 2.0
 
 
 @dataclass
-class Watch:
+class DeskWatch:
     """One environment as its viewers see it; `ask` blocks, so it is asked in a thread."""
 
-    reading: Reading
-    ask: Callable[[Source], LastAnswer]
+    reading: DeskReading
+    ask: Callable[[DeskSource], LastAnswer]
     clock: Callable[[], float] = time.time
     viewers: int = 0
-    _asked_at: dict[Source, float] = field(default_factory=dict)
-    _under_way: dict[Source, asyncio.Task[None]] = field(default_factory=dict)
+    _asked_at: dict[DeskSource, float] = field(default_factory=dict)
+    _under_way: dict[DeskSource, asyncio.Task[None]] = field(default_factory=dict)
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
     _looking: asyncio.Task[None] | None = None
 
@@ -49,13 +49,13 @@ class Watch:
 
     async def look_now(self) -> None:
         """Read the ledger anew: somebody has just changed it."""
-        self._asked_at.pop(Source.LEDGER, None)
-        await self._read(Source.LEDGER)
+        self._asked_at.pop(DeskSource.LEDGER, None)
+        await self._read(DeskSource.LEDGER)
 
     async def _look(self) -> None:
         try:
             while self.viewers:
-                for source in Source:
+                for source in DeskSource:
                     if self._is_due(source):
                         self._asked_at[source] = self.clock()
                         self._under_way[source] = asyncio.create_task(self._read(source))
@@ -63,14 +63,14 @@ class Watch:
         finally:
             self._looking = None
 
-    def _is_due(self, source: Source) -> bool:
+    def _is_due(self, source: DeskSource) -> bool:
         running = self._under_way.get(source)
         if running is not None and not running.done():
             return False
         asked_at = self._asked_at.get(source)
         return asked_at is None or self.clock() - asked_at >= EVERY_SECONDS[source]
 
-    async def _read(self, source: Source) -> None:
+    async def _read(self, source: DeskSource) -> None:
         answer = await asyncio.to_thread(self.ask, source)
         async with self._news:
             self.reading = self.reading.after(source, answer)

@@ -35,7 +35,7 @@ ZONE_TAG = f"{naming.NODE_TEMPLATE}/label/{naming.ZONE_LABEL}"
 NAMES_PER_CALL = 50
 
 
-class Account:
+class LiveAccount:
     """One account in one region, through the session of a target."""
 
     def __init__(self, target: Target, expected: Expectation) -> None:

@@ -26,7 +26,7 @@ from cli.survey.listing import items, labels, one
 from core import naming
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
-from core.cluster.adopted_drift import Gate, Standing, findings, secrets_named, unread
+from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput, StillwaterError
 from core.survey.facts import Unread as NotRead
@@ -218,7 +218,7 @@ def _standing_queues(
     return frozenset(found)
 
 
-def _gates(adopted: Adoption, api: Api) -> dict[str, Gate]:
+def _gates(adopted: Adoption, api: Api) -> dict[str, StandingGate]:
     names = [naming.adopted_gate(adopted.called(each)) for each in adopted.kafkas]
     found = {}
     for name in names:
@@ -228,9 +228,9 @@ def _gates(adopted: Adoption, api: Api) -> dict[str, Gate]:
     return found
 
 
-def _gate(deployment: Object, webhook: Mapping[str, Any] | None) -> Gate:
+def _gate(deployment: Object, webhook: Mapping[str, Any] | None) -> StandingGate:
     asked = [] if webhook is None else webhook.get("webhooks") or []
-    return Gate(
+    return StandingGate(
         available=int((deployment.get("status") or {}).get("availableReplicas") or 0),
         image=str(deployment["spec"]["template"]["spec"]["containers"][0]["image"]),
         trusted=bool(asked) and all(each["clientConfig"].get("caBundle") for each in asked),

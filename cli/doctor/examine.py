@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.doctor import surroundings
-from cli.doctor.account import Account, Found
+from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.target import Target
 from core import naming
@@ -75,7 +75,7 @@ def examine(target: Target) -> Diagnosis:
     started = time.monotonic()
     wanted = expectation_of(target.spec, alarms.names(of_spec(target.spec)))
     try:
-        account = Account(target, wanted)
+        account = LiveAccount(target, wanted)
         number = account.number()
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
@@ -129,7 +129,7 @@ def _pause_sentences(target: Target) -> Iterator[str]:
 
 
 def _read(
-    wanted: Snapshot, account: Account, cluster: KubernetesCluster
+    wanted: Snapshot, account: LiveAccount, cluster: KubernetesCluster
 ) -> tuple[Snapshot, list[UnreadPart]]:
     """Run every reader of a part this cluster has; what one cannot read costs no other."""
     found: dict[str, Mapping[str, Any]] = {}

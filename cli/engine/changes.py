@@ -54,7 +54,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class ResourceChange:
     """What happens to one resource."""
 
     urn: str
@@ -147,7 +147,7 @@ class Changes:
     """Collects what a run's events say; a resource that is replaced has several."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Change] = {}
+        self._found: dict[str, ResourceChange] = {}
 
     def add(self, metadata: Any) -> None:
         """Take in one step of the engine; those that change nothing are passed over."""
@@ -160,13 +160,13 @@ class Changes:
             change = _stronger_change(known, change)
         self._found[metadata.urn] = change
 
-    def all(self) -> tuple[Change, ...]:
+    def all(self) -> tuple[ResourceChange, ...]:
         return tuple(self._found.values())
 
 
-def _change(metadata: Any, operation: Operation) -> Change:
+def _change(metadata: Any, operation: Operation) -> ResourceChange:
     old, new = getattr(metadata, "old", None), getattr(metadata, "new", None)
-    return Change(
+    return ResourceChange(
         urn=metadata.urn,
         operation=operation,
         protected=bool(getattr(old or new, "protect", False)),
@@ -176,9 +176,9 @@ def _change(metadata: Any, operation: Operation) -> Change:
     )
 
 
-def _stronger_change(known: Change, change: Change) -> Change:
+def _stronger_change(known: ResourceChange, change: ResourceChange) -> ResourceChange:
     strongest = max(known.operation, change.operation, key=_STRENGTH.index)
-    return Change(
+    return ResourceChange(
         urn=known.urn,
         operation=strongest,
         protected=known.protected or change.protected,

@@ -28,7 +28,7 @@ from pulumi.automation import (
 )
 
 from cli.engine.command import EngineCommand, OnProcess
-from cli.engine.progress import LayerFailed, LayerResult, OnStep, Watch
+from cli.engine.progress import EngineWatch, LayerFailed, LayerResult, OnStep
 from core.naming import LAYERS
 
 # What its CLI says where nobody has logged in.
@@ -71,7 +71,7 @@ class Around(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RunScope:
     """How much of a layer a run looks at."""
 
     targets: tuple[str, ...] = ()  # names or URNs of resources; none: all
@@ -99,7 +99,7 @@ class Layers:
         *,
         layers: Sequence[str] = LAYERS,
         config: Mapping[str, str] | None = None,
-        scope: Scope = Scope(),
+        scope: RunScope = RunScope(),
         secrets_provider: str | None = None,
         on_step: OnStep | None = None,
         started: OnProcess | None = None,
@@ -143,9 +143,9 @@ class Layers:
             raise LayerFailed(self.stack_name(layer), [_last_words(error)]) from None
 
     def _run(
-        self, layer: str, operation: Callable[[Watch], Mapping[str, Any]], started: float
+        self, layer: str, operation: Callable[[EngineWatch], Mapping[str, Any]], started: float
     ) -> LayerResult:
-        watch = Watch(layer, self.on_step)
+        watch = EngineWatch(layer, self.on_step)
         stack = self.stack_name(layer)
         try:
             outputs = operation(watch)
@@ -163,7 +163,7 @@ class Layers:
         """Bring one layer to what the program says."""
         started = time.monotonic()
 
-        def update(watch: Watch) -> Mapping[str, Any]:
+        def update(watch: EngineWatch) -> Mapping[str, Any]:
             result = self._stack(layer).up(
                 on_event=watch, color="never", suppress_outputs=True, **self.scope.options
             )
@@ -193,7 +193,7 @@ class Layers:
     def preview_one(self, layer: str) -> LayerResult:
         """Say what `up_one` would do."""
 
-        def plan(watch: Watch) -> Mapping[str, Any]:
+        def plan(watch: EngineWatch) -> Mapping[str, Any]:
             self._stack(layer).preview(on_event=watch, color="never", **self.scope.options)
             return {}
 
@@ -228,7 +228,7 @@ class Layers:
             reason = f"Stack {self.stack_name(layer)} does not exist."
             return LayerResult(layer=layer, seconds=0.0, skipped=reason)
 
-        def delete(watch: Watch) -> Mapping[str, Any]:
+        def delete(watch: EngineWatch) -> Mapping[str, Any]:
             stack.destroy(on_event=watch, color="never")
             # The engine calls a destroy that it was told to cancel a success.
             if left := _resources(stack):

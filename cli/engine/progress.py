@@ -8,7 +8,7 @@ from typing import Any
 
 from pulumi.automation import EngineEvent, OpType
 
-from cli.engine.changes import Change, Changes
+from cli.engine.changes import Changes, ResourceChange
 from core.errors import StillwaterError
 
 _CREATED = (OpType.CREATE, OpType.IMPORT)
@@ -16,7 +16,7 @@ _REPLACED = (OpType.CREATE_REPLACEMENT, OpType.REPLACE, OpType.IMPORT_REPLACEMEN
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EngineStep:
     """One thing the engine does to one resource."""
 
     layer: str
@@ -38,7 +38,7 @@ class LayerResult:
     deleted: int = 0
     same: int = 0
     outputs: Mapping[str, Any] = field(default_factory=dict)
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ResourceChange, ...] = ()
     # Why a layer was not run, as a sentence.
     skipped: str | None = None
     # What the program or a provider warned of.
@@ -49,7 +49,7 @@ class LayerResult:
         return self.created + self.updated + self.replaced + self.deleted
 
 
-OnStep = Callable[[Step], object]
+OnStep = Callable[[EngineStep], object]
 
 
 class LayerFailed(StillwaterError):
@@ -61,7 +61,7 @@ class LayerFailed(StillwaterError):
         super().__init__(f"Stack {stack} failed:\n" + "\n".join(f"- {p}" for p in problems))
 
 
-class Watch:
+class EngineWatch:
     """Follows one run's events: progress for the user, counts and errors for the result."""
 
     def __init__(self, layer: str, on_step: OnStep | None) -> None:
@@ -93,7 +93,7 @@ class Watch:
         if self.on_step is not None:
             operation = str(getattr(metadata.op, "value", metadata.op))
             name = metadata.urn.rsplit("::", 1)[-1]
-            self.on_step(Step(self.layer, metadata.type, name, operation, state))
+            self.on_step(EngineStep(self.layer, metadata.type, name, operation, state))
 
     def result(self, seconds: float, outputs: Mapping[str, Any]) -> LayerResult:
         def count(*operations: OpType) -> int:

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 from rich.console import Console
 
 from cli.project.origin import WHEELS, Origin
-from cli.project.written import Answers, Rendered, place_problems, render, write
+from cli.project.written import InitAnswers, Rendered, place_problems, render, write
 from cli.terminal import somebody_answers
 from core import regions
 from core.cluster import estimate
@@ -64,7 +64,7 @@ class Ask(Protocol):
     def __call__(self, question: str, default: str | None, read: Read[T]) -> T: ...
 
 
-def answers_of(directory: Path, given: Given, ask: Ask) -> Answers:
+def answers_of(directory: Path, given: Given, ask: Ask) -> InitAnswers:
     """Return every answer: what was given, else what `ask` says to the question and its default."""
 
     def answer(value: str | None, question: str, default: str | None, read: Read[T]) -> T:
@@ -79,7 +79,7 @@ def answers_of(directory: Path, given: Given, ask: Ask) -> Answers:
     letters = regions.ZONES.get(region, "abc")[:ZONES]
     usual = ",".join(region + letter for letter in letters)
     zones = answer(given.zones, "Its availability zones", usual, lambda said: _zones(region, said))
-    return Answers(
+    return InitAnswers(
         name=name,
         environment=environment,
         region=region,
@@ -157,7 +157,7 @@ def _asking(console: Console) -> Ask:
 
 
 def summary_lines(
-    directory: Path, answers: Answers, rendered: Rendered, kept: list[str], came: Origin
+    directory: Path, answers: InitAnswers, rendered: Rendered, kept: list[str], came: Origin
 ) -> list[str]:
     """Return what was written, what that costs, and what to do next."""
     broker = next(pool for pool in rendered.spec.pools if pool.role.is_broker)

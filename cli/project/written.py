@@ -43,7 +43,7 @@ _KEY_SERVICES = ("awskms", "azurekeyvault", "gcpkms", "hashivault")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class InitAnswers:
     """What `init` asks."""
 
     name: str
@@ -77,7 +77,7 @@ class Rendered:
     shared: Mapping[str, bytes]
 
 
-def render(answers: Answers, came: Origin) -> Rendered:
+def render(answers: InitAnswers, came: Origin) -> Rendered:
     """Return what is written for the answers; raise InvalidInput with every problem of them."""
     problems = _problems(answers)
     try:
@@ -102,7 +102,7 @@ def render(answers: Answers, came: Origin) -> Rendered:
     return Rendered(spec, {path: text.encode() for path, text in own.items()}, files)
 
 
-def _problems(answers: Answers) -> list[str]:
+def _problems(answers: InitAnswers) -> list[str]:
     problems = [
         f"{what} {value!r} cannot be part of a name: give it letters, digits and hyphens."
         for what, value in (("name", answers.name), ("environment", answers.environment))
@@ -131,7 +131,7 @@ def place_problems(region: str, zones: Sequence[str] = ()) -> list[str]:
     ]
 
 
-def _provider(answers: Answers) -> list[str]:
+def _provider(answers: InitAnswers) -> list[str]:
     """Return what Pulumi would say of a secrets provider once the first stack is made."""
     provider = answers.secrets_provider
     if provider is None or provider in _PROVIDERS:
@@ -195,7 +195,7 @@ def _template(name: str) -> Template:
     return Template((resources.files("cli.project") / "templates" / name).read_text("utf-8"))
 
 
-def _values(answers: Answers, broker: BrokerSize, came: Origin) -> dict[str, object]:
+def _values(answers: InitAnswers, broker: BrokerSize, came: Origin) -> dict[str, object]:
     load, per_zone = answers.load, answers.brokers // len(answers.zones)
     provider = answers.secrets_provider
     return {

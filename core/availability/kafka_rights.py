@@ -17,14 +17,14 @@ from types import MappingProxyType
 EVERY = "*"
 
 
-class Resource(StrEnum):
+class KafkaResource(StrEnum):
     """What a right is on, as a KafkaUser's ACL spells it."""
 
     CLUSTER = "cluster"
     TOPIC = "topic"
 
 
-class Operation(StrEnum):
+class KafkaOperation(StrEnum):
     """What a right allows, as a KafkaUser's ACL spells it."""
 
     ALTER = "Alter"
@@ -37,14 +37,14 @@ class Operation(StrEnum):
 class Right:
     """One operation on one resource, or on every resource of a kind; the cluster has no name."""
 
-    resource: Resource
-    operation: Operation
+    resource: KafkaResource
+    operation: KafkaOperation
     name: str = EVERY
 
     @property
     def sentence(self) -> str:
         """Return what a person grants, in the words of Kafka's own tools."""
-        if self.resource is Resource.CLUSTER:
+        if self.resource is KafkaResource.CLUSTER:
             return f"{self.operation} on the cluster"
         where = "every topic" if self.name == EVERY else f"topic {self.name}"
         return f"{self.operation} on {where}"
@@ -68,10 +68,10 @@ class KafkaRequest(StrEnum):
     ALTER_TOPIC_CONFIGS = "IncrementalAlterConfigs of topics"
 
 
-_DESCRIBE_TOPICS = Right(Resource.TOPIC, Operation.DESCRIBE)
-_DESCRIBE_CLUSTER = Right(Resource.CLUSTER, Operation.DESCRIBE)
-_CLUSTER_CONFIGS = Right(Resource.CLUSTER, Operation.DESCRIBE_CONFIGS)
-_ALTER_CLUSTER = Right(Resource.CLUSTER, Operation.ALTER)
+_DESCRIBE_TOPICS = Right(KafkaResource.TOPIC, KafkaOperation.DESCRIBE)
+_DESCRIBE_CLUSTER = Right(KafkaResource.CLUSTER, KafkaOperation.DESCRIBE)
+_CLUSTER_CONFIGS = Right(KafkaResource.CLUSTER, KafkaOperation.DESCRIBE_CONFIGS)
+_ALTER_CLUSTER = Right(KafkaResource.CLUSTER, KafkaOperation.ALTER)
 
 # DescribeCluster answers anybody who may connect; it is here so that the table is every call.
 RIGHT_OF = MappingProxyType[KafkaRequest, Right | None](
@@ -81,7 +81,9 @@ RIGHT_OF = MappingProxyType[KafkaRequest, Right | None](
         KafkaRequest.DESCRIBE_CLUSTER: None,
         KafkaRequest.DESCRIBE_QUORUM: _DESCRIBE_CLUSTER,
         KafkaRequest.DESCRIBE_LOG_DIRS: _DESCRIBE_CLUSTER,
-        KafkaRequest.DESCRIBE_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.DESCRIBE_CONFIGS),
+        KafkaRequest.DESCRIBE_TOPIC_CONFIGS: Right(
+            KafkaResource.TOPIC, KafkaOperation.DESCRIBE_CONFIGS
+        ),
         KafkaRequest.DESCRIBE_BROKER_CONFIGS: _CLUSTER_CONFIGS,
         # Lists the names of all topics to whoever has this one right, whatever the topics' ACLs
         # say: the second source of what an answer may have left out (brokers from 4.1 on).
@@ -89,8 +91,10 @@ RIGHT_OF = MappingProxyType[KafkaRequest, Right | None](
         KafkaRequest.LIST_PARTITION_REASSIGNMENTS: _DESCRIBE_CLUSTER,
         KafkaRequest.ALTER_PARTITION_REASSIGNMENTS: _ALTER_CLUSTER,
         KafkaRequest.ELECT_LEADERS: _ALTER_CLUSTER,
-        KafkaRequest.ALTER_BROKER_CONFIGS: Right(Resource.CLUSTER, Operation.ALTER_CONFIGS),
-        KafkaRequest.ALTER_TOPIC_CONFIGS: Right(Resource.TOPIC, Operation.ALTER_CONFIGS),
+        KafkaRequest.ALTER_BROKER_CONFIGS: Right(
+            KafkaResource.CLUSTER, KafkaOperation.ALTER_CONFIGS
+        ),
+        KafkaRequest.ALTER_TOPIC_CONFIGS: Right(KafkaResource.TOPIC, KafkaOperation.ALTER_CONFIGS),
     }
 )
 
@@ -135,6 +139,6 @@ def grant(call: KafkaRequest, *, name: str = EVERY) -> str:
     right = RIGHT_OF[call]
     if right is None:
         return "let the functions' user connect"
-    if name != EVERY and right.resource is Resource.TOPIC:
+    if name != EVERY and right.resource is KafkaResource.TOPIC:
         right = Right(right.resource, right.operation, name)
     return f"grant the functions' user {right.sentence}"

@@ -23,7 +23,7 @@ from core.availability.answers import (
     Refusal,
     is_unauthorized,
 )
-from core.availability.kafka_rights import RIGHT_OF, KafkaRequest, Resource, grant
+from core.availability.kafka_rights import RIGHT_OF, KafkaRequest, KafkaResource, grant
 from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
 
 # A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
@@ -115,7 +115,7 @@ def _of_rights(answers: Answers, needed: frozenset[KafkaRequest]) -> Iterator[Do
         return
     for call in sorted(needed):
         right = RIGHT_OF[call]
-        on_cluster = right is not None and right.resource is Resource.CLUSTER
+        on_cluster = right is not None and right.resource is KafkaResource.CLUSTER
         if right is not None and on_cluster and right.operation not in answers.allowed:
             yield Doubt(f"Kafka will refuse {call}; {grant(call)}.", refused=True)
             return

@@ -42,7 +42,7 @@ TITLES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class StandingGate:
     """One eviction gate as it stands: replicas that answer, their image, who trusts them."""
 
     available: int
@@ -72,7 +72,7 @@ class Standing:
     operators: frozenset[str] | Unread
     functions: frozenset[str] | Unread
     queues: frozenset[str] | Unread
-    gates: Mapping[str, Gate] | Unread
+    gates: Mapping[str, StandingGate] | Unread
     # What of it somebody has deleted and is still there, by kind and name.
     going: frozenset[str] | Unread = frozenset()
 
@@ -324,7 +324,7 @@ def _gates(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
         yield from _operators(adopted, kafka, standing)
 
 
-def _gate(adopted: Adoption, name: str, gate: Gate) -> Iterator[Drift]:
+def _gate(adopted: Adoption, name: str, gate: StandingGate) -> Iterator[Drift]:
     wanted = "" if adopted.eviction_gate is None else adopted.eviction_gate.image
     if gate.available < REPLICAS:
         remedy = "see its pods in kube-system; while none answers, nobody is evicted"

@@ -27,7 +27,7 @@ LEAVING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlanLine:
     """One line of the diff: + made, ~ changed, or left as it is."""
 
     mark: str
@@ -39,12 +39,12 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AdoptionPlan:
     """What stands between a level and the next."""
 
     now: Level
     following: Level
-    changes: tuple[Change, ...]
+    changes: tuple[PlanLine, ...]
     # What must be filled in or settled first.
     missing: tuple[str, ...]
 
@@ -60,7 +60,7 @@ class Plan:
         return [f"--- {self.now}", f"+++ {self.following}", *map(str, self.changes)]
 
 
-def next_level(adopted: Adoption) -> Plan | None:
+def next_level(adopted: Adoption) -> AdoptionPlan | None:
     """Return the plan of the next level, or None at the last."""
     place = ORDER.index(adopted.level)
     if place + 1 == len(ORDER):
@@ -69,7 +69,7 @@ def next_level(adopted: Adoption) -> Plan | None:
     changes = {Level.WATCH: _watch, Level.GATE: _gate, Level.ACT: _act}[following]
     before = {Level.GATE: _before_answering, Level.ACT: _before_acting}.get(following)
     missing = [*_missing(adopted), *(before(adopted) if before else ())]
-    return Plan(adopted.level, following, tuple(changes(adopted)), tuple(missing))
+    return AdoptionPlan(adopted.level, following, tuple(changes(adopted)), tuple(missing))
 
 
 def _missing(adopted: Adoption) -> Iterator[str]:
@@ -136,35 +136,35 @@ def _before_acting(adopted: Adoption) -> Iterator[str]:
         )
 
 
-def _watch(adopted: Adoption) -> Iterator[Change]:
+def _watch(adopted: Adoption) -> Iterator[PlanLine]:
     for kafka in adopted.kafkas:
         yield from _watcher_changes(adopted.called(kafka), kafka)
         if adopted.alerts.enabled:
             ours = adopted.called(kafka)
             topic = adopted.alerts.sns_topic_arn or f"{ours}-alerts, with a key of its own"
-            yield Change("+", f"CloudWatch alarms and dashboard {ours}-*", f"they tell {topic}")
+            yield PlanLine("+", f"CloudWatch alarms and dashboard {ours}-*", f"they tell {topic}")
     yield from _unchanged_parts(adopted)
 
 
-def _watcher_changes(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
-    yield Change("+", f"DynamoDB table {ours}-incidents", "incidents and their history")
-    yield Change("+", f"S3 bucket {ours}-incidents-<account>", "incidents that are over")
-    yield Change("+", f"SQS queues {ours}-events, {ours}-ticks", "with their dead letter queues")
-    yield Change(
+def _watcher_changes(ours: str, kafka: AdoptedKafka) -> Iterator[PlanLine]:
+    yield PlanLine("+", f"DynamoDB table {ours}-incidents", "incidents and their history")
+    yield PlanLine("+", f"S3 bucket {ours}-incidents-<account>", "incidents that are over")
+    yield PlanLine("+", f"SQS queues {ours}-events, {ours}-ticks", "with their dead letter queues")
+    yield PlanLine(
         "+", f"EventBridge rules {ours}-*", "what AWS announces of EC2, Auto Scaling, Health, ARC"
     )
-    yield Change(
+    yield PlanLine(
         "+",
         f"Lambda functions {ours}-interruption, -tick, -sweep, -health",
         "roles that read EC2 and Auto Scaling, and write to the table, queues and bucket alone",
     )
-    yield Change(
+    yield PlanLine(
         "+",
         f"EKS access entries, roles of RBAC stillwater-{ours}-*",
         f"get and list of nodes, and of pods and budgets in {kafka.namespace}",
     )
     if kafka.credentials_secret is not None:
-        yield Change(
+        yield PlanLine(
             " ",
             f"ACLs of Kafka {kafka.title}",
             f"whoever {kafka.credentials_secret} names needs Describe and DescribeConfigs of the "
@@ -172,89 +172,91 @@ def _watcher_changes(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
         )
 
 
-def _gate(adopted: Adoption) -> Iterator[Change]:
+def _gate(adopted: Adoption) -> Iterator[PlanLine]:
     for kafka in adopted.kafkas:
         yield from _gate_changes(adopted.called(kafka), kafka)
     yield from _unchanged_parts(adopted)
 
 
-def _gate_changes(ours: str, kafka: AdoptedKafka) -> Iterator[Change]:
+def _gate_changes(ours: str, kafka: AdoptedKafka) -> Iterator[PlanLine]:
     name = naming.adopted_gate(ours)
-    yield Change(
+    yield PlanLine(
         "+",
         f"ValidatingWebhookConfiguration {name}",
         f"asked before a pod of Kafka {kafka.title} is evicted (while nobody answers, none is) or "
         f"deleted, and before a node is",
     )
-    yield Change(
+    yield PlanLine(
         "+",
         f"kube-system: Deployment, Service, Secret, PodDisruptionBudget, ServiceAccount {name}",
         "two replicas, off Kafka's machines where there are others",
     )
-    yield Change(
+    yield PlanLine(
         "+",
         f"role, Pod Identity association and access entry {name}",
         f"reads EC2, Auto Scaling, nodes, pods and budgets in {kafka.namespace}; writes to the "
         f"table, and to its own Secret and webhook",
     )
-    yield Change(
+    yield PlanLine(
         "+",
         f"lease of Kafka {kafka.title} in {ours}-incidents",
         "one node out at a time, whoever drains",
     )
 
 
-def _act(adopted: Adoption) -> Iterator[Change]:
+def _act(adopted: Adoption) -> Iterator[PlanLine]:
     for group in adopted.scaling_groups:
-        yield Change("~", f"Auto Scaling group {group}", "+ hooks drain and gate, default ABANDON")
-        yield Change("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster")
+        yield PlanLine(
+            "~", f"Auto Scaling group {group}", "+ hooks drain and gate, default ABANDON"
+        )
+        yield PlanLine("~", f"Auto Scaling group {group}", "+ tag stillwater:cluster")
     then = "gate answers" if adopted.eviction_gate is not None else "watched, without eviction_gate"
     for group in adopted.managed_node_groups:
-        yield Change(" ", f"Managed node group {group}", f"EKS takes no hook of others; {then}")
+        yield PlanLine(" ", f"Managed node group {group}", f"EKS takes no hook of others; {then}")
     for pool in adopted.node_pools:
-        yield Change(" ", f"NodePool {pool}", f"Karpenter has no hooks; {then}")
+        yield PlanLine(" ", f"NodePool {pool}", f"Karpenter has no hooks; {then}")
     if adopted.scaling_groups:
         yield from _drain_changes(adopted)
-    yield Change("+", "rights of the functions", "complete and beat hooks, set desired capacity")
+    yield PlanLine("+", "rights of the functions", "complete and beat hooks, set desired capacity")
 
 
-def _drain_changes(adopted: Adoption) -> Iterator[Change]:
+def _drain_changes(adopted: Adoption) -> Iterator[PlanLine]:
     if adopted.drainer is Drainer.THEIRS:
         queue = adopted.queue_url or "its queue, which queue_url must name"
-        yield Change("~", f"messages to {queue}", "sent once the replacement is ready")
+        yield PlanLine("~", f"messages to {queue}", "sent once the replacement is ready")
     elif adopted.drainer is Drainer.OURS:
         for kafka in adopted.kafkas:
             yield from _handler_changes(adopted.called(kafka))
     else:
-        yield Change(
+        yield PlanLine(
             "~",
             "nodes of the named groups",
             "cordoned, and their pods evicted, once the replacement is ready: Kafka's last",
         )
-        yield Change(
+        yield PlanLine(
             "+",
             "rights of RBAC of the function tick",
             "list pods and create pods/eviction in every namespace, patch nodes",
         )
 
 
-def _handler_changes(ours: str) -> Iterator[Change]:
+def _handler_changes(ours: str) -> Iterator[PlanLine]:
     name = naming.adopted_handler(ours)
-    yield Change("+", f"SQS queue {name}", "what the tick sends once the replacement is ready")
-    yield Change(
+    yield PlanLine("+", f"SQS queue {name}", "what the tick sends once the replacement is ready")
+    yield PlanLine(
         "+",
         f"kube-system: Helm release {name}",
         "aws-node-termination-handler in queue mode, off Kafka's machines where there are others; "
         "it cordons, evicts and completes the hook drain",
     )
-    yield Change(
+    yield PlanLine(
         "+",
         f"role and Pod Identity association {name}",
         "reads its queue and EC2, completes lifecycle actions of the named groups",
     )
 
 
-def _unchanged_parts(adopted: Adoption) -> Iterator[Change]:
+def _unchanged_parts(adopted: Adoption) -> Iterator[PlanLine]:
     named = (
         *(f"Kafka {kafka.title}" for kafka in adopted.kafkas),
         *(f"Auto Scaling group {name}" for name in adopted.scaling_groups),
@@ -262,4 +264,4 @@ def _unchanged_parts(adopted: Adoption) -> Iterator[Change]:
         *(f"NodePool {name}" for name in adopted.node_pools),
     )
     for name in named:
-        yield Change(" ", name, "as it is")
+        yield PlanLine(" ", name, "as it is")

@@ -68,7 +68,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EstimateLine:
     """So many units of one thing, a month; dollars are rounded to the cent, as on a bill."""
 
     component: str
@@ -91,7 +91,7 @@ class Estimate:
     """A month of one cluster; `total` is the sum of the lines as printed."""
 
     region: str
-    lines: tuple[Line, ...]
+    lines: tuple[EstimateLine, ...]
     # What nobody knows the price of, and the command that fetches it; empty where all is known.
     unpriced: str = ""
 
@@ -107,7 +107,7 @@ class Estimate:
         return (min(days), max(days)) if days else None
 
 
-def together(lines: Iterable[Line]) -> Decimal | None:
+def together(lines: Iterable[EstimateLine]) -> Decimal | None:
     """Return the dollars of lines together; None where those of one are unknown."""
     amounts = [line.usd for line in lines]
     known = [usd for usd in amounts if usd is not None]
@@ -127,7 +127,7 @@ class _Count(NamedTuple):
 def monthly(spec: ClusterSpec, book: PriceBook, usage: Usage | None = None) -> Estimate:
     """Return what a cluster costs a month at the list prices of its region, as far as known."""
     lines = tuple(
-        Line(count.component, count.what, count.quantity, count.unit, count.item, price)
+        EstimateLine(count.component, count.what, count.quantity, count.unit, count.item, price)
         for count in _counts(spec, usage or Usage())
         if count.quantity != 0
         for price in (book.find(count.item),)

@@ -16,7 +16,7 @@ from core.cluster import kafka_settings
 from core.cluster.fields import is_loopback
 from core.cluster.spec import ClusterSpec
 from core.constants import INTERNAL_LISTENER
-from core.settings.prometheus_address import Workspace
+from core.settings.prometheus_address import PrometheusWorkspace
 
 # Ports of every Kafka pod are called tcp-<name>, and no two ports of a Service have one name.
 TAKEN_PORT_NAMES = frozenset({"ctrlplane", "kafkaagent", "prometheus", "replication"})
@@ -175,7 +175,10 @@ def _labels(spec: ClusterSpec) -> Iterator[str]:
     if prometheus is None:
         return
     asked = prometheus.asked
-    if isinstance(asked, Workspace) and (refused := regions.refusal(asked.region)) is not None:
+    if (
+        isinstance(asked, PrometheusWorkspace)
+        and (refused := regions.refusal(asked.region)) is not None
+    ):
         yield f"metrics.prometheus.address is in another partition: {refused}"
     for label in prometheus.labels:
         if label.startswith("__"):

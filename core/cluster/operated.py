@@ -24,7 +24,7 @@ from core.health import kafka_metrics
 from core.incidents.levels import ACTING, OWN, Level
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
-from core.settings.functions import KafkaIdentity, KafkaNode
+from core.settings.functions import KafkaIdentity, NodePlace
 from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
@@ -65,7 +65,7 @@ class Operated:
     # Function -> who it is to Kafka, and the Secrets that it may read for that.
     identities: Mapping[str, KafkaIdentity]
     secrets: Mapping[str, tuple[str, ...]]
-    nodes: tuple[KafkaNode, ...] = ()
+    nodes: tuple[NodePlace, ...] = ()
     # Kafka's pods that serve metrics, spare ones included; none where metrics are off.
     exporters: tuple[str, ...] = ()
     # Connect's workers, by their pods.
@@ -274,13 +274,13 @@ def policy(
     )
 
 
-def nodes(spec: ClusterSpec) -> tuple[KafkaNode, ...]:
+def nodes(spec: ClusterSpec) -> tuple[NodePlace, ...]:
     """Return every Kafka node.
 
     Strimzi gives a pool's nodes the first ids of those reserved in a zone.
     """
     return tuple(
-        KafkaNode(
+        NodePlace(
             node_id=node_id,
             node_pool=naming.kafka_node_pool(pool.name, zone),
             role=pool.role.value,

@@ -14,7 +14,7 @@ from core.availability.kafka_rights import (
     EVERY,
     READING,
     KafkaRequest,
-    Resource,
+    KafkaResource,
     rights_for,
 )
 from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
@@ -78,14 +78,14 @@ def makes_function_users(kafka: Kafka) -> bool:
 
 def function_acls(function: str) -> tuple[Acl, ...]:
     """Return the ACLs of a function's user: the rights its calls need, and no other."""
-    operations: dict[Resource, list[str]] = {}
+    operations: dict[KafkaResource, list[str]] = {}
     for right in rights_for(FUNCTION_CALLS.get(function, READING)):
         operations.setdefault(right.resource, []).append(right.operation)
     return tuple(
         Acl.model_validate(
             {
                 "resource": resource,
-                "name": None if resource is Resource.CLUSTER else EVERY,
+                "name": None if resource is KafkaResource.CLUSTER else EVERY,
                 "operations": allowed,
             }
         )

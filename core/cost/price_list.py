@@ -24,7 +24,7 @@ _OF_NLB = "LoadBalancing:Network"
 
 
 @dataclass(frozen=True, slots=True)
-class Meter:
+class PriceMeter:
     """A row of the price book, and the products of the price list that it is."""
 
     item: str
@@ -34,23 +34,23 @@ class Meter:
 
 
 METERS = (
-    Meter(INSTANCE_HOUR, "AmazonEC2", r"BoxUsage:(?P<type>[\w.-]+)", _LINUX),
-    Meter("gp3_gib_month", "AmazonEC2", r"EBS:VolumeUsage\.gp3"),
-    Meter("gp3_iops_month", "AmazonEC2", r"EBS:VolumeP-IOPS\.gp3"),
-    Meter("gp3_gibps_month", "AmazonEC2", r"EBS:VolumeP-Throughput\.gp3"),
-    Meter("gp2_gib_month", "AmazonEC2", r"EBS:VolumeUsage\.gp2"),
-    Meter("snapshot_gib_month", "AmazonEC2", r"EBS:SnapshotUsage"),
-    Meter("nat_hour", "AmazonEC2", r"NatGateway-Hours"),
-    Meter("inter_zone_gib", "AWSDataTransfer", r"DataTransfer-Regional-Bytes"),
-    Meter("eks_cluster_hour", "AmazonEKS", r"AmazonEKS-Hours:perCluster"),
-    Meter("eks_extended_support_hour", "AmazonEKS", r"AmazonEKS-Hours:extendedSupport"),
-    Meter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _OF_NLB),
-    Meter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _OF_NLB),
-    Meter("public_ipv4_hour", "AmazonVPC", r"PublicIPv4:InUseAddress"),
-    Meter("interface_endpoint_hour", "AmazonVPC", r"VpcEndpoint-Hours"),
-    Meter("kms_key_month", "awskms", r"KMS-Keys"),
-    Meter("log_gib_ingested", "AmazonCloudWatch", r"DataProcessing-Bytes"),
-    Meter("log_gib_month", "AmazonCloudWatch", r"TimedStorage-ByteHrs"),
+    PriceMeter(INSTANCE_HOUR, "AmazonEC2", r"BoxUsage:(?P<type>[\w.-]+)", _LINUX),
+    PriceMeter("gp3_gib_month", "AmazonEC2", r"EBS:VolumeUsage\.gp3"),
+    PriceMeter("gp3_iops_month", "AmazonEC2", r"EBS:VolumeP-IOPS\.gp3"),
+    PriceMeter("gp3_gibps_month", "AmazonEC2", r"EBS:VolumeP-Throughput\.gp3"),
+    PriceMeter("gp2_gib_month", "AmazonEC2", r"EBS:VolumeUsage\.gp2"),
+    PriceMeter("snapshot_gib_month", "AmazonEC2", r"EBS:SnapshotUsage"),
+    PriceMeter("nat_hour", "AmazonEC2", r"NatGateway-Hours"),
+    PriceMeter("inter_zone_gib", "AWSDataTransfer", r"DataTransfer-Regional-Bytes"),
+    PriceMeter("eks_cluster_hour", "AmazonEKS", r"AmazonEKS-Hours:perCluster"),
+    PriceMeter("eks_extended_support_hour", "AmazonEKS", r"AmazonEKS-Hours:extendedSupport"),
+    PriceMeter("nlb_hour", "AWSELB", r"LoadBalancerUsage", _OF_NLB),
+    PriceMeter("nlb_lcu_hour", "AWSELB", r"LCUUsage", _OF_NLB),
+    PriceMeter("public_ipv4_hour", "AmazonVPC", r"PublicIPv4:InUseAddress"),
+    PriceMeter("interface_endpoint_hour", "AmazonVPC", r"VpcEndpoint-Hours"),
+    PriceMeter("kms_key_month", "awskms", r"KMS-Keys"),
+    PriceMeter("log_gib_ingested", "AmazonCloudWatch", r"DataProcessing-Bytes"),
+    PriceMeter("log_gib_month", "AmazonCloudWatch", r"TimedStorage-ByteHrs"),
 )
 SERVICES = tuple(dict.fromkeys(meter.service for meter in METERS))
 

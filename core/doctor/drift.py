@@ -49,7 +49,7 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SnapshotPart:
     """A part of the snapshot whose members are expected one by one, field by field."""
 
     title: str
@@ -63,8 +63,8 @@ class Part:
     judged: frozenset[str] = frozenset()
 
 
-COMPARED: Mapping[str, Part] = {
-    "groups": Part(
+COMPARED: Mapping[str, SnapshotPart] = {
+    "groups": SnapshotPart(
         "Auto Scaling groups",
         "Auto Scaling group",
         {
@@ -78,7 +78,7 @@ COMPARED: Mapping[str, Part] = {
         },
         naming.KAFKA,
     ),
-    "hooks": Part(
+    "hooks": SnapshotPart(
         "lifecycle hooks",
         "lifecycle hook",
         {
@@ -88,8 +88,8 @@ COMPARED: Mapping[str, Part] = {
         },
         naming.KAFKA,
     ),
-    "balancers": Part("load balancer", "load balancer", {"zones": "zones"}, naming.KAFKA),
-    "target_groups": Part(
+    "balancers": SnapshotPart("load balancer", "load balancer", {"zones": "zones"}, naming.KAFKA),
+    "target_groups": SnapshotPart(
         "target groups",
         "target group",
         {
@@ -104,13 +104,13 @@ COMPARED: Mapping[str, Part] = {
         },
         naming.KAFKA,
     ),
-    "listeners": Part(
+    "listeners": SnapshotPart(
         "listeners",
         "listener on port",
         {"target_group": "target group", "idle_timeout_seconds": "idle timeout"},
         naming.KAFKA,
     ),
-    "queues": Part(
+    "queues": SnapshotPart(
         "queues",
         "queue",
         {
@@ -121,15 +121,15 @@ COMPARED: Mapping[str, Part] = {
         },
         naming.PLATFORM,
     ),
-    "alarms": Part("alarms", "alarm", {"acts": "whether it notifies"}, naming.OPERATIONS),
-    "namespaces": Part(
+    "alarms": SnapshotPart("alarms", "alarm", {"acts": "whether it notifies"}, naming.OPERATIONS),
+    "namespaces": SnapshotPart(
         "namespace",
         "namespace",
         {"gate_label": f"label {naming.READINESS_GATE_LABEL}"},
         naming.KAFKA,
         judged=frozenset({"leaving"}),
     ),
-    "bindings": Part(
+    "bindings": SnapshotPart(
         "TargetGroupBindings",
         "TargetGroupBinding",
         {
@@ -140,7 +140,7 @@ COMPARED: Mapping[str, Part] = {
         },
         naming.KAFKA,
     ),
-    "budgets": Part(
+    "budgets": SnapshotPart(
         "disruption budget",
         "PodDisruptionBudget",
         {"min_available": "minAvailable", "max_unavailable": "maxUnavailable"},
@@ -149,7 +149,7 @@ COMPARED: Mapping[str, Part] = {
         "and its pools, and at who else changed the number of nodes",
         frozenset({"of_kafka"}),
     ),
-    "termination_handlers": Part(
+    "termination_handlers": SnapshotPart(
         "node termination handler",
         "node termination handler",
         {
@@ -161,7 +161,7 @@ COMPARED: Mapping[str, Part] = {
         f"`helm -n {constants.NTH_NAMESPACE} rollback {constants.NTH_RELEASE}`, or "
         f"`helm upgrade` with --reuse-values: the engine does not look inside a release",
     ),
-    "kafkas": Part(
+    "kafkas": SnapshotPart(
         "Kafka's listeners and authorization",
         "Kafka",
         {
@@ -201,7 +201,7 @@ def findings(expected: Expectation, found: Snapshot) -> list[Drift]:
 
 
 def _differences(
-    name: str, part: Part, expectation: Expectation, snapshot: Snapshot
+    name: str, part: SnapshotPart, expectation: Expectation, snapshot: Snapshot
 ) -> Iterator[Drift]:
     wanted: Mapping[str, object] | None = getattr(expectation.snapshot, name)
     seen: Mapping[str, object] | None = getattr(snapshot, name)
@@ -221,7 +221,7 @@ def _differences(
                 )
 
 
-def _remedy(part: Part, member: str, expected: Expectation) -> str:
+def _remedy(part: SnapshotPart, member: str, expected: Expectation) -> str:
     if part.layer is None:
         return part.remedy
     beside_functions = part.member == "queue" and member in expected.queues_of_functions

@@ -54,7 +54,7 @@ _FIRST_OF_MANY = replace(
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class HealthCase:
     """One situation; `well` says that nothing should be restarted or taken for broken.
 
     `shipped_green`: the shipped probes pass, both, though it is not well. `serves`: it is not well
@@ -81,8 +81,8 @@ def _silent(observed: NodeObservation, heard_seconds: float, *, fenced: bool) ->
 
 
 CASES = (
-    *(Case(f"a {role.value} node that is well", WELL[role], well=True) for role in Role),
-    Case(
+    *(HealthCase(f"a {role.value} node that is well", WELL[role], well=True) for role in Role),
+    HealthCase(
         "a broker in a long log recovery, an hour old",
         replace(
             _BROKER,
@@ -98,32 +98,32 @@ CASES = (
         ),
         well=True,
     ),
-    Case(
+    HealthCase(
         "no java left",
         replace(_silent(_BROKER, 3.0, fenced=False), process=False, listening={9091: False}),
         shipped_green=False,
     ),
-    Case(
+    HealthCase(
         "a controller without its majority",
         replace(_CONTROLLER, raft_state="prospective", raft_leader=-1, quorum_answers=False),
     ),
-    Case(
+    HealthCase(
         "a combined node without its majority",
         replace(_COMBINED, raft_state="prospective", raft_leader=-1, quorum_answers=False),
     ),
-    Case(
+    HealthCase(
         "a broker while the controllers have no majority",
         replace(_BROKER, quorum_answers=False, fenced=None, apply_lag_seconds=60.0),
         serves=True,
     ),
-    Case("a controller that never joined", replace(_CONTROLLER, voter_lag_seconds=NEVER)),
-    Case("a broker fenced again, and running again", replace(_BROKER, fenced=True)),
-    Case(
+    HealthCase("a controller that never joined", replace(_CONTROLLER, voter_lag_seconds=NEVER)),
+    HealthCase("a broker fenced again, and running again", replace(_BROKER, fenced=True)),
+    HealthCase(
         "a broker that hangs past its session",
         _silent(_BROKER, 30.0, fenced=True),
         shipped_green=False,
     ),
-    Case(
+    HealthCase(
         "one of two directories still in recovery",
         replace(
             _BROKER,
@@ -137,23 +137,27 @@ CASES = (
         ),
         well=True,
     ),
-    Case(
+    HealthCase(
         "state 3 while a directory still recovers, which 4.2 never tells",
         replace(_BROKER, recovery={"/data-0": Recovery(0, 0), "/data-1": Recovery(3, 12)}),
     ),
-    Case(
+    HealthCase(
         "a broker that refills from empty",
         replace(_BROKER, not_in_sync=12, was_in_sync=False),
     ),
-    Case("a broker that fell behind", replace(_BROKER, not_in_sync=2), serves=True),
-    Case("one log directory lost", replace(_BROKER, offline_log_directories=1), serves=True),
-    Case("a dead listener", replace(_BROKER, listening={9091: False})),
-    Case("metadata applied no more", replace(_BROKER, apply_lag_seconds=300.0)),
-    Case("a broker in controlled shutdown", replace(_BROKER, broker_state=6)),
-    Case("gauges gone from the exporter", replace(_BROKER, broker_state=None), shipped_green=False),
-    Case("raft gauges gone from a controller's exporter", replace(_CONTROLLER, raft_state=None)),
-    Case("one missed scrape", _silent(_BROKER, 0.5, fenced=False), shipped_green=False),
-    Case(
+    HealthCase("a broker that fell behind", replace(_BROKER, not_in_sync=2), serves=True),
+    HealthCase("one log directory lost", replace(_BROKER, offline_log_directories=1), serves=True),
+    HealthCase("a dead listener", replace(_BROKER, listening={9091: False})),
+    HealthCase("metadata applied no more", replace(_BROKER, apply_lag_seconds=300.0)),
+    HealthCase("a broker in controlled shutdown", replace(_BROKER, broker_state=6)),
+    HealthCase(
+        "gauges gone from the exporter", replace(_BROKER, broker_state=None), shipped_green=False
+    ),
+    HealthCase(
+        "raft gauges gone from a controller's exporter", replace(_CONTROLLER, raft_state=None)
+    ),
+    HealthCase("one missed scrape", _silent(_BROKER, 0.5, fenced=False), shipped_green=False),
+    HealthCase(
         "the first node of a combined cluster whose others are pending",
         _FIRST_OF_MANY,
         shipped_green=False,

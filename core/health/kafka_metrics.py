@@ -87,7 +87,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class MetricSample:
     """One value; the names of labels are in lower case."""
 
     metric: Metric
@@ -99,7 +99,7 @@ class Sample:
 class NodeMetrics:
     """One scrape of one node; what it did not have is None."""
 
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[MetricSample, ...] = ()
 
     def value(self, metric: Metric) -> float | None:
         """Return the greatest value of a metric, over whatever labels it carries."""
@@ -133,7 +133,7 @@ def parse(text: str) -> NodeMetrics:
     return NodeMetrics(tuple(_samples(text)))
 
 
-def _samples(text: str) -> Iterator[Sample]:
+def _samples(text: str) -> Iterator[MetricSample]:
     for line in text.splitlines():
         found = None if line.startswith("#") else _LINE.fullmatch(line.strip())
         if found is None:
@@ -143,7 +143,7 @@ def _samples(text: str) -> Iterator[Sample]:
         metric = metric_of(name, labels)
         value = _number(written)
         if metric is not None and value is not None:
-            yield Sample(metric, value, labels)
+            yield MetricSample(metric, value, labels)
 
 
 def metric_of(name: str, labels: Mapping[str, str] | None = None) -> Metric | None:

@@ -131,7 +131,7 @@ def expecting(run: Run, policy: Policy) -> Run:
     Before it has moved one of the role, it is what the plan said when the run was started.
     """
     seen = seconds_by_kind(run, stop_together=policy.stops_together)
-    unseen = Estimate(policy, None, {})
+    unseen = MoveEstimate(policy, None, {})
     for turn in run.waiting:
         known = turn.expected_seconds
         fallback = unseen.seconds(turn) if known is None else known
@@ -140,7 +140,7 @@ def expecting(run: Run, policy: Policy) -> Run:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MoveEstimate:
     """What is known before a move about how long it takes and what it copies."""
 
     policy: Policy

@@ -24,9 +24,9 @@ from core.rotation.run_record import NodeTurn, Phase, Run, RunState, note_run
 from core.rotation.step import (
     ACTOR,
     Begin,
-    Call,
     CallOff,
     Elect,
+    PersonCall,
     RunAction,
     RunStep,
     again,
@@ -62,7 +62,7 @@ def carry(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
         run, actions = step.run, [*actions, *step.actions]
         if run.state is not RunState.RUNNING:
             # A run that stops takes nothing further, and its call waits for nothing that may fail.
-            told = (each for each in actions if isinstance(each, Call | CallOff))
+            told = (each for each in actions if isinstance(each, PersonCall | CallOff))
             return replace(step, actions=tuple(told))
     done = not run.in_hand
     return again(run, policy, *actions, delay=0.0 if done else None)

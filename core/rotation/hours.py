@@ -18,14 +18,14 @@ from core.words import span
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WindowWait:
     """Until when a node waits, and why; `until` is None where no window is ever long enough."""
 
     until: float | None
     sentence: str
 
 
-def wait_of(turn: NodeTurn, now: float, options: Options, policy: Policy) -> Wait | None:
+def wait_of(turn: NodeTurn, now: float, options: Options, policy: Policy) -> WindowWait | None:
     """Say that a node has to wait for a maintenance window; None: it may begin."""
     if policy.maintenance is None or options.any_time:
         return None
@@ -38,11 +38,11 @@ def wait_of(turn: NodeTurn, now: float, options: Options, policy: Policy) -> Wai
     node = f"{turn.role.capitalize()} {turn.node_id} is expected to take {span(takes)}"
     if until is None:
         remedy = "make maintenance.duration_minutes longer, or say --any-time"
-        return Wait(None, f"{node}, and no maintenance window stays open as long: {remedy}.")
+        return WindowWait(None, f"{node}, and no maintenance window stays open as long: {remedy}.")
     if until == opens:
-        return Wait(until, f"The maintenance window opens at {clock(opens)}.")
+        return WindowWait(until, f"The maintenance window opens at {clock(opens)}.")
     short = f"closes at {clock(closes)}" if opens <= now else f"of {clock(opens)} is too short"
-    return Wait(
+    return WindowWait(
         until,
         f"{node}, and the maintenance window {short}: it waits for the one that opens at "
         f"{clock(until)}.",

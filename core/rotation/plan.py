@@ -15,7 +15,7 @@ from core.rotation.estimate import (
     ASSUMED_REPLICATION_BYTES_PER_S,
     BOOT_SECONDS,
     SWAP_SECONDS,
-    Estimate,
+    MoveEstimate,
     away_seconds,
     together,
 )
@@ -115,7 +115,7 @@ def plan(
         else [partition for turn in ordered for partition in unkeepable(turn.node_id, seen.kafka)]
     )
     batches = in_batches(ordered, seen.kafka, options, policy)
-    estimate = Estimate(policy, earlier, appended or {})
+    estimate = MoveEstimate(policy, earlier, appended or {})
     ordered = tuple(replace(turn, expected_seconds=estimate.seconds(turn)) for turn in ordered)
     in_turn = _with_machines_ready(ordered, batches, options, policy)
     waits = (wait_of(turn, seen.now, options, policy) for turn in ordered)
@@ -188,7 +188,7 @@ def _faster(
     seen: RunObservation,
     options: Options,
     policy: Policy,
-    estimate: Estimate,
+    estimate: MoveEstimate,
 ) -> Iterator[str]:
     """Say how long it would take with whole zones at once, where that is quicker."""
     if options.at_once is None or policy.drain_route in {"direct", "asked"} or seen.kafka is None:
@@ -209,7 +209,7 @@ def _of_batches(
     batches: Sequence[int],
     options: Options,
     policy: Policy,
-    estimate: Estimate,
+    estimate: MoveEstimate,
 ) -> tuple[float, int]:
     """Return how long turns take in these batches, and how many parties there are."""
     takes = map(estimate.seconds, _with_machines_ready(ordered, batches, options, policy))
@@ -217,7 +217,7 @@ def _of_batches(
     return _in_turn(placed, takes, at_once=policy.stops_together), len(set(placed))
 
 
-def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: Estimate) -> Iterator[str]:
+def _ways(ordered: Sequence[NodeTurn], options: Options, estimate: MoveEstimate) -> Iterator[str]:
     """Say who keeps its instance, and why others do not, each reason once."""
     if not options.in_place:
         return

@@ -22,7 +22,7 @@ from core.rotation.ahead import with_machines_ahead
 from core.rotation.clients import for_clients
 from core.rotation.estimate import expecting
 from core.rotation.following import HOPELESS, carry
-from core.rotation.hours import Wait, wait_of
+from core.rotation.hours import WindowWait, wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
 from core.rotation.parallel import company
@@ -33,7 +33,7 @@ from core.rotation.settled import why_unsettled, with_counts
 from core.rotation.step import (
     ACTOR,
     Begin,
-    Call,
+    PersonCall,
     RunAction,
     RunStep,
     again,
@@ -74,7 +74,7 @@ def _unseeing(run: Run, seen: RunObservation, policy: Policy) -> RunStep:
     if seen.now - since <= BLIND_SECONDS or BLIND in run.pages:
         return again(run, policy)
     said = f"Run {run.id} waits since {clock(since)}. {seen.blind}"
-    return again(replace(run, pages=(*run.pages, BLIND)), policy, Call(BLIND, said))
+    return again(replace(run, pages=(*run.pages, BLIND)), policy, PersonCall(BLIND, said))
 
 
 def _standing(run: Run, seen: RunObservation) -> RunStep | None:
@@ -201,7 +201,7 @@ def _waiting(blocked: Iterable[tuple[NodeTurn, str]]) -> str:
     )
 
 
-def _wait_for_window(run: Run, waits: Sequence[tuple[NodeTurn, Wait]], now: float) -> RunStep:
+def _wait_for_window(run: Run, waits: Sequence[tuple[NodeTurn, WindowWait]], now: float) -> RunStep:
     """Wait for the maintenance window of whoever is next; a deadline counts from then."""
     turn, wait = next((each for each in waits if each[1].until is not None), waits[0])
     if wait.until is None:

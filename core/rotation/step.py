@@ -43,7 +43,7 @@ class Elect:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PersonCall:
     """Call a person; once per key until the run is resumed."""
 
     key: str
@@ -67,7 +67,7 @@ class ThrottleRefill:
     throttle: Throttle | None
 
 
-RunAction = Begin | MakeReady | CallOff | Elect | Call | ThrottleRefill
+RunAction = Begin | MakeReady | CallOff | Elect | PersonCall | ThrottleRefill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,4 +99,4 @@ def stop_for_person(run: Run, turn: NodeTurn, reason: str, now: float, key: str)
     if key in run.pages:
         return RunStep(run=note_run(run, ACTOR, reason, now))
     run = note_run(replace(run, pages=(*run.pages, key)), ACTOR, reason, now)
-    return RunStep(run=run, actions=(Call(key, f"Run {run.id} stopped. {reason}"),))
+    return RunStep(run=run, actions=(PersonCall(key, f"Run {run.id} stopped. {reason}"),))

@@ -63,7 +63,7 @@ class KafkaIdentity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaNode:
+class NodePlace:
     """One node of the spec: its pool in its zone, and its role."""
 
     node_id: int
@@ -148,7 +148,7 @@ class Deciding(Writing, OfClaims, InKafka):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interruption(Writing):
+class InterruptionSettings(Writing):
     """λ interruption."""
 
     # None: it is called by the prefix.
@@ -156,7 +156,7 @@ class Interruption(Writing):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tick(Deciding):
+class TickSettings(Deciding):
     """λ tick."""
 
     # None: no termination handler drains for us.
@@ -186,7 +186,7 @@ class Tick(Deciding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate(Deciding):
+class GateSettings(Deciding):
     """The eviction gate, which runs in the cluster."""
 
     # The greatest age of a reading that an answer rests on.
@@ -204,7 +204,7 @@ class Gate(Deciding):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep(Writing, OfClaims):
+class SweepSettings(Writing, OfClaims):
     """λ sweep."""
 
     archive_bucket: str
@@ -212,7 +212,7 @@ class Sweep(Writing, OfClaims):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotate(OfInstances, OfClaims, InKafka):
+class RotateSettings(OfInstances, OfClaims, InKafka):
     """λ rotate."""
 
     ticks_queue_url: str
@@ -220,10 +220,10 @@ class Rotate(OfInstances, OfClaims, InKafka):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Health(InKafka):
+class HealthSettings(InKafka):
     """λ health; without metrics, no exporter is asked."""
 
-    nodes: tuple[KafkaNode, ...] = field(metadata=KEPT)
+    nodes: tuple[NodePlace, ...] = field(metadata=KEPT)
     exporters: bool
     connect_workers: int
     connect_startup_seconds: float
@@ -231,7 +231,7 @@ class Health(InKafka):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slack(FunctionSettings):
+class SlackSettings(FunctionSettings):
     """λ slack."""
 
     stories_queue_url: str
@@ -242,7 +242,7 @@ class Slack(FunctionSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Webhook(FunctionSettings):
+class WebhookSettings(FunctionSettings):
     """λ webhook."""
 
     ticks_queue_url: str

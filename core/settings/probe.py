@@ -28,7 +28,7 @@ class ProbeBudget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+class ProbeSettings:
     """Settings of `handlers.probe`."""
 
     bootstrap: tuple[str, ...]

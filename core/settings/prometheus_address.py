@@ -24,7 +24,7 @@ _WORKSPACE = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
+class PrometheusService:
     """A Kubernetes Service, and the path below which its Prometheus serves."""
 
     namespace: str
@@ -41,7 +41,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
+class PrometheusWorkspace:
     """A workspace of Amazon Managed Service for Prometheus."""
 
     region: str
@@ -49,7 +49,7 @@ class Workspace:
     url: str
 
 
-Address = Service | Workspace
+Address = PrometheusService | PrometheusWorkspace
 
 
 def parse(address: str) -> Address:
@@ -60,7 +60,7 @@ def parse(address: str) -> Address:
     """
     service, workspace = _SERVICE.fullmatch(address), _WORKSPACE.fullmatch(address)
     if service is not None and 0 < int(service["port"]) < 65_536:
-        return Service(
+        return PrometheusService(
             namespace=service["namespace"],
             name=service["name"],
             port=int(service["port"]),
@@ -68,7 +68,9 @@ def parse(address: str) -> Address:
             prefix=service["prefix"],
         )
     if workspace is not None:
-        return Workspace(region=workspace["region"], id=workspace["id"], url=address.rstrip("/"))
+        return PrometheusWorkspace(
+            region=workspace["region"], id=workspace["id"], url=address.rstrip("/")
+        )
     problem = (
         f"{address} is no address a function can ask; name a Service as "
         f"http://NAME.NAMESPACE.svc:PORT, or a workspace of Amazon Managed Service for Prometheus "

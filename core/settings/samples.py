@@ -9,7 +9,7 @@ from core.settings.volumes import PrometheusSettings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Samples(InCluster):
+class SamplesSettings(InCluster):
     """λ samples."""
 
     samples_bucket: str

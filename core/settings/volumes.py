@@ -39,7 +39,7 @@ class VolumeSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Volumes(InKafka):
+class VolumesSettings(InKafka):
     """λ volumes."""
 
     volumes: VolumeSettings = field(metadata=KEPT)

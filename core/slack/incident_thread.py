@@ -41,7 +41,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ThreadStep:
     """One call of Slack's: `head` posts the thread's first message, `edit` changes it."""
 
     key: str
@@ -67,14 +67,14 @@ class Thread:
         """Say whether another invocation may still be posting."""
         return self.doing is not None and now - self.doing_since < LONGEST_POST_SECONDS
 
-    def begun(self, step: Step, now: float) -> Thread:
+    def begun(self, step: ThreadStep, now: float) -> Thread:
         return replace(self, doing=step.key, doing_since=now)
 
     def given_up(self) -> Thread:
         """Return the thread once it is known that a step was not carried out."""
         return replace(self, doing=None, doing_since=0.0)
 
-    def after(self, step: Step, channel: str, ts: str) -> Thread:
+    def after(self, step: ThreadStep, channel: str, ts: str) -> Thread:
         """Return the thread once a step was carried out."""
         done = replace(self.given_up(), channel=channel)
         if step.action == "reply":
@@ -82,17 +82,21 @@ class Thread:
         return replace(done, ts=ts, head=step.message.fingerprint)
 
 
-def next_step(incident: Incident, thread: Thread, cluster: str, hold_limit: float) -> Step | None:
+def next_step(
+    incident: Incident, thread: Thread, cluster: str, hold_limit: float
+) -> ThreadStep | None:
     """Return what to tell next; None: Slack says all that is known."""
     head = head_message(incident, cluster, hold_limit)
     if thread.ts is None:
-        return Step(f"{incident.id}/head", "head", head)
+        return ThreadStep(f"{incident.id}/head", "head", head)
     for entry in replies(incident):
         key = _key(incident, entry)
         if key not in thread.told:
-            return Step(key, "reply", reply_message(incident, entry, named=thread.root is not None))
+            return ThreadStep(
+                key, "reply", reply_message(incident, entry, named=thread.root is not None)
+            )
     if thread.head != head.fingerprint:
-        return Step(f"{incident.id}/edit", "edit", head)
+        return ThreadStep(f"{incident.id}/edit", "edit", head)
     return None
 
 
@@ -212,8 +216,8 @@ def from_json(document: str) -> Thread:
 __all__ = [
     "Message",
     "State",
-    "Step",
     "Thread",
+    "ThreadStep",
     "context",
     "from_json",
     "head_message",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from core.fields import digest
 from core.rotation.run_record import Note, Phase, Run, RunState
-from core.slack.incident_thread import Message, Step, Thread, context, header, section
+from core.slack.incident_thread import Message, Thread, ThreadStep, context, header, section
 from core.slack.text import escape_markup, time_shown
 from core.words import span
 
@@ -30,17 +30,17 @@ PHASES = {
 }
 
 
-def next_step(run: Run, thread: Thread, cluster: str) -> Step | None:
+def next_step(run: Run, thread: Thread, cluster: str) -> ThreadStep | None:
     """Return what to tell next; None: Slack says all that is known."""
     head = head_message(run, cluster)
     if thread.ts is None:
-        return Step(f"{run.id}/head", "head", head)
+        return ThreadStep(f"{run.id}/head", "head", head)
     for note in run.notes[1:]:
         key = f"{run.id}/{digest(f'{note.at!r} {note.actor} {note.text}')}"
         if not note.quiet and key not in thread.told:
-            return Step(key, "reply", _reply(note))
+            return ThreadStep(key, "reply", _reply(note))
     if thread.head != head.fingerprint:
-        return Step(f"{run.id}/edit", "edit", head)
+        return ThreadStep(f"{run.id}/edit", "edit", head)
     return None
 
 

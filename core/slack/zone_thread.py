@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from core.fields import digest
-from core.slack.incident_thread import Message, Step, Thread, context, header, section
+from core.slack.incident_thread import Message, Thread, ThreadStep, context, header, section
 from core.slack.text import escape_markup, time_shown
 from core.words import span
 from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, ends_at, speaker
@@ -34,18 +34,18 @@ def worth_telling(incident: ZoneIncident, now: float) -> bool:
     return bool(incident.history) and (incident.open or now - last < TOLD_SECONDS)
 
 
-def next_step(incident: ZoneIncident, thread: Thread, cluster: str) -> Step | None:
+def next_step(incident: ZoneIncident, thread: Thread, cluster: str) -> ThreadStep | None:
     """Return what to tell next; None: Slack says all that is known."""
     id_ = story_id(incident)
     head = head_message(incident, cluster)
     if thread.ts is None:
-        return Step(f"{id_}/head", "head", head)
+        return ThreadStep(f"{id_}/head", "head", head)
     for entry in incident.history[1:]:
         key = f"{id_}/{digest(f'{entry.at!r} {entry.state} {entry.actor} {entry.reason}')}"
         if key not in thread.told:
-            return Step(key, "reply", _reply(entry))
+            return ThreadStep(key, "reply", _reply(entry))
     if thread.head != head.fingerprint:
-        return Step(f"{id_}/edit", "edit", head)
+        return ThreadStep(f"{id_}/edit", "edit", head)
     return None
 
 

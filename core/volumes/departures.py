@@ -16,7 +16,7 @@ from core.rotation.order import in_order
 from core.rotation.run_record import NodeTurn, Run, RunState
 from core.volumes.decisions import DecisionKind
 from core.volumes.sizing import MIB
-from core.volumes.views import Rotation, VolumeSet, VolumeView
+from core.volumes.views import BrokerAbsence, VolumeSet, VolumeView
 
 BEFORE_THE_DRAIN = {State.OPENED, State.REPLACING, State.HOLDING}
 # From the drain to the first fetch where none was measured: leaders, stop, volume, start.
@@ -85,7 +85,7 @@ def remembered_absences(
     )
 
 
-def rotation_of(of: VolumeSet, seen: Departures) -> Rotation | None:
+def rotation_of(of: VolumeSet, seen: Departures) -> BrokerAbsence | None:
     """Return the rotation that a broker of a set is about to go through, or has behind it."""
     pods = frozenset(volume.pod for volume in of.volumes)
     left = seen.waiting(pods)
@@ -118,10 +118,10 @@ def _in_hand(pods: frozenset[str], seen: Departures) -> bool:
     return seen.run is not None and any(turn.pod in pods for turn in seen.run.in_hand)
 
 
-def _ahead(of: VolumeSet, volume: VolumeView, seen: Departures, nodes: int) -> Rotation:
+def _ahead(of: VolumeSet, volume: VolumeView, seen: Departures, nodes: int) -> BrokerAbsence:
     appended = volume.load.bytes_per_s_p999 or 0.0
     took = seen.absences.seconds
-    return Rotation(
+    return BrokerAbsence(
         pod=volume.pod,
         append_bytes_per_s=appended,
         away_seconds=_away(took, appended, of.asked.throughput_mib_per_s * MIB),
@@ -141,9 +141,9 @@ def _away(took: Sequence[float], appended: float, rate: float) -> float:
     return statistics.median(took) * share
 
 
-def _still(volume: VolumeView) -> Rotation:
-    return Rotation(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0)
+def _still(volume: VolumeView) -> BrokerAbsence:
+    return BrokerAbsence(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0)
 
 
-def _behind(volume: VolumeView) -> Rotation:
-    return Rotation(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0, over=True)
+def _behind(volume: VolumeView) -> BrokerAbsence:
+    return BrokerAbsence(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0, over=True)

@@ -15,7 +15,7 @@ from core.cost.pricing import PriceBook
 from core.volumes.limits import Performance, most_iops, steps
 from core.volumes.sizing import MIB, cents, change_usd
 from core.volumes.speed import ceiling, speed_text
-from core.volumes.views import Rotation, VolumeSet
+from core.volumes.views import BrokerAbsence, VolumeSet
 
 HOURS_PER_MONTH = 730
 # Raised before, lowered after, and one left for an emergency.
@@ -91,7 +91,7 @@ def catch_up_seconds(
     return backlog_bytes / left if left > 0 else None
 
 
-def _away(rotation: Rotation) -> str:
+def _away(rotation: BrokerAbsence) -> str:
     nodes = "one node" if rotation.nodes == 1 else f"{rotation.nodes} nodes, each"
     known = (
         f"measured of {rotation.measured} earlier departures" if rotation.measured else "assumed"

@@ -25,7 +25,7 @@ _AT, _USED = attrgetter("at"), attrgetter("used_bytes")
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FillSample:
     """What a volume held at a moment."""
 
     at: float
@@ -63,12 +63,12 @@ class FillForecast:
         return min(found, default=None)
 
 
-def forecast(samples: Sequence[Sample], used_bytes: float, now: float) -> FillForecast:
+def forecast(samples: Sequence[FillSample], used_bytes: float, now: float) -> FillForecast:
     """Return the forecast of a volume that holds `used_bytes` now, from what it held before.
 
     Samples come the oldest first.
     """
-    points = [*samples[: bisect_left(samples, now, key=_AT)], Sample(now, used_bytes)]
+    points = [*samples[: bisect_left(samples, now, key=_AT)], FillSample(now, used_bytes)]
     recent = points[bisect_left(points, now - SHORT_SECONDS, key=_AT) :]
     short = max(_Line(recent).slope, _steepest_end(recent))
     span = now - points[0].at
@@ -91,7 +91,7 @@ class _Line:
     Two weeks of hours for every volume at every look: sums run over lists of their own.
     """
 
-    def __init__(self, points: Sequence[Sample]) -> None:
+    def __init__(self, points: Sequence[FillSample]) -> None:
         self._from_mid = _deviations(list(map(_AT, points)))
         self._above_mid = _deviations(list(map(_USED, points)))
         self.slope = 0.0
@@ -115,7 +115,7 @@ def _deviations(values: list[float]) -> list[float]:
     return [value - mid for value in values]
 
 
-def _steepest_end(points: Sequence[Sample]) -> float:
+def _steepest_end(points: Sequence[FillSample]) -> float:
     """Return the slope since the sample before: what began just now shows nowhere else."""
     last = points[-1]
     for before in reversed(points):

@@ -26,7 +26,7 @@ _KAFKA = "kafka_server_"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedMetric:
     """One metric: how finely, of whom, and whether a broker's many series are summed to one."""
 
     metric: str
@@ -35,17 +35,17 @@ class Wanted:
     summed: bool = False
 
 
-def _wanted_series() -> Iterator[Wanted]:
+def _wanted_series() -> Iterator[WantedMetric]:
     # A catch-up is told to a step, so what a restart is seen by comes finely.
     for name in ("bytesin", "bytesout", "replicationbytesin"):
-        yield Wanted(f"{_KAFKA}brokertopicmetrics_{name}persec_total", 15.0, "broker")
+        yield WantedMetric(f"{_KAFKA}brokertopicmetrics_{name}persec_total", 15.0, "broker")
     for name in ("underreplicatedpartitions", "partitioncount"):
-        yield Wanted(f"{_KAFKA}replicamanager_{name}", 15.0, "broker")
+        yield WantedMetric(f"{_KAFKA}replicamanager_{name}", 15.0, "broker")
     # A series for every partition, of which reports need the sum.
-    yield Wanted("kafka_log_log_size", 60.0, "broker", summed=True)
-    yield Wanted("kubelet_volume_stats_used_bytes", 300.0, "claim")
+    yield WantedMetric("kafka_log_log_size", 60.0, "broker", summed=True)
+    yield WantedMetric("kubelet_volume_stats_used_bytes", 300.0, "claim")
     for name in series.OF_LOAD:
-        yield Wanted(name, series.STEP_SECONDS, "volume")
+        yield WantedMetric(name, series.STEP_SECONDS, "volume")
 
 
 WANTED = tuple(_wanted_series())
@@ -79,7 +79,7 @@ def before_due(now: float) -> str:
     return key(now - (CATCH_UP_HOURS + 2) * HOUR_SECONDS)
 
 
-def expression(wanted: Wanted, whose: Whose) -> str:
+def expression(wanted: WantedMetric, whose: Whose) -> str:
     """Return what is asked: the series as they are, counters with their resets."""
     if wanted.of == "claim":
         like = {series.CLAIM_LABEL: f"data-[0-9]+-{whose.cluster}-.+"}
@@ -97,7 +97,7 @@ def count_expression(asked: str) -> str:
     return f"count(count_over_time(({asked})[1h:5m]))"
 
 
-def slices(wanted: Wanted, begin: float, series_count: int) -> Iterator[tuple[float, float]]:
+def slices(wanted: WantedMetric, begin: float, series_count: int) -> Iterator[tuple[float, float]]:
     """Yield the begins and ends of the questions for an hour, each of MOST_SAMPLES at most.
 
     Nothing is asked where there is no series, and the next hour's first moment is the next file's.

@@ -20,7 +20,7 @@ from core.instances import InstanceType
 from core.volumes.ledger import WINDOW_SECONDS
 from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
 from core.volumes.sizing import MIB
-from core.volumes.throttled import RAISE_FACTOR, Limit, limited_by, next_step
+from core.volumes.throttled import RAISE_FACTOR, ThrottleLimit, limited_by, next_step
 from core.volumes.views import Hour, VolumeSet, VolumeView
 
 # Every raise that took back a lowering within this makes the next quiet period longer.
@@ -54,14 +54,16 @@ def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
     """Return what a throttled set should have; None where none of it is throttled."""
     asked = of.asked.performance
     limits = [(v, limited_by(v.load, of.policy)) for v in of.volumes]
-    bound = [v for v, limit in limits if limit is Limit.INSTANCE]
+    bound = [v for v, limit in limits if limit is ThrottleLimit.INSTANCE]
     if bound:
         most = max(bound, key=lambda v: v.load.instance_exceeded_share or 0.0)
         return Speed(None, _instance_bound(most, book), "instance")
     if not asked.covers(of.spec.performance):
         wanted = _greater(asked, of.spec.performance)
         return Speed(wanted, f"the ClusterSpec asks for {speed_text(of.spec.performance)}")
-    throttled = [v for v, limit in limits if limit is Limit.VOLUME and not _just_changed(v, now)]
+    throttled = [
+        v for v, limit in limits if limit is ThrottleLimit.VOLUME and not _just_changed(v, now)
+    ]
     if not throttled:
         return None
     volume = max(throttled, key=lambda v: v.load.volume_exceeded_share or 0.0)

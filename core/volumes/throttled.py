@@ -21,20 +21,20 @@ RAISE_FACTOR = 1.5
 LEAST_SECONDS = 900.0
 
 
-class Limit(StrEnum):
+class ThrottleLimit(StrEnum):
     """Whose limit is exceeded."""
 
     VOLUME = "volume"
     INSTANCE = "instance"
 
 
-def limited_by(load: Load, policy: Policy) -> Limit | None:
+def limited_by(load: Load, policy: Policy) -> ThrottleLimit | None:
     """Return whose limit a load exceeds; the instance's first, where a faster volume is no help."""
     if policy.grow_only:
         return None
     if _exceeds(load.instance_exceeded_share, policy):
-        return Limit.INSTANCE
-    return Limit.VOLUME if _exceeds(load.volume_exceeded_share, policy) else None
+        return ThrottleLimit.INSTANCE
+    return ThrottleLimit.VOLUME if _exceeds(load.volume_exceeded_share, policy) else None
 
 
 def _exceeds(share: float | None, policy: Policy) -> bool:

@@ -72,7 +72,7 @@ class VolumeView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rotation:
+class BrokerAbsence:
     """A broker of the set that is about to be away, and what it has to catch up with."""
 
     pod: str
@@ -98,7 +98,7 @@ class VolumeSet:
     policy: Policy
     # The other volumes of its nodes.
     beside: tuple[Performance, ...] = ()
-    rotation: Rotation | None = None
+    rotation: BrokerAbsence | None = None
     # Classes that exist, by what they give; None: nobody asked which.
     classes: frozenset[Performance] | None = None
     # Somebody's reason to leave it alone; empty where there is none.

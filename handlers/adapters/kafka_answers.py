@@ -15,14 +15,18 @@ from kafka.protocol.admin import (
 )
 
 from core.availability.answers import BrokerAnswer, DirectoryAnswer, ReplicaAnswer
-from core.availability.kafka_rights import KafkaRequest, Operation, grant
+from core.availability.kafka_rights import KafkaOperation, KafkaRequest, grant
 from core.errors import StillwaterError
 from handlers.adapters.kafka_wire import Wire, error_name
 
 METADATA_TOPIC = "__cluster_metadata"
 TOPIC, BROKER = 2, 4  # Kafka's numbers of config resources
 # Kafka's numbers of operations.
-_OPERATIONS = {Operation.ALTER: 7, Operation.DESCRIBE: 8, Operation.DESCRIBE_CONFIGS: 10}
+_OPERATIONS = {
+    KafkaOperation.ALTER: 7,
+    KafkaOperation.DESCRIBE: 8,
+    KafkaOperation.DESCRIBE_CONFIGS: 10,
+}
 # Nobody waits for a right to throttle: AlterConfigs is found missing where it is used.
 
 

@@ -21,7 +21,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
 from core.errors import StillwaterError
-from core.settings.prometheus_address import Address, Service, Workspace
+from core.settings.prometheus_address import Address, PrometheusService, PrometheusWorkspace
 from handlers.adapters.eks import EksApi
 
 logger = Logger(service="stillwater", child=True)
@@ -32,7 +32,7 @@ QUERY_SECONDS = 8.0
 MOST_POINTS = 11_000
 
 
-class Route(Protocol):
+class PrometheusRoute(Protocol):
     """How a Prometheus is reached."""
 
     def get(self, path: str, seconds: float) -> str:
@@ -42,7 +42,7 @@ class Route(Protocol):
 class ThroughApiServer:
     """A Service behind the API server's proxy."""
 
-    def __init__(self, api: EksApi, service: Service) -> None:
+    def __init__(self, api: EksApi, service: PrometheusService) -> None:
         self._api = api
         self._base = (
             f"/api/v1/namespaces/{quote(service.namespace)}/services/"
@@ -56,7 +56,9 @@ class ThroughApiServer:
 class Signed:
     """A workspace of Amazon Managed Service for Prometheus, under SigV4."""
 
-    def __init__(self, workspace: Workspace, session: boto3.Session | None = None) -> None:
+    def __init__(
+        self, workspace: PrometheusWorkspace, session: boto3.Session | None = None
+    ) -> None:
         self._workspace = workspace
         self._session = session or boto3.Session()
         self._pool = urllib3.PoolManager(retries=False)
@@ -84,9 +86,13 @@ class Signed:
         return answer.data.decode(errors="replace")
 
 
-def route(address: Address, api: EksApi) -> Route:
+def route(address: Address, api: EksApi) -> PrometheusRoute:
     """Return the way to an address."""
-    return ThroughApiServer(api, address) if isinstance(address, Service) else Signed(address)
+    return (
+        ThroughApiServer(api, address)
+        if isinstance(address, PrometheusService)
+        else Signed(address)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,7 @@ class Series:
 class Prometheus:
     """Asks one Prometheus."""
 
-    def __init__(self, way: Route, seconds: float = QUERY_SECONDS) -> None:
+    def __init__(self, way: PrometheusRoute, seconds: float = QUERY_SECONDS) -> None:
         self._way, self._seconds = way, seconds
 
     def instant(self, query: str, at: float) -> tuple[Series, ...]:

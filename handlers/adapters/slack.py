@@ -42,7 +42,7 @@ class Unreachable(StillwaterError):
     """No answer, or none that counts: whether Slack took the message is not known."""
 
 
-class Refused(StillwaterError):
+class RefusedBySlack(StillwaterError):
     """Slack will not take it, however often it is asked; `code` is Slack's word for why."""
 
     def __init__(self, sentence: str, code: str) -> None:
@@ -152,7 +152,7 @@ def _refusal(method: str, error: SlackApiError) -> StillwaterError:
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR or code in _PASSING:
         return Unreachable(f"Slack answered {method} with {code}.")
     needed = f"; it needs the scope {data['needed']}" if data.get("needed") else ""
-    return Refused(f"Slack refused {method}: {code}{needed}.", code)
+    return RefusedBySlack(f"Slack refused {method}: {code}{needed}.", code)
 
 
 def _seconds(headers: Mapping[str, Any]) -> float:

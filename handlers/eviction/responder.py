@@ -27,7 +27,7 @@ LOOK_AGAIN_SECONDS = 3600.0
 Json = dict[str, Any]
 
 
-class Api(Protocol):
+class GateApi(Protocol):
     """What is asked of the API server."""
 
     def find(self, path: str) -> Json | None:
@@ -44,7 +44,7 @@ class Api(Protocol):
 class Responder:
     """Keeps the gate's turn in every Eviction of a Kafka's pods, or ends it."""
 
-    api: Api
+    api: GateApi
     gate: Decider
     namespace: str
     clock: Callable[[], float] = time.time

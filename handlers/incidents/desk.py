@@ -33,7 +33,7 @@ MANY_INSTANCES = 10
 
 
 @dataclass(frozen=True)
-class Desk:
+class IntakeDesk:
     """Takes announcements in."""
 
     reception: Reception

@@ -44,7 +44,7 @@ class Token(Protocol):
         """Return the secret read again: it may have been replaced."""
 
 
-class Refusal(Exception):
+class CallerRefused(Exception):
     """Turns a caller away with a status."""
 
     def __init__(self, status: HTTPStatus, reason: str) -> None:
@@ -65,7 +65,7 @@ class Door:
         try:
             report = self._drain_report(request)
             incident = self._record(report, now)
-        except Refusal as refusal:
+        except CallerRefused as refusal:
             metrics.count(WEBHOOKS_REFUSED)
             logger.warning(str(refusal), status=refusal.status.value)
             return _response(refusal.status)
@@ -89,17 +89,17 @@ class Door:
         body = str(request.get("body") or "")
         # Before anything is decoded or compared; base64 is a third longer than what it holds.
         if len(body) > LARGEST_BODY_BYTES * 4 // 3 + 4:
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A body was too large.")
+            raise CallerRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A body was too large.")
         headers = request.get("headers") or {}
         if not self._knows(str(headers.get(TOKEN_HEADER) or "")):
-            raise Refusal(HTTPStatus.UNAUTHORIZED, "A caller had no valid token.")
+            raise CallerRefused(HTTPStatus.UNAUTHORIZED, "A caller had no valid token.")
         http = (request.get("requestContext") or {}).get("http") or {}
         if http.get("method") != "POST":
-            raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
+            raise CallerRefused(HTTPStatus.METHOD_NOT_ALLOWED, "A call was no POST.")
         try:
             return nth_report.read(_body_text(body, encoded=bool(request.get("isBase64Encoded"))))
         except InvalidInput as error:
-            raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
+            raise CallerRefused(HTTPStatus.BAD_REQUEST, str(error)) from None
 
     def _knows(self, given: str) -> bool:
         return bool(given) and (
@@ -139,10 +139,10 @@ def _body_text(body: str, *, encoded: bool) -> str:
     try:
         raw = base64.b64decode(body, validate=True) if encoded else body.encode()
         if len(raw) > LARGEST_BODY_BYTES:
-            raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A body was too large.")
+            raise CallerRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "A body was too large.")
         return raw.decode()
     except (binascii.Error, UnicodeError):
-        raise Refusal(HTTPStatus.BAD_REQUEST, "A body was no UTF-8 text.") from None
+        raise CallerRefused(HTTPStatus.BAD_REQUEST, "A body was no UTF-8 text.") from None
 
 
 def _response(status: HTTPStatus) -> dict[str, Any]:

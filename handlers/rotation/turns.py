@@ -27,10 +27,10 @@ from core.rotation.run_record import NodeTurn, Run, RunState, is_unattended, not
 from core.rotation.step import (
     ACTOR,
     Begin,
-    Call,
     CallOff,
     Elect,
     MakeReady,
+    PersonCall,
     RunAction,
     RunStep,
     ThrottleRefill,
@@ -84,7 +84,7 @@ class Rotations:
         logger.info(step.run.reason, run=claimed.id, state=step.run.state.value)
         try:
             # A call comes last: what fails after it would have it repeated.
-            for action in sorted(step.actions, key=lambda each: isinstance(each, Call)):
+            for action in sorted(step.actions, key=lambda each: isinstance(each, PersonCall)):
                 self._do(step.run, action, now)
         except (StillwaterError, BotoCoreError, ClientError) as error:
             # Not recorded, so decided again: what was done of it is harmless to repeat.
@@ -202,7 +202,7 @@ class Rotations:
                 self.reception.rotate(replace(said, closed=True, dedupe_key=key), now)
             case Elect(partitions=partitions):
                 self.sources.kafka.elect(partitions)
-            case Call(key=key, reason=reason):
+            case PersonCall(key=key, reason=reason):
                 call(self.ticks, reason, page=key, run=run.id)
 
 

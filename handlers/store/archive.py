@@ -23,7 +23,7 @@ from botocore.config import Config
 from core.errors import Conflict
 from core.incidents.codec import to_json
 from core.incidents.record import Incident, State
-from core.settings.functions import Sweep
+from core.settings.functions import SweepSettings
 from handlers.adapters.apart import take_each
 from handlers.store.ledger import KEPT_DAYS, DynamoLedger, Ledger, rounds
 from handlers.store.notifying import story_teller
@@ -121,7 +121,7 @@ class Archivist:
         self.ledger.file(incident, expires_at)
 
 
-def open_archivist(settings: Sweep, ledger: DynamoLedger) -> Archivist:
+def open_archivist(settings: SweepSettings, ledger: DynamoLedger) -> Archivist:
     """Return the archivist of the sweep."""
     archive = S3Archive(settings.archive_bucket, settings.region)
     return Archivist(ledger, archive, story_teller(settings), settings.prefix)

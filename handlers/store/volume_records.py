@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.volumes.forecast import Sample
+from core.volumes.forecast import FillSample
 from core.volumes.ledger import History, ModificationState, from_json, to_json, with_end
 from core.volumes.views import Hour
 from handlers.store.records import Records
@@ -29,7 +29,7 @@ class Memory:
     """A volume's record as read."""
 
     history: History = History()  # noqa: RUF009 - frozen
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[FillSample, ...] = ()
     hours: tuple[Hour, ...] = ()
     version: int = 0
 
@@ -40,7 +40,7 @@ def read(records: Records, volume_id: str) -> Memory:
     document: Mapping[str, Any] = record.document or {}
     return Memory(
         history=from_json(document.get("history")),
-        samples=tuple(Sample(at, used) for at, used in document.get("samples", ())),
+        samples=tuple(FillSample(at, used) for at, used in document.get("samples", ())),
         hours=tuple(
             Hour(at, iops, rate, exceeded=exceeded)
             for at, iops, rate, exceeded in document.get("hours", ())
@@ -65,7 +65,7 @@ def with_hour(memory: Memory, used_bytes: float | None, hour: Hour | None, now: 
     this_hour = now - now % HOUR_SECONDS
     samples, hours = memory.samples, memory.hours
     if used_bytes is not None and (not samples or samples[-1].at < this_hour):
-        samples = (*samples, Sample(now, used_bytes))[-SAMPLES_KEPT:]
+        samples = (*samples, FillSample(now, used_bytes))[-SAMPLES_KEPT:]
     if hour is not None and (not hours or hours[-1].at < hour.at):
         hours = (*hours, hour)[-HOURS_KEPT:]
     return replace(memory, samples=samples, hours=hours)

@@ -21,7 +21,7 @@ from core.errors import Conflict
 from core.metric_names import STORIES_DELAYED
 from core.rotation.run_record import run_behind
 from core.slack import zone_thread
-from core.slack.incident_thread import Step, Thread, next_step
+from core.slack.incident_thread import Thread, ThreadStep, next_step
 from core.slack.rotation_thread import next_step as run_step
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue
@@ -31,7 +31,7 @@ from handlers.adapters.slack import (
     Channel,
     Posted,
     RateLimited,
-    Refused,
+    RefusedBySlack,
     Unreachable,
 )
 from handlers.store.freezes import Freezes
@@ -53,12 +53,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Story:
+class ThreadStory:
     """What is told in one thread, and since when; `within` names the run in whose thread."""
 
     id: str
     since: float
-    next_step: Callable[[Thread], Step | None]
+    next_step: Callable[[Thread], ThreadStep | None]
     within: str | None = None
 
 
@@ -103,36 +103,38 @@ class Teller:
             return
         self.stories.send(story_message(incident_id, attempt), delay_seconds=delay)
 
-    def _story(self, id_: str) -> Story | None:
+    def _story(self, id_: str) -> ThreadStory | None:
         """Return an incident's story, or that of a rotation run; None: it is not known any more."""
         run = self.runs.find(id_)
         if run is not None:
-            return Story(id_, run.started_at, lambda thread: run_step(run, thread, self.cluster))
+            return ThreadStory(
+                id_, run.started_at, lambda thread: run_step(run, thread, self.cluster)
+            )
         if id_.startswith(zone_thread.PREFIX):
             return self._of_zone(id_)
         incident = self.ledger.get(id_)
         if incident is None:
             return None
         limit = self.hold_limit_seconds
-        return Story(
+        return ThreadStory(
             id_,
             incident.opened_at,
             lambda thread: next_step(incident, thread, self.cluster, limit),
             run_behind(incident.announcements),
         )
 
-    def _of_zone(self, id_: str) -> Story | None:
+    def _of_zone(self, id_: str) -> ThreadStory | None:
         about = (i for i in self.freezes.incidents() if zone_thread.story_id(i) == id_)
         found = next(about, None)
         if found is None:
             return None
-        return Story(
+        return ThreadStory(
             id_,
             found.opened_at,
             lambda thread: zone_thread.next_step(found, thread, self.cluster),
         )
 
-    def _tell(self, story: Story, now: Callable[[], float]) -> bool:
+    def _tell(self, story: ThreadStory, now: Callable[[], float]) -> bool:
         """Take step after step; False when there is more to tell than one message may."""
         thread = self._in_its_place(story, self.threads.get(story.id), now)
         for _ in range(MOST_STEPS):
@@ -142,7 +144,7 @@ class Teller:
             thread = self._take_step(story, thread, step, now())
         return False
 
-    def _in_its_place(self, story: Story, thread: Thread, now: Callable[[], float]) -> Thread:
+    def _in_its_place(self, story: ThreadStory, thread: Thread, now: Callable[[], float]) -> Thread:
         """Put a thread that has not begun into the one of its run, whose head comes first."""
         if story.within is None or thread.ts is not None:
             return thread
@@ -154,21 +156,25 @@ class Teller:
         told = self.threads.get(run.id)
         return replace(thread, root=told.ts, channel=told.channel)
 
-    def _take_step(self, story: Story, thread: Thread, step: Step, now: float) -> Thread:
+    def _take_step(
+        self, story: ThreadStory, thread: Thread, step: ThreadStep, now: float
+    ) -> Thread:
         if thread.busy(now):
             raise Conflict(f"The thread of {thread.incident_id} is being told by another.")
         begun_before = thread.doing == step.key
         claimed = self.threads.put(thread.begun(step, now))
         try:
             posted = self._carry_out(story, claimed, step, begun_before=begun_before)
-        except (RateLimited, Refused):
+        except (RateLimited, RefusedBySlack):
             # Slack took nothing, so nobody needs to look for it.
             self.threads.put(claimed.given_up())
             raise
         logger.info("Told Slack.", incident_id=thread.incident_id, step=step.action)
         return self.threads.put(claimed.after(step, posted.channel, posted.ts))
 
-    def _carry_out(self, story: Story, thread: Thread, step: Step, *, begun_before: bool) -> Posted:
+    def _carry_out(
+        self, story: ThreadStory, thread: Thread, step: ThreadStep, *, begun_before: bool
+    ) -> Posted:
         if step.action == "edit" and thread.ts is not None and thread.channel is not None:
             head = Posted(thread.channel, thread.ts)
             self.channel.edit(head, step.key, step.message)
@@ -202,7 +208,7 @@ class RenewedChannel:
     def _with_new_token(self, call: Callable[[Channel], T]) -> T:
         try:
             return call(self._channel)
-        except Refused as error:
+        except RefusedBySlack as error:
             if error.code not in TOKEN_ERRORS:
                 raise
         self._channel = self._connect(self._secret.renew())

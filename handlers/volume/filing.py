@@ -18,7 +18,7 @@ from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
 from core.volumes import samples
-from core.volumes.samples import Wanted, Whose
+from core.volumes.samples import WantedMetric, Whose
 from handlers.adapters.prometheus import Prometheus
 from handlers.adapters.sample_files import SampleFiles
 
@@ -73,7 +73,7 @@ class Filing:
                 between = b","
         out.write(_TAIL)
 
-    def _series(self, wanted: Wanted, begin: float) -> Iterator[dict[str, Any]]:
+    def _series(self, wanted: WantedMetric, begin: float) -> Iterator[dict[str, Any]]:
         asked = samples.expression(wanted, self.whose)
         count = self._count(wanted, asked, begin + samples.HOUR_SECONDS)
         for start, end in samples.slices(wanted, begin, count):
@@ -83,7 +83,7 @@ class Filing:
                     "values": [[at, f"{value:.17g}"] for at, value in each.points.items()],
                 }
 
-    def _count(self, wanted: Wanted, asked: str, end: float) -> int:
+    def _count(self, wanted: WantedMetric, asked: str, end: float) -> int:
         """Return how many series there are; more than fit into an answer raise StillwaterError."""
         counted = self.prometheus.instant(samples.count_expression(asked), end)
         number = int(sum(value for each in counted for value in each.points.values()))

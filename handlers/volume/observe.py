@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from core.errors import Conflict
 from core.settings.volumes import PoolSettings, VolumeSettings
 from core.volumes.departures import rotation_of
-from core.volumes.forecast import Sample, forecast
+from core.volumes.forecast import FillSample, forecast
 from core.volumes.ledger import with_observation
 from core.volumes.limits import Gp3, Performance
 from core.volumes.views import Hour, Load, VolumeSet, VolumeView
@@ -125,7 +125,7 @@ def _with_what_is_seen(
     )
 
 
-def _samples_before(claim: ClaimView, readings: Readings) -> tuple[Sample, ...]:
+def _samples_before(claim: ClaimView, readings: Readings) -> tuple[FillSample, ...]:
     """Return what Prometheus saw of a volume before anybody here looked at it."""
     fill = readings.fills.get(claim.name)
     if fill is None or fill.total_bytes is None or fill.usable_bytes is None:
@@ -133,7 +133,7 @@ def _samples_before(claim: ClaimView, readings: Readings) -> tuple[Sample, ...]:
     # What a file system keeps for itself counts as used: then as now.
     kept = fill.used_bytes(claim.given_gib * GIB) - (fill.total_bytes - fill.usable_bytes)
     past = readings.past.get(claim.name, {})
-    return tuple(Sample(at, used + kept) for at, used in sorted(past.items()))[-SAMPLES_KEPT:]
+    return tuple(FillSample(at, used + kept) for at, used in sorted(past.items()))[-SAMPLES_KEPT:]
 
 
 def _view(

@@ -22,20 +22,20 @@ from core.cluster.operated import Operated
 from core.constants import HOOKS
 from infra import iam
 from infra.adopt.hooks import Hooks, HooksArgs
-from infra.alerts.topic import Alerts, AlertsArgs
+from infra.alerts.topic import AlertsArgs, AlertTopic
 from infra.charts import pods
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
-from infra.functions.access import NAMES, Access
+from infra.functions.access import NAMES, FunctionAccess
 from infra.functions.alone import Alone, AloneArgs
 from infra.functions.announcements import Group
-from infra.functions.archive import Archive, ArchiveArgs
+from infra.functions.archive import ArchiveArgs, ArchiveBucket
 from infra.functions.catalogue import carrying
 from infra.functions.definition import Scope
-from infra.functions.function import Placement
+from infra.functions.function import FunctionPlacement
 from infra.functions.health import HEALTH
-from infra.functions.ledger import Ledger, LedgerArgs
-from infra.functions.loop import Functions, FunctionsArgs
+from infra.functions.ledger import LedgerArgs, LedgerTable
+from infra.functions.loop import FunctionsArgs, LoopFunctions
 from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories, StoriesArgs
 from infra.functions.termination import Termination, TerminationArgs
@@ -78,12 +78,12 @@ class Operations(pulumi.ComponentResource):
         cluster, child = args.cluster, pulumi.ResourceOptions(parent=self)
         definitions, below = carrying(cluster), f"{name}-"
         scope, package = Scope(cluster=cluster, account=args.account), packaging.build()
-        ledger = Ledger(
+        ledger = LedgerTable(
             f"{name}-ledger",
             LedgerArgs(prefix=cluster.prefix, ephemeral=cluster.ephemeral),
             opts=child,
         )
-        archive = Archive(
+        archive = ArchiveBucket(
             f"{name}-archive",
             ArchiveArgs(
                 prefix=cluster.prefix,
@@ -120,14 +120,14 @@ class Operations(pulumi.ComponentResource):
             )
             late["stories_queue_url"] = stories.queue.url
         if cluster.alerts.enabled:
-            alerts = Alerts(
+            alerts = AlertTopic(
                 f"{name}-alerts", AlertsArgs(cluster=cluster, account=args.account), opts=child
             )
             late["alerts_topic_arn"] = alerts.topic_arn
-        placement = Placement(
+        placement = FunctionPlacement(
             subnet_ids=args.subnet_ids, security_group_ids=args.security_group_ids
         )
-        handlers = Functions(
+        handlers = LoopFunctions(
             f"{name}-handlers",
             FunctionsArgs(
                 definitions=definitions,
@@ -140,7 +140,9 @@ class Operations(pulumi.ComponentResource):
             opts=child,
         )
         access = [
-            Access(each, cluster, handlers.functions[each.name].role_arn, below=below, opts=child)
+            FunctionAccess(
+                each, cluster, handlers.functions[each.name].role_arn, below=below, opts=child
+            )
             for each in definitions
             if each.name in NAMES
         ]

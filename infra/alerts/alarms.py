@@ -46,7 +46,7 @@ SILENCE_IS_THE_FAULT = Missing("breaching", "A function that is not called leave
 
 
 @dataclass(frozen=True, kw_only=True)
-class Metric:
+class AlarmMetric:
     """One series of CloudWatch's."""
 
     namespace: str
@@ -59,7 +59,7 @@ class Alarm:
     """One alarm over one series, or over the sum of several."""
 
     key: str
-    metrics: tuple[Metric, ...]
+    metrics: tuple[AlarmMetric, ...]
     statistic: Literal["Sum", "Maximum"]
     period_seconds: int = FIVE_MINUTES
     periods: int = 1
@@ -256,7 +256,7 @@ def _ledger(cluster: Operated) -> list[Alarm]:
         of_ledger(
             key="ledger-system-errors",
             metrics=tuple(
-                Metric(
+                AlarmMetric(
                     namespace="AWS/DynamoDB",
                     name="SystemErrors",
                     dimensions={**table, "Operation": call},
@@ -268,7 +268,7 @@ def _ledger(cluster: Operated) -> list[Alarm]:
         of_ledger(
             key="ledger-throttled",
             metrics=tuple(
-                Metric(namespace="AWS/DynamoDB", name=name, dimensions=table)
+                AlarmMetric(namespace="AWS/DynamoDB", name=name, dimensions=table)
                 for name in ("ReadThrottleEvents", "WriteThrottleEvents")
             ),
             meaning="DynamoDB slowed the ledger's table down.",
@@ -380,17 +380,17 @@ def _cluster_unhealthy(cluster: Operated) -> Alarm:
     )
 
 
-def _own_metric(name: str, cluster: Operated) -> Metric:
-    return Metric(
+def _own_metric(name: str, cluster: Operated) -> AlarmMetric:
+    return AlarmMetric(
         namespace=counted.NAMESPACE,
         name=name,
         dimensions={counted.CLUSTER_DIMENSION: cluster.prefix},
     )
 
 
-def _of_queue(queue: str, name: str) -> Metric:
-    return Metric(namespace="AWS/SQS", name=name, dimensions={"QueueName": queue})
+def _of_queue(queue: str, name: str) -> AlarmMetric:
+    return AlarmMetric(namespace="AWS/SQS", name=name, dimensions={"QueueName": queue})
 
 
-def _of_function(function: str, name: str) -> Metric:
-    return Metric(namespace="AWS/Lambda", name=name, dimensions={"FunctionName": function})
+def _of_function(function: str, name: str) -> AlarmMetric:
+    return AlarmMetric(namespace="AWS/Lambda", name=name, dimensions={"FunctionName": function})

@@ -16,7 +16,7 @@ from core import naming
 from core.cluster.operated import Operated
 from infra import iam
 from infra.alerts import overview
-from infra.alerts.alarms import Alarm, Metric, alarms
+from infra.alerts.alarms import Alarm, AlarmMetric, alarms
 
 TYPE = "stillwater:infra:Alerts"
 KEY_DELETION_WINDOW_DAYS = 30
@@ -29,7 +29,7 @@ class AlertsArgs:
     account: iam.Account
 
 
-class Alerts(pulumi.ComponentResource):
+class AlertTopic(pulumi.ComponentResource):
     """The topic, its subscribers, an alarm for each of `alarms`, and one page of them all."""
 
     topic_arn: pulumi.Output[str]
@@ -165,7 +165,7 @@ def _queries(alarm: Alarm) -> list[aws.cloudwatch.MetricAlarmMetricQueryArgs]:
 
 
 def _query(
-    query_id: str, metric: Metric, alarm: Alarm, *, returned: bool
+    query_id: str, metric: AlarmMetric, alarm: Alarm, *, returned: bool
 ) -> aws.cloudwatch.MetricAlarmMetricQueryArgs:
     return aws.cloudwatch.MetricAlarmMetricQueryArgs(
         id=query_id,

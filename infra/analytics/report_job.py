@@ -18,7 +18,7 @@ import pulumi_aws as aws
 from core import naming
 from infra import buckets, iam
 from infra.analytics import python_wheels, report_request, spark_zip
-from infra.analytics.report_request import CODE, FACTS, LOGS, TABLES, Described, Made
+from infra.analytics.report_request import CODE, FACTS, LOGS, TABLES, DescribedJob, JobParts
 from infra.functions import archive
 from infra.iam import Account, Statement
 
@@ -76,7 +76,9 @@ class ReportJob(pulumi.ComponentResource):
             facts=facts.key,
             incidents_bucket=args.incidents_bucket,
             database=database.name,
-        ).apply(lambda made: json.dumps(report_request.start(self._described_job(), Made(**made))))
+        ).apply(
+            lambda made: json.dumps(report_request.start(self._described_job(), JobParts(**made)))
+        )
         self._schedule(role)
         self.register_outputs({"job": self.job})
 
@@ -262,9 +264,9 @@ class ReportJob(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _described_job(self) -> Described:
+    def _described_job(self) -> DescribedJob:
         args = self._args
-        return Described(
+        return DescribedJob(
             name=naming.reports(args.prefix),
             cluster=args.cluster,
             tags=args.tags,

@@ -27,7 +27,7 @@ ROOM_FOR_PYTHON = {"spark.executor.memory": "12g", "spark.executor.memoryOverhea
 
 
 @dataclass(frozen=True, kw_only=True)
-class Described:
+class DescribedJob:
     """What is known of the job before anything is made."""
 
     name: str
@@ -38,7 +38,7 @@ class Described:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class JobParts:
     """What the job is made of; jobs, launcher, packages and facts are keys of the bucket."""
 
     application: str
@@ -60,7 +60,7 @@ class Made:
         return f"s3://{self.bucket}"
 
 
-def start(job: Described, made: Made) -> dict[str, Any]:
+def start(job: DescribedJob, made: JobParts) -> dict[str, Any]:
     """Return the request that starts the job once."""
     return {
         "ApplicationId": made.application,
@@ -86,7 +86,7 @@ def start(job: Described, made: Made) -> dict[str, Any]:
     }
 
 
-def _arguments(job: Described, made: Made) -> list[str]:
+def _arguments(job: DescribedJob, made: JobParts) -> list[str]:
     """Return what the job is told (spark.entry)."""
     return [
         *("--bill", f"{made.root}/{made.bill}"),
@@ -104,7 +104,7 @@ def _arguments(job: Described, made: Made) -> list[str]:
     ]
 
 
-def _history(made: Made) -> list[str]:
+def _history(made: JobParts) -> list[str]:
     if made.incidents_bucket is None:
         return []
     return ["--history", f"s3://{made.incidents_bucket}/{archive.FOLDER}"]
@@ -121,7 +121,7 @@ def packages(addresses: Mapping[str, str], python: str = EMR_PYTHON) -> dict[str
     return {"spark.archives": ",".join(unpacked)}
 
 
-def _settings(made: Made) -> dict[str, str]:
+def _settings(made: JobParts) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{CATALOG}"
     return {
         **packages({name: f"{made.root}/{key}" for name, key in made.packages.items()}),

@@ -25,7 +25,7 @@ from core.constants import (
 from infra import encryption, iam
 from infra.charts import karpenter_policy, pods
 from infra.functions.announcements import OF_INSTANCES
-from infra.functions.queues import Queue, QueueArgs
+from infra.functions.queues import MessageQueue, QueueArgs
 from infra.versions import KARPENTER_CHART, KARPENTER_CHART_VERSION, KARPENTER_CRD_CHART
 
 TYPE = "stillwater:infra:Karpenter"
@@ -78,7 +78,7 @@ class Karpenter(pulumi.ComponentResource):
         )
         self.register_outputs({})
 
-    def _interruptions(self) -> Queue:
+    def _interruptions(self) -> MessageQueue:
         # Not Health's: an event weeks ahead would end its node at once
         # (karpenter-provider-aws#8524).
         rules = {
@@ -91,7 +91,7 @@ class Karpenter(pulumi.ComponentResource):
             )
             for key, pattern in OF_INSTANCES.items()
         }
-        queue = Queue(
+        queue = MessageQueue(
             f"{self._name}-interruptions",
             QueueArgs(
                 queue_name=queue_name(self._args.prefix),

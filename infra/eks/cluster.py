@@ -46,7 +46,7 @@ class ClusterArgs:
     encryption_key: str | None
 
 
-class Cluster(pulumi.ComponentResource):
+class EksCluster(pulumi.ComponentResource):
     """A control plane that a Kafka node pool can join."""
 
     name: pulumi.Output[str]

@@ -9,7 +9,7 @@ import pulumi
 
 from core.cluster.operated import Operated
 from infra.functions.definition import Definition
-from infra.functions.rbac import Group
+from infra.functions.rbac import RbacGroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ NAMES: Mapping[str, Names] = {
 }
 
 
-class Access(pulumi.ComponentResource):
+class FunctionAccess(pulumi.ComponentResource):
     """An access entry of EKS, and RBAC roles for the group behind it."""
 
     def __init__(
@@ -69,7 +69,7 @@ def grant(
         return
     name, rights = names.component, definition.kubernetes(cluster)
     called = cluster.group(rights.group)
-    group = Group(name=called, role=called.replace(":", "-"), parent=parent)
+    group = RbacGroup(name=called, role=called.replace(":", "-"), parent=parent)
     group.enter(f"{name}-{names.entry}", cluster.eks_cluster, role_arn)
     if rights.everywhere:
         group.everywhere(f"{name}-{names.everywhere}", rights.everywhere)

@@ -8,9 +8,9 @@ import pulumi
 
 from infra.functions.access import NAMES, Names, grant
 from infra.functions.definition import Definition, Scope
-from infra.functions.function import Function, FunctionArgs, Placement
+from infra.functions.function import FunctionArgs, FunctionPlacement, LambdaFunction
 from infra.functions.kept import keep
-from infra.functions.packaging import Package
+from infra.functions.packaging import FunctionPackage
 from infra.functions.schedule import wake
 from infra.functions.settings import Late, settings
 
@@ -19,15 +19,15 @@ from infra.functions.settings import Late, settings
 class AloneArgs:
     definition: Definition
     scope: Scope
-    package: Package
+    package: FunctionPackage
     late: Late
-    placement: Placement
+    placement: FunctionPlacement
 
 
 class Alone(pulumi.ComponentResource):
     """One function, called by its own name."""
 
-    function: Function
+    function: LambdaFunction
 
     def __init__(
         self, args: AloneArgs, *, below: str = "", opts: pulumi.ResourceOptions | None = None
@@ -38,7 +38,7 @@ class Alone(pulumi.ComponentResource):
         told = settings(definition, cluster, args.late)
         inside = definition.kubernetes is not None
         kept = keep(f"{name}-kept", role, args.late["ledger_table"], told, self) if inside else None
-        self.function = Function(
+        self.function = LambdaFunction(
             f"{name}-function",
             FunctionArgs(
                 definition=definition,

@@ -28,7 +28,7 @@ class ArchiveArgs:
     ephemeral: bool
 
 
-class Archive(pulumi.ComponentResource):
+class ArchiveBucket(pulumi.ComponentResource):
     """An encrypted, private bucket that forgets after three years."""
 
     bucket: pulumi.Output[str]

@@ -14,7 +14,7 @@ from core.settings.environment import KEPT, SETTINGS
 from infra import iam
 from infra.functions.definition import Definition, Scope
 from infra.functions.kept import Kept, short
-from infra.functions.packaging import Package
+from infra.functions.packaging import FunctionPackage
 from infra.versions import LAMBDA_ARCHITECTURE, LAMBDA_RUNTIME
 
 TYPE = "stillwater:infra:Function"
@@ -22,7 +22,7 @@ LOG_RETENTION_DAYS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class FunctionPlacement:
     """A function's place in the VPC, for one that speaks to the API server and the brokers."""
 
     subnet_ids: Sequence[pulumi.Input[str]]
@@ -33,15 +33,15 @@ class Placement:
 class FunctionArgs:
     definition: Definition
     scope: Scope
-    package: Package
+    package: FunctionPackage
     settings: pulumi.Output[Any]
     # What of the settings is too long for the environment.
     kept: Kept | None = None
     # For one with rights in the cluster.
-    placement: Placement | None = None
+    placement: FunctionPlacement | None = None
 
 
-class Function(pulumi.ComponentResource):
+class LambdaFunction(pulumi.ComponentResource):
     """A function that may do what its statements say, and write its own log."""
 
     arn: pulumi.Output[str]
@@ -109,7 +109,7 @@ def feed(
     name: str,
     definition: Definition,
     queue_arn: pulumi.Input[str],
-    function: Function,
+    function: LambdaFunction,
     parent: pulumi.Resource,
 ) -> None:
     """Have a queue wake a function, as its definition says."""
@@ -129,7 +129,7 @@ def feed(
     )
 
 
-def _vpc_config(placement: Placement | None) -> aws.lambda_.FunctionVpcConfigArgs | None:
+def _vpc_config(placement: FunctionPlacement | None) -> aws.lambda_.FunctionVpcConfigArgs | None:
     if placement is None:
         return None
     return aws.lambda_.FunctionVpcConfigArgs(
@@ -152,7 +152,7 @@ def _own_statements(args: FunctionArgs, logs: aws.cloudwatch.LogGroup) -> list[i
     return statements
 
 
-def _network_statements(account: iam.Account, placement: Placement) -> list[iam.Statement]:
+def _network_statements(account: iam.Account, placement: FunctionPlacement) -> list[iam.Statement]:
     interfaces = account.arn("ec2", "network-interface/*")
     # Lambda refuses a role that may delete interfaces alone: it asks for every kind of resource
     # (terraform-provider-aws#20698).

@@ -11,7 +11,7 @@ from typing import Any
 
 from core.cluster.operated import Operated
 from core.constants import CONNECT_REST_PORT
-from core.settings.functions import Health
+from core.settings.functions import HealthSettings
 from infra import iam
 from infra.functions import rbac
 from infra.functions.definition import Definition, Scope, find_open, on_items, read_settings
@@ -54,7 +54,7 @@ def _own_settings(cluster: Operated) -> Mapping[str, Any]:
 HEALTH = Definition(
     name="health",
     description="How the whole cluster does: 200, 503 or 500, and why",
-    settings=Health,
+    settings=HealthSettings,
     may=_may,
     own_settings=_own_settings,
     kubernetes=_rights,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.cluster.operated import Operated
-from core.settings.functions import Interruption
+from core.settings.functions import InterruptionSettings
 from infra import iam
 from infra.functions.definition import (
     Definition,
@@ -40,7 +40,7 @@ def _own_settings(cluster: Operated) -> Mapping[str, Any]:
 INTERRUPTION = Definition(
     name="interruption",
     description="What AWS announced becomes an incident",
-    settings=Interruption,
+    settings=InterruptionSettings,
     may=_may,
     own_settings=_own_settings,
     reads=Reads(queue="events", batch=10, at_once=5),

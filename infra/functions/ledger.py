@@ -26,7 +26,7 @@ class LedgerArgs:
     ephemeral: bool
 
 
-class Ledger(pulumi.ComponentResource):
+class LedgerTable(pulumi.ComponentResource):
     """On-demand, restorable to any second of the last 35 days."""
 
     table_name: pulumi.Output[str]

@@ -20,10 +20,10 @@ from core import naming
 from core.constants import TICKS_MAX_RECEIVE_COUNT
 from infra.functions.catalogue import LOOP
 from infra.functions.definition import Definition, Scope
-from infra.functions.function import Function, FunctionArgs, Placement, feed
+from infra.functions.function import FunctionArgs, FunctionPlacement, LambdaFunction, feed
 from infra.functions.kept import keep
-from infra.functions.packaging import Package
-from infra.functions.queues import Queue, QueueArgs
+from infra.functions.packaging import FunctionPackage
+from infra.functions.queues import MessageQueue, QueueArgs
 from infra.functions.schedule import wake
 from infra.functions.settings import Late, settings
 from infra.functions.tick import TICK
@@ -34,18 +34,18 @@ TYPE = "stillwater:infra:Functions"
 @dataclass(frozen=True, kw_only=True)
 class FunctionsArgs:
     scope: Scope
-    package: Package
+    package: FunctionPackage
     late: Late
     events_queue_arn: pulumi.Input[str]
-    placement: Placement
+    placement: FunctionPlacement
     definitions: Sequence[Definition] = LOOP
 
 
-class Functions(pulumi.ComponentResource):
+class LoopFunctions(pulumi.ComponentResource):
     """interruption, tick, sweep and rotate, by name."""
 
-    functions: Mapping[str, Function]
-    ticks_queue: Queue
+    functions: Mapping[str, LambdaFunction]
+    ticks_queue: MessageQueue
 
     def __init__(
         self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
@@ -66,9 +66,9 @@ class Functions(pulumi.ComponentResource):
             wake(f"{name}-{each.name}", each, cluster.prefix, function, self)
         self.register_outputs({"ticks_queue_url": self.ticks_queue.url})
 
-    def _ticks_queue(self) -> Queue:
+    def _ticks_queue(self) -> MessageQueue:
         cluster = self._args.scope.cluster
-        return Queue(
+        return MessageQueue(
             f"{self._name}-ticks",
             QueueArgs(
                 queue_name=naming.queue(cluster.prefix, "ticks"),
@@ -79,10 +79,10 @@ class Functions(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self),
         )
 
-    def _function(self, role: str, told: pulumi.Output[Any]) -> Function:
+    def _function(self, role: str, told: pulumi.Output[Any]) -> LambdaFunction:
         definition = next(each for each in LOOP if each.name == role)
         inside = definition.kubernetes is not None
-        return Function(
+        return LambdaFunction(
             f"{self._name}-{role}",
             FunctionArgs(
                 definition=definition,

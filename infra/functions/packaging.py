@@ -46,7 +46,7 @@ READABLE = 0o100644 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class FunctionPackage:
     """A zip on disk, named after its content, and its hash as Lambda writes it."""
 
     path: Path
@@ -62,7 +62,7 @@ def cache_directory() -> Path:
     return (Path(home) if home else Path.home() / ".cache") / "stillwater" / "functions"
 
 
-def build(directory: Path | None = None, *, own_prices: Path | None = None) -> Package:
+def build(directory: Path | None = None, *, own_prices: Path | None = None) -> FunctionPackage:
     """Write the functions' zip unless the very same one is there already.
 
     `own_prices` is the price file of the directory that is built from, for those who reckon.
@@ -78,7 +78,7 @@ def build(directory: Path | None = None, *, own_prices: Path | None = None) -> P
             part.write(content)
         Path(name).replace(target)
         _forget_others(target)
-    return Package(target, base64.b64encode(digest.digest()).decode())
+    return FunctionPackage(target, base64.b64encode(digest.digest()).decode())
 
 
 def _forget_others(newest: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from core.cluster.operated import Operated
-from core.settings.prometheus_address import Service, Workspace
+from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace
 from infra import iam
 from infra.functions import rbac
 from infra.functions.definition import Scope
@@ -14,7 +14,7 @@ from infra.functions.definition import Scope
 def workspace(scope: Scope) -> list[iam.Statement]:
     """Return the right to ask a workspace; a Service is asked under RBAC."""
     address, of = scope.cluster.prometheus, scope.account
-    if not isinstance(address, Workspace):
+    if not isinstance(address, PrometheusWorkspace):
         return []
     place = f"{address.region}:{of.account_id}"
     arn = f"arn:{of.partition}:aps:{place}:workspace/{address.id}"
@@ -29,7 +29,7 @@ def service(
     They are the proxy of one port of one Service, by GET: Prometheus is changed by POST and PUT.
     """
     asked = cluster.prometheus
-    if not isinstance(asked, Service):
+    if not isinstance(asked, PrometheusService):
         return [], {}
     proxy = rbac.may_get("services/proxy", [asked.resource_name])
     if asked.namespace == cluster.namespace:

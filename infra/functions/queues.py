@@ -28,7 +28,7 @@ class QueueArgs:
     rules_alone: bool = False
 
 
-class Queue(pulumi.ComponentResource):
+class MessageQueue(pulumi.ComponentResource):
     """A queue encrypted with SQS's own keys, spoken to over TLS only; so are its dead letters."""
 
     arn: pulumi.Output[str]

@@ -51,7 +51,7 @@ class Rights:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class RbacGroup:
     """A group of functions; `role` names its RBAC roles, `parent` owns what is made for it."""
 
     name: str

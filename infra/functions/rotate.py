@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster.operated import Operated
-from core.settings.functions import Rotate
+from core.settings.functions import RotateSettings
 from infra import iam
 from infra.functions import rbac
 from infra.functions.definition import (
@@ -54,7 +54,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
 ROTATE = Definition(
     name="rotate",
     description="Plan, start and stop a rotation of nodes, when a person asks",
-    settings=Rotate,
+    settings=RotateSettings,
     may=_may,
     kubernetes=_rights,
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from core import naming
 from core.cluster.operated import Operated
-from core.settings.samples import Samples
+from core.settings.samples import SamplesSettings
 from infra import buckets, iam
 from infra.functions import prometheus, rbac
 from infra.functions.definition import Definition, Scope, read_settings
@@ -51,7 +51,7 @@ def _own_settings(cluster: Operated) -> Mapping[str, Any]:
 SAMPLES = Definition(
     name="samples",
     description="Files what Prometheus remembers, for the report",
-    settings=Samples,
+    settings=SamplesSettings,
     may=_may,
     own_settings=_own_settings,
     kubernetes=_rights,

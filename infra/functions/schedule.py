@@ -9,11 +9,15 @@ import pulumi
 import pulumi_aws as aws
 
 from infra.functions.definition import Definition
-from infra.functions.function import Function
+from infra.functions.function import LambdaFunction
 
 
 def wake(
-    name: str, definition: Definition, prefix: str, function: Function, parent: pulumi.Resource
+    name: str,
+    definition: Definition,
+    prefix: str,
+    function: LambdaFunction,
+    parent: pulumi.Resource,
 ) -> None:
     """Have a function called on the schedule that its definition names, if any."""
     if definition.schedule is None:

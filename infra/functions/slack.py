@@ -15,12 +15,12 @@ import pulumi
 from core import naming
 from core.cluster.operated import Operated
 from core.constants import STORIES_MAX_RECEIVE_COUNT
-from core.settings.functions import Slack
+from core.settings.functions import SlackSettings
 from infra import iam
 from infra.functions.definition import Definition, Reads, Scope, know, on_items, read_queue, send
-from infra.functions.function import Function, FunctionArgs, feed
-from infra.functions.packaging import Package
-from infra.functions.queues import Queue, QueueArgs
+from infra.functions.function import FunctionArgs, LambdaFunction, feed
+from infra.functions.packaging import FunctionPackage
+from infra.functions.queues import MessageQueue, QueueArgs
 from infra.functions.settings import settings
 
 TYPE = "stillwater:infra:Stories"
@@ -53,7 +53,7 @@ def _own_settings(cluster: Operated) -> Mapping[str, Any]:
 SLACK = Definition(
     name="slack",
     description="An incident that changed is told in its Slack thread",
-    settings=Slack,
+    settings=SlackSettings,
     may=_may,
     own_settings=_own_settings,
     # The least AWS accepts at once; Slack takes about one message a second.
@@ -64,22 +64,22 @@ SLACK = Definition(
 @dataclass(frozen=True, kw_only=True)
 class StoriesArgs:
     scope: Scope
-    package: Package
+    package: FunctionPackage
     table_name: pulumi.Input[str]
 
 
 class Stories(pulumi.ComponentResource):
     """The queue, and the function: it reads incidents, keeps threads and knows one secret."""
 
-    queue: Queue
-    function: Function
+    queue: MessageQueue
+    function: LambdaFunction
 
     def __init__(
         self, name: str, args: StoriesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         child, cluster = pulumi.ResourceOptions(parent=self), args.scope.cluster
-        self.queue = Queue(
+        self.queue = MessageQueue(
             f"{name}-queue",
             QueueArgs(
                 queue_name=naming.queue(cluster.prefix, "stories"),
@@ -90,7 +90,7 @@ class Stories(pulumi.ComponentResource):
             opts=child,
         )
         late = {"ledger_table": args.table_name, "stories_queue_url": self.queue.url}
-        self.function = Function(
+        self.function = LambdaFunction(
             f"{name}-slack",
             FunctionArgs(
                 definition=SLACK,

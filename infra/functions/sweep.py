@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.cluster.operated import Operated
-from core.settings.functions import Sweep
+from core.settings.functions import SweepSettings
 from infra import iam
 from infra.functions import archive, rbac
 from infra.functions.definition import (
@@ -60,7 +60,7 @@ def _own_settings(cluster: Operated) -> Mapping[str, Any]:
 SWEEP = Definition(
     name="sweep",
     description="What no event told and no tick carries, and what is over",
-    settings=Sweep,
+    settings=SweepSettings,
     may=_may,
     own_settings=_own_settings,
     kubernetes=_rights,

@@ -21,7 +21,7 @@ from core import naming
 from core.cluster import Timings
 from core.constants import EVENTS_MAX_RECEIVE_COUNT, HOOKS
 from infra.functions.announcements import Group, Pattern, direct_rules, events_rules
-from infra.functions.queues import Queue, QueueArgs
+from infra.functions.queues import MessageQueue, QueueArgs
 
 TYPE = "stillwater:infra:Termination"
 # By then the sweep has long found what an event would have said; one that still cannot be delivered
@@ -47,9 +47,9 @@ class TerminationArgs:
 class Termination(pulumi.ComponentResource):
     """The two queues and the rules that feed them."""
 
-    events_queue: Queue
+    events_queue: MessageQueue
     # None: the termination handler is not ours.
-    nth_queue: Queue | None = None
+    nth_queue: MessageQueue | None = None
 
     def __init__(
         self, name: str, args: TerminationArgs, opts: pulumi.ResourceOptions | None = None
@@ -70,13 +70,13 @@ class Termination(pulumi.ComponentResource):
         self.register_outputs({"events_queue_url": self.events_queue.url})
 
     @property
-    def handlers_queue(self) -> Queue:
+    def handlers_queue(self) -> MessageQueue:
         """The queue of a termination handler that is ours."""
         if self.nth_queue is None:
             raise ValueError(f"{self._name} was made without a queue for a termination handler.")
         return self.nth_queue
 
-    def _handlers_queue(self) -> Queue:
+    def _handlers_queue(self) -> MessageQueue:
         args, timings = self._args, self._args.timings
         return self._fed_queue(
             "nth",
@@ -97,9 +97,9 @@ class Termination(pulumi.ComponentResource):
         retention: int,
         max_receive_count: int,
         rules_alone: bool = False,
-    ) -> Queue:
+    ) -> MessageQueue:
         rules = {key: self._rule(key, pattern) for key, pattern in patterns.items()}
-        queue = Queue(
+        queue = MessageQueue(
             f"{self._name}-{role}",
             QueueArgs(
                 queue_name=naming.queue(self._args.prefix, role),

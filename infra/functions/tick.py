@@ -18,7 +18,7 @@ from core import naming
 from core.cluster.operated import Operated
 from core.incidents.levels import OWN
 from core.naming import budget_of_the_staying
-from core.settings.functions import Tick
+from core.settings.functions import TickSettings
 from infra import iam
 from infra.functions import prometheus, rbac
 from infra.functions.definition import (
@@ -169,7 +169,7 @@ def _own_settings(cluster: Operated) -> Mapping[str, Any]:
 TICK = Definition(
     name="tick",
     description="Observe an incident, decide, act, tick again",
-    settings=Tick,
+    settings=TickSettings,
     may=_may,
     own_settings=_own_settings,
     kubernetes=_rights,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.cluster.operated import Operated
-from core.settings.volumes import Volumes
+from core.settings.volumes import VolumesSettings
 from infra import iam
 from infra.functions import prometheus, rbac
 from infra.functions.definition import (
@@ -72,7 +72,7 @@ def _own_settings(cluster: Operated) -> Mapping[str, Any]:
 VOLUMES = Definition(
     name="volumes",
     description="What Kafka's volumes need, and what of it may be done",
-    settings=Volumes,
+    settings=VolumesSettings,
     may=_may,
     own_settings=_own_settings,
     kubernetes=_rights,

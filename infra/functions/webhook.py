@@ -21,11 +21,11 @@ import pulumi_kubernetes as k8s
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
-from core.settings.functions import Webhook as WebhookSettings
+from core.settings.functions import WebhookSettings
 from infra import iam
 from infra.functions.definition import Definition, Scope, know, on_items, send
-from infra.functions.function import Function, FunctionArgs
-from infra.functions.packaging import Package
+from infra.functions.function import FunctionArgs, LambdaFunction
+from infra.functions.packaging import FunctionPackage
 from infra.functions.settings import settings
 
 TYPE = "stillwater:infra:Webhook"
@@ -62,7 +62,7 @@ WEBHOOK = Definition(
 class WebhookArgs:
     spec: ClusterSpec
     account: iam.Account
-    package: Package
+    package: FunctionPackage
 
 
 class Webhook(pulumi.ComponentResource):
@@ -126,7 +126,7 @@ class Webhook(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _function(self, shared: aws.secretsmanager.Secret) -> Function:
+    def _function(self, shared: aws.secretsmanager.Secret) -> LambdaFunction:
         scope = Scope(cluster=of_spec(self._args.spec), account=self._args.account)
         prefix = scope.cluster.prefix
         # Table and queue are a later layer's; until they exist nothing is drained.
@@ -135,7 +135,7 @@ class Webhook(pulumi.ComponentResource):
             "ticks_queue_url": scope.account.queue_url(naming.queue(prefix, "ticks")),
             "secret_arn": shared.arn,
         }
-        return Function(
+        return LambdaFunction(
             f"{self._name}-function",
             FunctionArgs(
                 definition=WEBHOOK,
@@ -146,7 +146,7 @@ class Webhook(pulumi.ComponentResource):
             opts=self._child,
         )
 
-    def _public_url(self, function: Function) -> pulumi.Output[str]:
+    def _public_url(self, function: LambdaFunction) -> pulumi.Output[str]:
         url = aws.lambda_.FunctionUrl(
             f"{self._name}-url",
             function_name=function.name,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster.operated import Operated
-from core.settings.functions import Gate
+from core.settings.functions import GateSettings
 from infra import iam
 from infra.functions import rbac
 from infra.functions.definition import (
@@ -69,7 +69,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
 GATE = Definition(
     name="gate",
     description="Whether one of Kafka's pods may be evicted now",
-    settings=Gate,
+    settings=GateSettings,
     may=_may,
     kubernetes=_rights,
 )

@@ -15,7 +15,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClientProbe, ClusterSpec, requests
 from core.settings import codec, environment
-from core.settings.probe import AUTHORITY_DIRECTORY, PORT, USER_DIRECTORY, Probe
+from core.settings.probe import AUTHORITY_DIRECTORY, PORT, USER_DIRECTORY, ProbeSettings
 from infra.alerts.metrics import POD_MONITOR_API
 from infra.charts.pods import FILTERED_CALLS, NO_CAPABILITIES, resources
 from infra.kafka.cluster import internal_bootstrap
@@ -79,7 +79,7 @@ class ProbeDeployment(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def settings(spec: ClusterSpec, probe: ClientProbe) -> Probe:
+def settings(spec: ClusterSpec, probe: ClientProbe) -> ProbeSettings:
     """Return what the probe is told."""
     listener = spec.kafka.internal_listener
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -87,7 +87,7 @@ def settings(spec: ClusterSpec, probe: ClientProbe) -> Probe:
         security = "SASL_SSL" if listener.tls else "SASL_PLAINTEXT"
     else:
         security = "SSL" if listener.tls else "PLAINTEXT"
-    return Probe(
+    return ProbeSettings(
         bootstrap=(internal_bootstrap(spec),),
         security=security,
         user=naming.probe(spec.name),

@@ -35,7 +35,7 @@ class SnapshotsArgs:
     tags: Mapping[str, str]
 
 
-class Snapshots(pulumi.ComponentResource):
+class SnapshotResources(pulumi.ComponentResource):
     """The snapshot class, and the lifecycle policy where the spec has a schedule."""
 
     def __init__(

@@ -39,7 +39,7 @@ WARMUP_SECONDS = 180
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class MachinePool:
     """Machines that are alike: how many in which zones, of what type, from which image."""
 
     name: str
@@ -53,7 +53,7 @@ class Pool:
 class BrokerNodesArgs:
     # What every name begins with.
     prefix: str
-    pools: Sequence[Pool]
+    pools: Sequence[MachinePool]
     cluster: bootstrap.ClusterAccess
     security_group_ids: Sequence[pulumi.Input[str]]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
@@ -104,7 +104,7 @@ class BrokerNodes(pulumi.ComponentResource):
         return profile.arn, ready_to_join
 
     def _template(
-        self, pool: Pool, zone: str, profile_arn: pulumi.Input[str]
+        self, pool: MachinePool, zone: str, profile_arn: pulumi.Input[str]
     ) -> aws.ec2.LaunchTemplate:
         args = self._args
         group = naming.auto_scaling_group(args.prefix, pool.name, zone)
@@ -130,7 +130,7 @@ class BrokerNodes(pulumi.ComponentResource):
 
     def _group(
         self,
-        pool: Pool,
+        pool: MachinePool,
         zone: str,
         profile_arn: pulumi.Input[str],
         ready_to_join: list[pulumi.Resource],
@@ -185,7 +185,7 @@ def group_arns(spec: ClusterSpec, account: iam.Account) -> list[str]:
     ]
 
 
-def _labels(pool: Pool) -> dict[str, str]:
+def _labels(pool: MachinePool) -> dict[str, str]:
     return {naming.NODE_POOL_LABEL: pool.name}
 
 

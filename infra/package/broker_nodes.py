@@ -94,7 +94,7 @@ class BrokerNodes(pulumi.ComponentResource):
 def _facts(args: BrokerNodesArgs) -> groups.BrokerNodesArgs:
     cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
     subnets = facts.by_key(args, "subnet_ids", ZONE, "availability zones like us-east-1a")
-    pool = groups.Pool(
+    pool = groups.MachinePool(
         name=facts.text(args, "pool", POOL, "broker", "broker"),
         zones=list(subnets),
         nodes_per_zone=facts.whole_number(args, "nodes_per_zone", 1, MOST_PER_ZONE, 1),

@@ -14,7 +14,7 @@ from moto.sns import sns_backends
 from moto.sqs import sqs_backends
 
 from local.aws import events
-from local.aws.lifecycle import LAUNCHING, TERMINATING, Action
+from local.aws.lifecycle import LAUNCHING, TERMINATING, HookAction
 
 LOG = logging.getLogger(__name__)
 SOURCE = "aws.autoscaling"
@@ -104,7 +104,7 @@ def announce_activity(group: Any, detail_type: str, activity: Activity) -> None:
     )
 
 
-def announce_action(group: Any, instance_id: str, action: Action) -> bool:
+def announce_action(group: Any, instance_id: str, action: HookAction) -> bool:
     """Ask one hook about one instance; return False when its notification target refused it."""
     hook = action.hook
     origin, destination = ENDS[hook.transition]

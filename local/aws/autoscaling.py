@@ -20,7 +20,7 @@ from moto.core.exceptions import ServiceException
 
 from local.aws.activities import Activity
 from local.aws.instances import ENDED, Journal, all_backends, state_of
-from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, Action, heartbeat
+from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, HookAction, heartbeat
 from local.aws.membership import RETAINED, Membership
 from local.delays import Delays
 
@@ -85,7 +85,7 @@ class Engine:
         self.reconcile(group, now)
         return activity
 
-    def complete(self, action: Action, member: Any, result: str, now: float) -> None:
+    def complete(self, action: HookAction, member: Any, result: str, now: float) -> None:
         """Answer one hook; ABANDON, or the last CONTINUE, ends the wait."""
         action.result = result
         self._journal(
@@ -98,7 +98,7 @@ class Engine:
         )
         self._members.settle(member, now)
 
-    def extend(self, action: Action, member: Any, now: float) -> None:
+    def extend(self, action: HookAction, member: Any, now: float) -> None:
         heartbeat(action, now)
         self._journal(
             "moto",
@@ -110,7 +110,7 @@ class Engine:
 
     def open_action(
         self, group: Any, hook_name: str, *, instance_id: str | None, token: str | None
-    ) -> tuple[Action, Any]:
+    ) -> tuple[HookAction, Any]:
         """Return the open action an API call names, or say as AWS does that there is none."""
         for member in group.instance_states:
             if instance_id in (None, member.instance_id):

@@ -20,7 +20,7 @@ from core.cost import pricing
 from core.cost.pricing import Price, PriceBook
 from core.naming import CLUSTER_TAG
 from local.aws import cost_export
-from local.aws.cost_export import Line
+from local.aws.cost_export import ExportLine
 from local.environment import ACCOUNT, REGION
 from local.place import Place
 
@@ -54,7 +54,7 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Meter:
+class BilledMeter:
     """One thing a resource is billed for: an amount, per hour or per month of its life."""
 
     usage_type: str
@@ -68,7 +68,7 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class BilledResource:
     """Something that ran, from when until when, and its meters."""
 
     resource_id: str
@@ -76,7 +76,7 @@ class Resource:
     begins: datetime
     ends: datetime
     tags: Mapping[str, str]
-    meters: Sequence[Meter]
+    meters: Sequence[BilledMeter]
 
 
 def write_bill(
@@ -108,14 +108,16 @@ def write_bill(
     return Bill(total=pricing.plain(pricing.total(line.cost for line in lines)), path=out)
 
 
-def _instances(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Iterator[Resource]:
+def _instances(
+    ec2: Ec2, book: PriceBook, start: datetime, end: datetime
+) -> Iterator[BilledResource]:
     for reservation in _all(ec2.describe_instances, "Reservations"):
         for instance in reservation["Instances"]:
             launched = instance["LaunchTime"].astimezone(UTC)
             stopped = _STOPPED_AT.search(instance.get("StateTransitionReason") or "")
             last = _utc(stopped[1]) if stopped else end
             kind = instance["InstanceType"]
-            meter = Meter(
+            meter = BilledMeter(
                 usage_type=f"BoxUsage:{kind}",
                 operation="RunInstances",
                 product="AmazonEC2",
@@ -124,7 +126,7 @@ def _instances(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Ite
                 price=book.instance_hour(kind),
                 amount=Decimal(1),
             )
-            resource = Resource(
+            resource = BilledResource(
                 resource_id=instance["InstanceId"],
                 zone=instance["Placement"]["AvailabilityZone"],
                 begins=max(launched, start),
@@ -136,11 +138,11 @@ def _instances(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Ite
                 yield resource
 
 
-def _volumes(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Iterator[Resource]:
+def _volumes(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Iterator[BilledResource]:
     for volume in _all(ec2.describe_volumes, "Volumes"):
         created = volume["CreateTime"].astimezone(UTC)
         if created < end:
-            yield Resource(
+            yield BilledResource(
                 resource_id=volume["VolumeId"],
                 zone=volume["AvailabilityZone"],
                 begins=max(created, start),
@@ -150,9 +152,9 @@ def _volumes(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Itera
             )
 
 
-def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[Meter]:
+def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[BilledMeter]:
     kind, product = volume["VolumeType"], "AmazonEC2"
-    yield Meter(
+    yield BilledMeter(
         usage_type=f"EBS:VolumeUsage.{kind}",
         operation=f"CreateVolume-{kind.capitalize()}",
         product=product,
@@ -167,7 +169,7 @@ def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[Meter
     # AWS writes these lines for a volume at its baseline too, with quantity 0.
     iops = volume.get("Iops") or pricing.GP3_INCLUDED_IOPS
     throughput = volume.get("Throughput") or pricing.GP3_INCLUDED_MIB_PER_S
-    yield Meter(
+    yield BilledMeter(
         usage_type="EBS:VolumeP-IOPS.gp3",
         operation="CreateVolume-Gp3",
         product=product,
@@ -177,7 +179,7 @@ def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[Meter
         amount=Decimal(pricing.billed_iops(iops)),
         monthly=True,
     )
-    yield Meter(
+    yield BilledMeter(
         usage_type="EBS:VolumeP-Throughput.gp3",
         operation="CreateVolume-Gp3",
         product=product,
@@ -189,19 +191,21 @@ def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[Meter
     )
 
 
-def _clusters(eks: Eks, book: PriceBook, start: datetime, end: datetime) -> Iterator[Resource]:
+def _clusters(
+    eks: Eks, book: PriceBook, start: datetime, end: datetime
+) -> Iterator[BilledResource]:
     for name in eks.list_clusters()["clusters"]:
         cluster = eks.describe_cluster(name=name)["cluster"]
         created = cluster["createdAt"].astimezone(UTC)
         if created < end:
-            yield Resource(
+            yield BilledResource(
                 resource_id=cluster["arn"],
                 zone="",
                 begins=max(created, start),
                 ends=end,
                 tags=dict(cluster.get("tags") or {}),
                 meters=[
-                    Meter(
+                    BilledMeter(
                         # EKS prefixes its meters in us-east-1 too, where EC2 does not.
                         usage_type="USE1-AmazonEKS-Hours:perCluster",
                         operation="CreateOperation",
@@ -217,7 +221,7 @@ def _clusters(eks: Eks, book: PriceBook, start: datetime, end: datetime) -> Iter
 
 def _transfer(
     size_bytes: int, book: PriceBook, at: datetime, tags: Mapping[str, str]
-) -> Iterator[Line]:
+) -> Iterator[ExportLine]:
     """Bill bytes that crossed zones, once on the side that sent and once on the one that got them.
 
     The twin counts them for the whole cluster, so the lines name no instance.
@@ -225,7 +229,7 @@ def _transfer(
     price = book.price("inter_zone_gib")
     hour = _hour_of(at)
     for operation in ("InterZone-Out", "InterZone-In"):
-        meter = Meter(
+        meter = BilledMeter(
             usage_type="DataTransfer-Regional-Bytes",
             operation=operation,
             product="AmazonEC2",
@@ -234,17 +238,17 @@ def _transfer(
             price=price,
             amount=pricing.transferred_gib(size_bytes),
         )
-        everyone = Resource("", "", hour, hour + _HOUR, tags, [meter])
+        everyone = BilledResource("", "", hour, hour + _HOUR, tags, [meter])
         yield _line(everyone, meter, hour, meter.amount)
 
 
-def _cluster_tag(resources: Iterable[Resource]) -> dict[str, str]:
+def _cluster_tag(resources: Iterable[BilledResource]) -> dict[str, str]:
     """Return the one cluster's tag that these resources share, or none."""
     clusters = {r.tags[CLUSTER_TAG] for r in resources if CLUSTER_TAG in r.tags}
     return {CLUSTER_TAG: clusters.pop()} if len(clusters) == 1 else {}
 
 
-def _lines(resource: Resource) -> Iterator[Line]:
+def _lines(resource: BilledResource) -> Iterator[ExportLine]:
     """Cut a resource's life into clock hours and meter each."""
     hour = _hour_of(resource.begins)
     while hour < resource.ends:
@@ -258,9 +262,11 @@ def _lines(resource: Resource) -> Iterator[Line]:
         hour += _HOUR
 
 
-def _line(resource: Resource, meter: Meter, hour: datetime, quantity: Decimal) -> Line:
+def _line(
+    resource: BilledResource, meter: BilledMeter, hour: datetime, quantity: Decimal
+) -> ExportLine:
     quantity = quantity.quantize(_AMOUNT)
-    return Line(
+    return ExportLine(
         account=ACCOUNT,
         region=REGION,
         hour=hour,

@@ -28,7 +28,7 @@ _TIME = pa.timestamp("ms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ExportLine:
     """One line of the bill: a resource's meter in one clock hour."""
 
     account: str
@@ -48,7 +48,7 @@ class Line:
 
 
 # Columns as CUR 2.0 names and types them, in its order.
-COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Line], Any]]] = {
+COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ExportLine], Any]]] = {
     "bill_bill_type": (pa.string(), lambda _: "Anniversary"),
     "bill_billing_entity": (pa.string(), lambda _: "AWS"),
     "bill_billing_period_end_date": (_TIME, lambda line: _naive(_next_month(line.hour))),
@@ -84,7 +84,7 @@ COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Line], Any]]] = {
 SCHEMA = pa.schema([pa.field(name, kind) for name, (kind, _) in COLUMNS.items()])
 
 
-def write(out: Path, lines: Sequence[Line], *, name: str, at: datetime) -> None:
+def write(out: Path, lines: Sequence[ExportLine], *, name: str, at: datetime) -> None:
     """Write an export that replaces the one of the same name in the folder."""
     for old in [*out.glob(f"metadata/*/{name}-Manifest.json"), *out.glob(f"data/*/{name}-*")]:
         old.unlink()
@@ -102,7 +102,7 @@ def write(out: Path, lines: Sequence[Line], *, name: str, at: datetime) -> None:
         manifest.write_text(json.dumps(_manifest(name, period, data, at), indent=2) + "\n")
 
 
-def _table(lines: Sequence[Line]) -> pa.Table:
+def _table(lines: Sequence[ExportLine]) -> pa.Table:
     values = {name: [value(line) for line in lines] for name, (_, value) in COLUMNS.items()}
     return pa.table(values, schema=SCHEMA)
 
@@ -126,7 +126,7 @@ def _export_tags(tags: Mapping[str, str]) -> list[tuple[str, str]]:
     return sorted({**spelled, export_key(SIMULATED_TAG): "true"}.items())
 
 
-def _price(line: Line) -> str:
+def _price(line: ExportLine) -> str:
     return f"${line.rate:f} per {line.unit} of {line.usage_type}"
 
 

@@ -132,7 +132,7 @@ def interval_seconds(expression: str) -> int | None:
     return int(found.group(1)) * SECONDS_PER_UNIT[found.group(2)] if found else None
 
 
-class Delivery:
+class EventDelivery:
     """Takes an event from a rule to its targets."""
 
     def __init__(self, invoke: InvokeFunction) -> None:
@@ -182,7 +182,7 @@ class Delivery:
 class Schedules:
     """Fires rules with a rate; a rule's first turn comes one interval after it was first seen."""
 
-    def __init__(self, delivery: Delivery) -> None:
+    def __init__(self, delivery: EventDelivery) -> None:
         self._delivery = delivery
         self._due: dict[str, tuple[str, float]] = {}
         self._stopped = threading.Event()
@@ -242,7 +242,7 @@ def _scheduled_event(rule: Any, now: float) -> dict[str, Any]:
 
 def install(invoke: InvokeFunction) -> Schedules:
     """Put this delivery in moto's place; return the schedules, to be run in a thread."""
-    delivery = Delivery(invoke)
+    delivery = EventDelivery(invoke)
 
     def send_to_targets(rule: Any, event: dict[str, Any], **_moto_options: Any) -> None:
         pattern = rule.event_pattern.dump()

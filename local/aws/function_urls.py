@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from local.aws.lambdas import Functions, find
+from local.aws.lambdas import InvokedFunctions, find
 from local.environment import ACCOUNT, FUNCTION_URL_PATH, REGION
 
 # Lambda's own limit on a request.
@@ -24,7 +24,9 @@ LARGEST_REQUEST_BYTES = 6 * 1024 * 1024
 URL_ACTIONS = {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
-def answer(functions: Functions, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+def answer(
+    functions: InvokedFunctions, environ: dict[str, Any], start_response: Any
+) -> Iterable[bytes]:
     """Answer one call of a function's URL."""
     name = environ["PATH_INFO"].removeprefix(FUNCTION_URL_PATH).partition("/")[0]
     function = find(f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}")

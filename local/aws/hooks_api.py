@@ -20,7 +20,7 @@ from local.aws.lifecycle import (
     CONTINUE,
     LONGEST_HOLD_HEARTBEATS,
     LONGEST_HOLD_SECONDS,
-    Action,
+    HookAction,
 )
 from local.aws.scaling_parameters import answering, group_named, parameters
 
@@ -85,7 +85,7 @@ def _heartbeat(engine: Engine, response: Any) -> Any:
     return EmptyResult()
 
 
-def _open_action(engine: Engine, response: Any) -> tuple[Action, Any]:
+def _open_action(engine: Engine, response: Any) -> tuple[HookAction, Any]:
     given = parameters(response)
     instance_id, token = given.get("InstanceId"), given.get("LifecycleActionToken")
     if not instance_id and not token:

@@ -42,7 +42,7 @@ def state_of(instance: Any) -> str:
     return str(instance.state)
 
 
-class Machines:
+class InstanceStates:
     """Takes instances through their states; callers hold locks.COMPUTE."""
 
     def __init__(self, agenda: Agenda, delays: Delays, journal: Journal) -> None:
@@ -107,7 +107,7 @@ def _set_market(instance: Any, market: str | None) -> None:
     instance.__dict__["lifecycle"] = market
 
 
-def install(machines: Machines) -> None:
+def install(machines: InstanceStates) -> None:
     """Put these lives in the place of moto's."""
     moto_instances.Instance.lifecycle = property(_market, _set_market)
     backend_class = moto_instances.InstanceBackend

@@ -66,7 +66,7 @@ class _Pool:
         return old
 
 
-class Functions:
+class InvokedFunctions:
     """Invokes the functions moto knows."""
 
     def __init__(self, place: Place, journal: Journal, guard: execution_role.Guard) -> None:
@@ -220,7 +220,7 @@ def find(arn: str) -> Any:
     return lambda_backends[account][region]._lambdas._functions.get(name, {}).get("latest")  # noqa: SLF001  # moto's public lookup raises
 
 
-def install(functions: Functions) -> None:
+def install(functions: InvokedFunctions) -> None:
     """Let moto's functions run here."""
     moto_create = LambdaBackend.create_function
     moto_delete = LambdaBackend.delete_function

@@ -21,7 +21,7 @@ LONGEST_HOLD_HEARTBEATS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hook:
+class GroupHook:
     """A lifecycle hook as it was when the transition began."""
 
     name: str
@@ -38,10 +38,10 @@ class Hook:
 
 
 @dataclass(slots=True)
-class Action:
+class HookAction:
     """One hook's question about one instance, open until it has a result."""
 
-    hook: Hook
+    hook: GroupHook
     token: str
     started_at: float
     deadline: float
@@ -53,23 +53,23 @@ def _new_token() -> str:
 
 
 @dataclass(slots=True)
-class Transition:
+class HookTransition:
     """An instance waiting for the hooks of its launch or its termination."""
 
     instance_id: str
-    actions: tuple[Action, ...] = field(default_factory=tuple)
+    actions: tuple[HookAction, ...] = field(default_factory=tuple)
 
     @staticmethod
     def begin(
         instance_id: str,
-        hooks: Sequence[Hook],
+        hooks: Sequence[GroupHook],
         now: float,
         new_token: Callable[[], str] = _new_token,
-    ) -> Transition:
-        return Transition(
+    ) -> HookTransition:
+        return HookTransition(
             instance_id,
             tuple(
-                Action(hook, new_token(), now, now + hook.heartbeat_timeout_seconds)
+                HookAction(hook, new_token(), now, now + hook.heartbeat_timeout_seconds)
                 for hook in hooks
             ),
         )
@@ -82,7 +82,7 @@ class Transition:
             return ABANDON
         return None if None in results else CONTINUE
 
-    def find(self, hook_name: str, *, token: str | None = None) -> Action | None:
+    def find(self, hook_name: str, *, token: str | None = None) -> HookAction | None:
         """Return the open action of a hook; one given a token must also carry it."""
         if self.verdict is not None:
             return None
@@ -97,7 +97,7 @@ class Transition:
             None,
         )
 
-    def expire(self, now: float) -> list[Action]:
+    def expire(self, now: float) -> list[HookAction]:
         """Answer every action whose deadline has passed by its default; return those actions."""
         late = [a for a in self.actions if a.result is None and a.deadline <= now]
         if self.verdict is not None:
@@ -107,7 +107,7 @@ class Transition:
         return late
 
 
-def heartbeat(action: Action, now: float) -> None:
+def heartbeat(action: HookAction, now: float) -> None:
     """Give an open action one more heartbeat timeout, within its hook's longest hold."""
     action.deadline = min(
         now + action.hook.heartbeat_timeout_seconds,

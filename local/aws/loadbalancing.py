@@ -30,7 +30,7 @@ from local.aws.loadbalancing_health import (
     NOT_IN_USE,
     NOT_REGISTERED,
     Checks,
-    Target,
+    RegisteredTarget,
 )
 from local.aws.locks import COMPUTE
 
@@ -56,7 +56,7 @@ def checks_of(group: Any) -> Checks:
     )
 
 
-def check_port(group: Any, target: Target) -> int:
+def check_port(group: Any, target: RegisteredTarget) -> int:
     configured = group.health_check_port
     return target.port if configured in {None, "traffic-port"} else int(configured)
 
@@ -73,7 +73,7 @@ def forwards_to(backend: Any, listener: Any) -> Iterator[str]:
             yield from backend._get_target_group_arns_from(action.data)  # noqa: SLF001
 
 
-def zone_of(backend: Any, group: Any, target: Target) -> str | None:
+def zone_of(backend: Any, group: Any, target: RegisteredTarget) -> str | None:
     """Return the zone of a target in the group's VPC, or None for an address outside of it."""
     address = ipaddress.ip_address(target.id)
     for subnet in backend.ec2_backend.describe_subnets():
@@ -87,7 +87,7 @@ def stands_in(balancer: Any, zone: str | None) -> bool:
     return zone is None or zone in {subnet.availability_zone for subnet in balancer.subnets}
 
 
-def in_use(backend: Any, group: Any, target: Target) -> bool:
+def in_use(backend: Any, group: Any, target: RegisteredTarget) -> bool:
     """Say whether a listener forwards to a target's group, from a balancer that has its zone."""
     zone = zone_of(backend, group, target)
     return any(
@@ -163,7 +163,7 @@ class HealthChecks:
                 target.checking = True
                 self._pool.submit(self._check, group, target)
 
-    def _check(self, group: Any, target: Target) -> None:
+    def _check(self, group: Any, target: RegisteredTarget) -> None:
         ok = self._answers(target.id, check_port(group, target), checks_of(group).timeout_seconds)
         with COMPUTE:
             if target.record(checks_of(group), time.time(), ok=ok):
@@ -177,7 +177,7 @@ class HealthChecks:
             return True
         return False
 
-    def _tell(self, event: str, group: Any, target: Target) -> None:
+    def _tell(self, event: str, group: Any, target: RegisteredTarget) -> None:
         since = round(time.time() - target.registered_at, 2)
         self._journal(
             "nlb", event, group=group.name, target=target.id, port=target.port, after_s=since
@@ -193,7 +193,7 @@ def install(dial: Dial, journal: Journal) -> HealthChecks:
             key = key_of(group, given)
             known = group.targets.get(key)
             if known is None or known.draining:  # a draining one starts over
-                group.targets[key] = Target(*key, registered_at=time.time())
+                group.targets[key] = RegisteredTarget(*key, registered_at=time.time())
                 journal("nlb", "target_registered", group=group.name, target=key[0], port=key[1])
 
     def deregister(group: Any, targets: list[dict[str, Any]]) -> None:
@@ -222,7 +222,7 @@ def install(dial: Dial, journal: Journal) -> HealthChecks:
     return HealthChecks(dial, journal)
 
 
-def _state(group: Any, target: Target | None) -> tuple[str, str | None]:
+def _state(group: Any, target: RegisteredTarget | None) -> tuple[str, str | None]:
     if target is None:
         return "unused", NOT_REGISTERED
     backend = elbv2_backends[group.account_id][group.region_name]

@@ -44,7 +44,7 @@ class Checks:
 
 
 @dataclass(slots=True)
-class Target:
+class RegisteredTarget:
     """One registered address and port; a target group keeps one per pair."""
 
     id: str

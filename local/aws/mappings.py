@@ -21,7 +21,7 @@ from moto.sqs.models import sqs_backends
 
 from local.aws import execution_role
 from local.aws.instances import all_backends
-from local.aws.lambdas import Functions, find
+from local.aws.lambdas import InvokedFunctions, find
 
 LOG = logging.getLogger(__name__)
 # Lambda begins with five pollers per queue.
@@ -98,7 +98,7 @@ def record_of(message: Any, queue_arn: str, region: str) -> dict[str, Any]:
 class Poller:
     """Feeds one mapping's function from its queue until the mapping is disabled or deleted."""
 
-    def __init__(self, mapping: Any, functions: Functions) -> None:
+    def __init__(self, mapping: Any, functions: InvokedFunctions) -> None:
         self._mapping = mapping
         self._functions = functions
         self._stopped = threading.Event()
@@ -185,7 +185,7 @@ class Poller:
 class Mappings:
     """Keeps one poller per enabled SQS mapping."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: InvokedFunctions) -> None:
         self._functions = functions
         self._pollers: dict[str, Poller] = {}
         self._stopped = threading.Event()
@@ -214,7 +214,7 @@ class Mappings:
             poller.stop()
 
 
-def install(functions: Functions) -> Mappings:
+def install(functions: InvokedFunctions) -> Mappings:
     """Take SQS mappings away from moto; return the ones to be run in a thread."""
     moto_create = LambdaBackend.create_event_source_mapping
 

@@ -9,17 +9,17 @@ from moto.core.exceptions import ServiceException
 
 from local.aws import activities, launching
 from local.aws.activities import Activity
-from local.aws.instances import Journal, Machines
-from local.aws.lifecycle import ABANDON, LAUNCHING, TERMINATING, Hook, Transition
+from local.aws.instances import InstanceStates, Journal
+from local.aws.lifecycle import ABANDON, LAUNCHING, TERMINATING, GroupHook, HookTransition
 from local.delays import Delays
 
 RETAINED = "Terminating:Retained"
 
 
-def hooks_of(group: Any, transition: str) -> list[Hook]:
+def hooks_of(group: Any, transition: str) -> list[GroupHook]:
     """Return a group's hooks of one transition as they are now."""
     return [
-        Hook(
+        GroupHook(
             name=hook.name,
             transition=hook.lifecycle_transition,
             heartbeat_timeout_seconds=int(hook.heartbeat_timeout),
@@ -41,8 +41,8 @@ def retains(group: Any) -> bool:
 class Membership:
     """The members of every group and what each waits for; callers hold locks.COMPUTE."""
 
-    def __init__(self, machines: Machines, delays: Delays, journal: Journal) -> None:
-        self.transitions: dict[str, Transition] = {}
+    def __init__(self, machines: InstanceStates, delays: Delays, journal: Journal) -> None:
+        self.transitions: dict[str, HookTransition] = {}
         self._machines = machines
         self._delays = delays
         self._journal = journal
@@ -135,10 +135,10 @@ class Membership:
         self._activities[member.instance_id] = activity
         return activity
 
-    def _wait(self, member: Any, state: str, hooks: list[Hook], now: float) -> None:
+    def _wait(self, member: Any, state: str, hooks: list[GroupHook], now: float) -> None:
         member.lifecycle_state = state
         group = member.auto_scaling_group
-        transition = Transition.begin(member.instance_id, hooks, now)
+        transition = HookTransition.begin(member.instance_id, hooks, now)
         self.transitions[member.instance_id] = transition
         for action in transition.actions:
             self._journal(

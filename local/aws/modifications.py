@@ -18,7 +18,7 @@ IOPS_PER_GIB = 500
 MIB_PER_S_PER_IOPS = 0.25
 
 
-class Refused(Exception):
+class RefusedModification(Exception):
     """EC2 refuses a modification."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -27,7 +27,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class VolumeShape:
     """What may be modified of a gp3 volume."""
 
     size_gib: int
@@ -37,8 +37,8 @@ class Shape:
 
 def check(
     volume_id: str,
-    current: Shape,
-    target: Shape,
+    current: VolumeShape,
+    target: VolumeShape,
     *,
     state: str | None,
     starts: Sequence[datetime],
@@ -49,16 +49,16 @@ def check(
     `state` is its latest modification's, `starts` are when its modifications began.
     """
     for code, message in _wrong_with(current, target):
-        raise Refused(code, message)
+        raise RefusedModification(code, message)
     if state in {"modifying", "optimizing"}:
-        raise Refused(
+        raise RefusedModification(
             "IncorrectModificationState",
             f"Volume {volume_id} cannot be modified in modification state {state.upper()}",
         )
     recent = sorted(start for start in starts if start > now - DAY)
     if len(recent) >= MOST_IN_A_DAY:
         free = (recent[-MOST_IN_A_DAY] + DAY).astimezone(UTC)
-        raise Refused(
+        raise RefusedModification(
             "VolumeModificationRateExceeded",
             "You've reached the maximum modification rate per volume limit. Up to "
             f"{MOST_IN_A_DAY} modifications are allowed per volume in a rolling 24-hour period; "
@@ -66,7 +66,7 @@ def check(
         )
 
 
-def _wrong_with(current: Shape, target: Shape) -> Iterator[tuple[str, str]]:
+def _wrong_with(current: VolumeShape, target: VolumeShape) -> Iterator[tuple[str, str]]:
     wrong = "InvalidParameterValue"
     if target.size_gib < current.size_gib:
         yield wrong, "New size cannot be smaller than existing size."

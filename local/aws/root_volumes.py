@@ -102,7 +102,7 @@ def _stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-class RootVolumes:
+class RootVolumeTasks:
     """Takes the tasks through their states; callers hold locks.COMPUTE."""
 
     def __init__(self, agenda: Agenda, journal: Journal) -> None:
@@ -208,9 +208,9 @@ class RootVolumes:
         self._journal("moto", "root_volume_task", instance=task.instance.id, state=task.state)
 
 
-def install(agenda: Agenda, journal: Journal) -> RootVolumes:
+def install(agenda: Agenda, journal: Journal) -> RootVolumeTasks:
     """Give moto's EC2 the two calls it lacks."""
-    tasks = RootVolumes(agenda, journal)
+    tasks = RootVolumeTasks(agenda, journal)
 
     def create(response: Any) -> ActionResult:
         given = response._get_param  # noqa: SLF001  # as moto's own responses read theirs

@@ -35,23 +35,23 @@ class Runtime(Protocol):
     def init_failed(self, payload: bytes) -> None: ...
 
 
-class Server(ThreadingHTTPServer):
+class RuntimeServer(ThreadingHTTPServer):
     """The Runtime API of one environment."""
 
     daemon_threads = True
 
     def __init__(self, runtime: Runtime, host: str) -> None:
-        super().__init__((host, 0), Handler)
+        super().__init__((host, 0), RuntimeRequests)
         self.runtime = runtime
 
 
-class Handler(BaseHTTPRequestHandler):
+class RuntimeRequests(BaseHTTPRequestHandler):
     """Answers `next`, takes answers and errors."""
 
     protocol_version = "HTTP/1.1"
     # Head and body leave as two small segments; without this the second one waits 40 ms.
     disable_nagle_algorithm = True
-    server: Server
+    server: RuntimeServer
 
     def log_message(self, *_: Any) -> None:
         """Say nothing: the function's own log is the one to read."""
@@ -102,8 +102,8 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-def serve(runtime: Runtime, host: str) -> Server:
+def serve(runtime: Runtime, host: str) -> RuntimeServer:
     """Listen on a free port of an address, in a thread of its own."""
-    server = Server(runtime, host)
+    server = RuntimeServer(runtime, host)
     threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
     return server

@@ -121,17 +121,17 @@ class Ticker:
         self._stopped.set()
 
 
-class Cloud:
+class Background:
     """Everything this program runs besides answering requests."""
 
     def __init__(self, place: Place) -> None:
         write = journal(place).write
         agenda = Agenda()
         delays = Delays.from_env()
-        machines = instances.Machines(agenda, delays, write)
+        machines = instances.InstanceStates(agenda, delays, write)
         engine = Engine(Membership(machines, delays, write), delays, write)
         self.guard = Guard(write)
-        self.functions = lambdas.Functions(place, write, self.guard)
+        self.functions = lambdas.InvokedFunctions(place, write, self.guard)
         instances.install(machines)
         volumes.install(agenda)
         root_volumes.install(agenda, write)
@@ -170,7 +170,7 @@ def serve(place: Place) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     place.path("logs").mkdir(parents=True, exist_ok=True)
-    cloud = Cloud(place)
+    cloud = Background(place)
     identity.write(identity.create_admin(), credentials_file(place))
     # Head and body of an answer are two segments; without this the second waits 40 ms.
     MotoRequestHandler.disable_nagle_algorithm = True

@@ -19,7 +19,7 @@ from moto.ec2.models.elastic_block_store import EBSBackend
 
 from local.aws import events
 from local.aws.agenda import Agenda
-from local.aws.modifications import Refused, Shape, check
+from local.aws.modifications import RefusedModification, VolumeShape, check
 
 # How long each state lasts, by default.
 MODIFYING_SECONDS = 0.5
@@ -27,10 +27,10 @@ OPTIMIZING_SECONDS = 2.0
 OPTIMIZING_VARIABLE = "STILLWATER_OPTIMIZING_SECONDS"
 
 
-class Modification:
+class ShownModification:
     """One modification, as DescribeVolumesModifications shows it."""
 
-    def __init__(self, volume: Any, target: Shape) -> None:
+    def __init__(self, volume: Any, target: VolumeShape) -> None:
         original = shape_of(volume)
         self.volume = volume
         self.volume_id = volume.id
@@ -60,9 +60,9 @@ class Modification:
         self.end_time = datetime.now(UTC)
 
 
-def shape_of(volume: Any) -> Shape:
+def shape_of(volume: Any) -> VolumeShape:
     """Return moto's volume; a gp3 volume that was asked for nothing has what gp3 includes."""
-    return Shape(int(volume.size), int(volume.iops or 3000), int(volume.throughput or 125))
+    return VolumeShape(int(volume.size), int(volume.iops or 3000), int(volume.throughput or 125))
 
 
 def announce(backend: Any, volume_id: str, event: str, result: str, request_id: str) -> None:
@@ -96,7 +96,7 @@ def install(agenda: Agenda) -> None:
         if target_volume_type not in {None, volume.volume_type}:
             raise EC2ClientError("InvalidParameterValue", "The twin changes no volume's type.")
         current = shape_of(volume)
-        target = Shape(
+        target = VolumeShape(
             int(target_size or current.size_gib),
             int(target_iops or current.iops),
             int(target_throughput or current.throughput_mib_per_s),
@@ -123,7 +123,7 @@ def install(agenda: Agenda) -> None:
     EBSBackend.describe_volumes_modifications = describe
 
 
-def begin(volume: Any, target: Shape) -> Modification:
+def begin(volume: Any, target: VolumeShape) -> ShownModification:
     """Begin a modification; raises EC2's own error where it allows none."""
     known = volume.modifications
     try:
@@ -135,9 +135,9 @@ def begin(volume: Any, target: Shape) -> Modification:
             starts=[each.start_time for each in known],
             now=datetime.now(UTC),
         )
-    except Refused as refused:
+    except RefusedModification as refused:
         raise EC2ClientError(refused.code, refused.message) from None
-    modification = Modification(volume, target)
+    modification = ShownModification(volume, target)
     known.append(modification)
     return modification
 

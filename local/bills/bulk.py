@@ -20,7 +20,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 from core.naming import CLUSTER_TAG
 from local.bills import columns, export
 from local.bills.cluster import Broker, ClusterBill, Coverage, hour_lines, monthly_lines
-from local.bills.line import Line, month_start, next_month
+from local.bills.line import BillLine, month_start, next_month
 from local.bills.pods import KAFKA
 
 NAME = "synthetic"
@@ -81,7 +81,7 @@ def _hours(month: str) -> int:
 
 def _template(count: int, month: str, share: float) -> pa.Table:
     """Return the lines of one hour: clusters until their share is reached, then other services."""
-    lines: list[Line] = []
+    lines: list[BillLine] = []
     number = 0
     while len(lines) < count * share:
         lines += _measured_lines(_cluster(number, month))
@@ -90,7 +90,7 @@ def _template(count: int, month: str, share: float) -> pa.Table:
     while len(lines) < count:
         product, usage_type, operation, unit = OTHERS[len(lines) % len(OTHERS)]
         lines.append(
-            Line(
+            BillLine(
                 hour=month_start(month),
                 product=product,
                 usage_type=f"USE1-{usage_type}",
@@ -105,7 +105,7 @@ def _template(count: int, month: str, share: float) -> pa.Table:
     return _table(lines, None)
 
 
-def _measured_lines(bill: ClusterBill) -> Iterator[Line]:
+def _measured_lines(bill: ClusterBill) -> Iterator[BillLine]:
     """Return an hour with one split line per broker, the mix that every figure was taken at."""
     for line in hour_lines(bill, 0):
         if not line.parent:
@@ -129,7 +129,7 @@ def _cluster(number: int, month: str) -> ClusterBill:
     return ClusterBill(name=f"kafka-{number:03d}", period=month, brokers=brokers, pods=(KAFKA,))
 
 
-def _table(lines: Sequence[Line], schema: pa.Schema | None) -> pa.Table:
+def _table(lines: Sequence[BillLine], schema: pa.Schema | None) -> pa.Table:
     cells = {
         name: pa.array(_values(lines, name), _kind(name))
         for name in columns.CUR2
@@ -139,7 +139,7 @@ def _table(lines: Sequence[Line], schema: pa.Schema | None) -> pa.Table:
     return table if schema is None else table.cast(schema)
 
 
-def _values(lines: Sequence[Line], name: str) -> list[Any]:
+def _values(lines: Sequence[BillLine], name: str) -> list[Any]:
     values = [columns.CUR2[name](line) for line in lines]
     return [list(value.items()) for value in values] if name in columns.MAPS else values
 

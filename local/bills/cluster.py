@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import Any
 
 from core.naming import CLUSTER_TAG, POOL_TAG, pod
-from local.bills.line import PAYER, Line, month_start
-from local.bills.pods import PLACES, PODS, Pod, shares
+from local.bills.line import PAYER, BillLine, month_start
+from local.bills.pods import PLACES, PODS, BillPod, shares
 from spark.tag_keys import CLAIM_TAG
 
 HOUR_PRICE = Decimal("0.5")
@@ -85,7 +85,7 @@ class ClusterBill:
     # Of every usage line, where a private agreement's discount is in net columns.
     net_discount: Decimal | None = None
     # What runs on every node, by split cost allocation data; nothing leaves such lines out.
-    pods: Sequence[Pod] = PODS
+    pods: Sequence[BillPod] = PODS
 
     @property
     def seconds_in_month(self) -> int:
@@ -93,14 +93,14 @@ class ClusterBill:
         return calendar.monthrange(start.year, start.month)[1] * 86400
 
 
-def lines(bill: ClusterBill) -> Iterator[Line]:
+def lines(bill: ClusterBill) -> Iterator[BillLine]:
     """Return every line of the bill."""
     for hour in range(bill.hours):
         yield from hour_lines(bill, hour)
     yield from monthly_lines(bill)
 
 
-def hour_lines(bill: ClusterBill, hour: int) -> Iterator[Line]:
+def hour_lines(bill: ClusterBill, hour: int) -> Iterator[BillLine]:
     """Return what one hour of the cluster is billed by."""
     for broker in bill.brokers:
         yield from _instance(bill, broker, hour)
@@ -154,14 +154,14 @@ def hour_lines(bill: ClusterBill, hour: int) -> Iterator[Line]:
         )
 
 
-def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
+def monthly_lines(bill: ClusterBill) -> Iterator[BillLine]:
     """Return what is billed once a month: fees of commitments, taxes, credits, refunds, support."""
     start = month_start(bill.period)
     used = (
         sum((_PLANNED.get(b.coverage, Decimal(0)) for b in bill.brokers), Decimal(0)) * bill.hours
     )
     commitment = (used + bill.unused_plan_hours) * PLAN_HOUR
-    yield Line(
+    yield BillLine(
         hour=start,
         kind="SavingsPlanRecurringFee",
         product="ComputeSavingsPlans",
@@ -173,7 +173,7 @@ def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
     )
     reserved = Decimal(sum(b.coverage is Coverage.RESERVED for b in bill.brokers) * bill.hours)
     unused = bill.unused_reserved_hours * RESERVED_HOUR
-    yield Line(
+    yield BillLine(
         hour=start,
         kind="RIFee",
         usage_type="HeavyUsage:r7g.large",
@@ -184,8 +184,8 @@ def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
     )
     for kind, amounts in (("Tax", bill.taxes), ("Credit", bill.credits), ("Refund", bill.refunds)):
         for amount in amounts:
-            yield Line(hour=start, kind=kind, unblended=amount, amortised=amount)
-    yield Line(
+            yield BillLine(hour=start, kind=kind, unblended=amount, amortised=amount)
+    yield BillLine(
         hour=start,
         kind="Fee",
         product="AWSSupportEnterprise",
@@ -193,7 +193,7 @@ def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
         unblended=bill.support,
         amortised=bill.support,
     )
-    yield Line(
+    yield BillLine(
         hour=start,
         product="6njl1pau431dv1qxipg63mvah",
         entity="AWS Marketplace",
@@ -205,7 +205,7 @@ def monthly_lines(bill: ClusterBill) -> Iterator[Line]:
     )
 
 
-def _instance(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[Line]:
+def _instance(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[BillLine]:
     planned = _PLANNED.get(broker.coverage, Decimal(0))
     paid = [*_covered_lines(bill, broker, hour, planned)] if planned else []
     if broker.coverage is Coverage.RESERVED:
@@ -235,7 +235,9 @@ def _usage(bill: ClusterBill, broker: Broker, hours: Decimal) -> dict[str, Any]:
     }
 
 
-def _covered_lines(bill: ClusterBill, broker: Broker, hour: int, hours: Decimal) -> Iterator[Line]:
+def _covered_lines(
+    bill: ClusterBill, broker: Broker, hour: int, hours: Decimal
+) -> Iterator[BillLine]:
     """Return what a savings plan covers of an hour, and the line that takes its price back."""
     usage, price, worth = _usage(bill, broker, hours), hours * HOUR_PRICE, hours * PLAN_HOUR
     covered: dict[str, Any] = {"kind": "SavingsPlanCoveredUsage", "sp_effective": worth}
@@ -244,7 +246,9 @@ def _covered_lines(bill: ClusterBill, broker: Broker, hour: int, hours: Decimal)
     yield _line(bill, hour, cost=-price, amortised=Decimal(0), **negation)
 
 
-def _split(bill: ClusterBill, broker: Broker, hour: int, paid: Sequence[Line]) -> Iterator[Line]:
+def _split(
+    bill: ClusterBill, broker: Broker, hour: int, paid: Sequence[BillLine]
+) -> Iterator[BillLine]:
     """Return the second view of an instance's hour: what each pod on it had of it."""
     cost = sum((line.amortised for line in paid), Decimal(0))
     off = bill.net_discount or Decimal(0)
@@ -283,7 +287,7 @@ def _split(bill: ClusterBill, broker: Broker, hour: int, paid: Sequence[Line]) -
         )
 
 
-def _volume(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[Line]:
+def _volume(bill: ClusterBill, broker: Broker, hour: int) -> Iterator[BillLine]:
     share = Decimal(3600) / bill.seconds_in_month
     throughput = Decimal(max(0, broker.throughput_mib_per_s - 125)) / 1024
     meters = (
@@ -326,10 +330,10 @@ def _line(
     usage_type: str,
     amortised: Decimal | None = None,
     **fields: Any,
-) -> Line:
+) -> BillLine:
     net = None if bill.net_discount is None else cost * (1 - bill.net_discount)
     given: Mapping[str, Any] = {"amortised": cost if amortised is None else amortised, **fields}
-    return Line(
+    return BillLine(
         hour=month_start(bill.period) + timedelta(hours=hour),
         usage_type=f"{bill.region_prefix}{usage_type}",
         unblended=cost,

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from local.bills.line import PAYER, Line, month_start, next_month
+from local.bills.line import PAYER, BillLine, month_start, next_month
 from spark.tag_keys import export_key
 
-Cell = Callable[[Line], Any]
+Cell = Callable[[BillLine], Any]
 
 
 def _naive(moment: datetime) -> datetime:
@@ -19,11 +19,11 @@ def _naive(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _net(line: Line) -> float | None:
+def _net(line: BillLine) -> float | None:
     return None if line.net is None else float(line.net)
 
 
-def _of_a_pod(line: Line, amount: Decimal | None) -> float | None:
+def _of_a_pod(line: BillLine, amount: Decimal | None) -> float | None:
     return None if amount is None or not line.parent else float(amount)
 
 
@@ -76,12 +76,12 @@ _SERVICES = {
 }
 
 
-def _category(line: Line) -> str:
+def _category(line: BillLine) -> str:
     plain = {"Tax": "Tax", "Credit": "Credit", "Refund": "Credit"}
     return plain.get(line.kind, "Purchase" if line.kind in _COMMITMENT else "Usage")
 
 
-def _billed_amount(line: Line) -> Decimal:
+def _billed_amount(line: BillLine) -> Decimal:
     # FOCUS bills a covered hour at nothing instead of at a price that a second line takes back.
     return Decimal(0) if line.kind == "SavingsPlanCoveredUsage" else line.unblended
 
@@ -119,7 +119,7 @@ FOCUS_12: Mapping[str, Cell] = {
 }
 
 
-def is_in_focus(line: Line) -> bool:
+def is_in_focus(line: BillLine) -> bool:
     """Say whether FOCUS has such a line: it folds a plan's negation into the hour it negates."""
     return line.kind != "SavingsPlanNegation"
 

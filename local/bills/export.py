@@ -17,7 +17,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
 from local.bills import columns
 from local.bills.columns import Cell
-from local.bills.line import Line, month_start, next_month
+from local.bills.line import BillLine, month_start, next_month
 from spark.tag_keys import export_key
 
 NAME = "synthetic"
@@ -35,7 +35,7 @@ class Layout(StrEnum):
 
 def write(
     folder: Path,
-    lines: Iterable[Line],
+    lines: Iterable[BillLine],
     *,
     layout: Layout = Layout.CUR2,
     suffix: str = ".snappy.parquet",
@@ -47,7 +47,7 @@ def write(
 
     `execution` is the folder of a refresh in an export that keeps each (CREATE_NEW_REPORT).
     """
-    months: dict[str, list[Line]] = {}
+    months: dict[str, list[BillLine]] = {}
     for line in lines:
         if layout not in (Layout.FOCUS_10, Layout.FOCUS_12) or columns.is_in_focus(line):
             months.setdefault(line.period, []).append(line)
@@ -60,14 +60,14 @@ def write(
     return folder
 
 
-def _deal(lines: Sequence[Line], files: int) -> list[list[Line]]:
+def _deal(lines: Sequence[BillLine], files: int) -> list[list[BillLine]]:
     return [list(lines[number::files]) for number in range(files) if lines[number::files]]
 
 
 def _data_export(
     folder: Path,
     period: str,
-    dealt: Sequence[Sequence[Line]],
+    dealt: Sequence[Sequence[BillLine]],
     layout: Layout,
     suffix: str,
     execution: str,
@@ -88,7 +88,7 @@ def _data_export(
 def _legacy(
     folder: Path,
     period: str,
-    dealt: Sequence[Sequence[Line]],
+    dealt: Sequence[Sequence[BillLine]],
     suffix: str,
     execution: str,
     name: str,
@@ -112,7 +112,7 @@ def _cells(layout: Layout) -> Mapping[str, Cell]:
     return by_layout.get(layout, columns.CUR2)
 
 
-def _legacy_cells(dealt: Sequence[Sequence[Line]], *, parquet: bool) -> dict[str, Cell]:
+def _legacy_cells(dealt: Sequence[Sequence[BillLine]], *, parquet: bool) -> dict[str, Cell]:
     """Return the legacy report's columns: a column per tag, and no maps."""
     cells = {
         columns.legacy_name(name, parquet=parquet): cell
@@ -126,7 +126,7 @@ def _legacy_cells(dealt: Sequence[Sequence[Line]], *, parquet: bool) -> dict[str
     return cells
 
 
-def _put(path: Path, lines: Sequence[Line], cells: Mapping[str, Cell], suffix: str) -> None:
+def _put(path: Path, lines: Sequence[BillLine], cells: Mapping[str, Cell], suffix: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if suffix.endswith(".parquet"):
         pq.write_table(_table(lines, cells), path, compression="snappy", store_schema=False)
@@ -148,7 +148,7 @@ def _put(path: Path, lines: Sequence[Line], cells: Mapping[str, Cell], suffix: s
     path.write_bytes(data)
 
 
-def _table(lines: Sequence[Line], cells: Mapping[str, Cell]) -> pa.Table:
+def _table(lines: Sequence[BillLine], cells: Mapping[str, Cell]) -> pa.Table:
     return pa.table({name: _column([cell(line) for line in lines]) for name, cell in cells.items()})
 
 

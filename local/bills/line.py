@@ -15,7 +15,7 @@ PAYER = "111111111111"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class BillLine:
     """One line, by CUR 2.0's ideas, and what it is by ours: the truth that a report must find."""
 
     hour: datetime
@@ -79,7 +79,7 @@ class Truth:
     by_owner: Mapping[str, Decimal]
 
 
-def truth(lines: Iterable[Line]) -> Truth:
+def truth(lines: Iterable[BillLine]) -> Truth:
     """Add up what the lines are known to be."""
     every = list(lines)
     return Truth(
@@ -92,7 +92,7 @@ def truth(lines: Iterable[Line]) -> Truth:
     )
 
 
-def _sums(lines: Iterable[Line], key) -> dict[str, Decimal]:  # type: ignore[no-untyped-def]
+def _sums(lines: Iterable[BillLine], key) -> dict[str, Decimal]:  # type: ignore[no-untyped-def]
     found: dict[str, Decimal] = {}
     for line in lines:
         name, amount = key(line)

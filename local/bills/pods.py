@@ -16,7 +16,7 @@ PLACES = Decimal("0.0000000001")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
+class BillPod:
     """A pod that every node of the cluster carries; `{broker}` in its name is the Kafka pod's."""
 
     name: str
@@ -29,20 +29,20 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PodShare:
     """One meter of one pod for one hour: what it had, what of the unused is its, and the cost."""
 
-    pod: Pod
+    pod: BillPod
     meter: str
     quantity: Decimal
     split: Decimal
     unused: Decimal
 
 
-KAFKA = Pod(name="{broker}", namespace="kafka", vcpu=Decimal("1.5"), gb=Decimal(12))
+KAFKA = BillPod(name="{broker}", namespace="kafka", vcpu=Decimal("1.5"), gb=Decimal(12))
 PODS = (
     KAFKA,
-    Pod(
+    BillPod(
         name="aws-node-{node}",
         namespace="kube-system",
         vcpu=Decimal("0.05"),
@@ -50,7 +50,7 @@ PODS = (
         workload_type="DaemonSet",
         workload="aws-node",
     ),
-    Pod(
+    BillPod(
         name="agent-{node}",
         namespace="observability",
         vcpu=Decimal("0.1"),
@@ -58,7 +58,7 @@ PODS = (
         workload_type="DaemonSet",
         workload="agent",
     ),
-    Pod(
+    BillPod(
         name="report-5d8f-{node}",
         namespace="default",
         vcpu=Decimal("0.1"),
@@ -69,7 +69,7 @@ PODS = (
 )
 
 
-def shares(pods: Sequence[Pod], cost: Decimal) -> Iterator[Share]:
+def shares(pods: Sequence[BillPod], cost: Decimal) -> Iterator[PodShare]:
     """Share a node's hour of this cost out; what all shares hold adds up to it exactly."""
     of_vcpu = (cost * VCPU_WEIGHT * NODE_VCPU / (VCPU_WEIGHT * NODE_VCPU + NODE_GB)).quantize(
         PLACES
@@ -84,4 +84,4 @@ def shares(pods: Sequence[Pod], cost: Decimal) -> Iterator[Share]:
         unused = [(rest * amount / sum(had)).quantize(PLACES) for amount in had[1:]]
         unused.insert(0, rest - sum(unused, Decimal(0)))
         for pod, amount, used, idle in zip(pods, had, split, unused, strict=True):
-            yield Share(pod, meter, amount, used, idle)
+            yield PodShare(pod, meter, amount, used, idle)

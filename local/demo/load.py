@@ -73,7 +73,7 @@ class Summary:
     bytes_between_zones: int
 
 
-class Samples:
+class SampleLog:
     """Appends one JSON line per sample; safe from several threads."""
 
     def __init__(self, path: Path) -> None:
@@ -119,7 +119,7 @@ def unfenced_brokers(connect: Connect) -> list[int]:
     return sorted(b["broker_id"] for b in brokers if not b.get("is_fenced"))
 
 
-def produce(connect: Connect, stop: threading.Event, tally: Tally, samples: Samples) -> None:
+def produce(connect: Connect, stop: threading.Event, tally: Tally, samples: SampleLog) -> None:
     """Send at a steady rate, never waiting for one record before the next is due."""
     producer = KafkaProducer(
         **connect(),
@@ -159,7 +159,7 @@ def produce(connect: Connect, stop: threading.Event, tally: Tally, samples: Samp
     producer.close()
 
 
-def consume(connect: Connect, stop: threading.Event, seen: ReadRecords, samples: Samples) -> None:
+def consume(connect: Connect, stop: threading.Event, seen: ReadRecords, samples: SampleLog) -> None:
     """Read along as a live consumer would: how late each record is, and what breaks."""
     consumer = KafkaConsumer(
         **connect(),
@@ -183,7 +183,7 @@ def consume(connect: Connect, stop: threading.Event, seen: ReadRecords, samples:
     consumer.close()
 
 
-def watch_isr(connect: Connect, stop: threading.Event, samples: Samples) -> None:
+def watch_isr(connect: Connect, stop: threading.Event, samples: SampleLog) -> None:
     """Sample the smallest ISR and who is missing, as the leaders report it."""
     admin: KafkaAdminClient | None = None
     while not stop.wait(ISR_SAMPLE_SECONDS):
@@ -265,7 +265,7 @@ def run(bootstrap: list[str], directory: Path) -> Summary:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     tally, seen = Tally(), ReadRecords()
-    samples = Samples(directory / "samples.jsonl")
+    samples = SampleLog(directory / "samples.jsonl")
     api = Api.from_kubeconfig(Place.load().path("kubeconfig"))
     entries = producer, consumer, watcher = tuple(
         Entry(api, bootstrap, user) for user in (PRODUCER, CONSUMER, WATCHER)

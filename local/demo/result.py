@@ -38,7 +38,7 @@ class Provisioned(Protocol):
 
 
 @dataclass
-class Rotation:
+class DemoRotation:
     """What was seen while the node died; times are epoch seconds."""
 
     terminated_call_at: float
@@ -78,12 +78,12 @@ def isr_samples(twin: Twin) -> list[dict[str, Any]]:
     return [s for s in samples(twin) if s["kind"] == "isr"]
 
 
-def back_in_isr_at(twin: Twin, rotation: Rotation) -> float | None:
+def back_in_isr_at(twin: Twin, rotation: DemoRotation) -> float | None:
     """Return when the broker was seen back in every ISR, or None while it is not."""
     return story.back_in_isr_at(isr_samples(twin), rotation.broker_id, rotation.terminated_call_at)
 
 
-def moments(records: Iterable[Mapping[str, Any]], rotation: Rotation) -> list[story.Moment]:
+def moments(records: Iterable[Mapping[str, Any]], rotation: DemoRotation) -> list[story.Moment]:
     """Return the journal and the decisions as one sequence in time."""
     since = rotation.terminated_call_at
     return sorted(
@@ -97,7 +97,7 @@ def moments(records: Iterable[Mapping[str, Any]], rotation: Rotation) -> list[st
 
 def assemble(
     twin: Twin,
-    rotation: Rotation,
+    rotation: DemoRotation,
     summary: Mapping[str, Any],
     first: Provisioned,
     second: Provisioned,
@@ -195,7 +195,7 @@ def judge(result: Mapping[str, Any]) -> list[str]:
     return failures
 
 
-def tell(twin: Twin, rotation: Rotation) -> story.Story:
+def tell(twin: Twin, rotation: DemoRotation) -> story.Story:
     """Build the timeline's story from everything that was written down."""
     since, end = rotation.terminated_call_at, rotation.ended_at
     records = journal.read(twin.place)

@@ -18,7 +18,7 @@ from local import environment, journal
 from local.demo import costs, load, narration, result, scrape, story, timeline
 from local.demo import spec as demo_spec
 from local.demo.clients import WATCHER, Entry
-from local.demo.result import Provisioned, Rotation
+from local.demo.result import DemoRotation, Provisioned
 from local.processes import Child
 from local.twin import Twin
 
@@ -184,7 +184,7 @@ def kafka_pod(twin: Twin, node_id: int) -> dict[str, Any]:
     )
 
 
-def terminate(twin: Twin, node_id: int = BROKER_ID) -> Rotation:
+def terminate(twin: Twin, node_id: int = BROKER_ID) -> DemoRotation:
     """Terminate a Kafka node's machine as an operator would: through its group, size unchanged."""
     node = twin.api.get(f"/api/v1/nodes/{kafka_pod(twin, node_id)['spec']['nodeName']}")
     instance_id = node["spec"]["providerID"].rpartition("/")[2]
@@ -192,10 +192,10 @@ def terminate(twin: Twin, node_id: int = BROKER_ID) -> Rotation:
     twin.aws("autoscaling").terminate_instance_in_auto_scaling_group(
         InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
     )
-    return Rotation(called_at, instance_id, node_id)
+    return DemoRotation(called_at, instance_id, node_id)
 
 
-def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narrator) -> None:
+def follow(twin: Twin, table: str, rotation: DemoRotation, narrator: narration.Narrator) -> None:
     """Narrate what happens until the incident is over and the instance gone."""
     ledger = DynamoLedger(table, demo_spec.CLUSTER, environment.REGION, client=twin.aws("dynamodb"))
     deadline = time.monotonic() + ROTATION_LIMIT_SECONDS
@@ -221,7 +221,7 @@ def follow(twin: Twin, table: str, rotation: Rotation, narrator: narration.Narra
     )
 
 
-def _over(twin: Twin, records: Iterable[Mapping[str, Any]], rotation: Rotation) -> bool:
+def _over(twin: Twin, records: Iterable[Mapping[str, Any]], rotation: DemoRotation) -> bool:
     over = rotation.incident is not None and not rotation.incident.open
     gone = story.first(records, "instance_terminated", instance=rotation.instance_id)
     return bool(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from local.iam.need import (
-    Facts,
+    AccountFacts,
     Keys,
     Need,
     UnmappedCall,
@@ -66,7 +66,7 @@ MAKING: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
 }
 
 
-def needs(call: Call, facts: Facts) -> Iterator[Need]:
+def needs(call: Call, facts: AccountFacts) -> Iterator[Need]:
     """Return what a call of EC2 needs."""
     operation, given = call.operation, call.parameters
     action = f"ec2:{operation}"
@@ -85,7 +85,7 @@ def needs(call: Call, facts: Facts) -> Iterator[Need]:
         raise UnmappedCall(f"ec2:{operation}")
 
 
-def _making(action: str, call: Call, facts: Facts) -> Iterator[Need]:
+def _making(action: str, call: Call, facts: AccountFacts) -> Iterator[Need]:
     made, sources = MAKING[call.operation]
     tags = {
         each["ResourceType"]: {tag["Key"]: tag.get("Value", "") for tag in each.get("Tags", [])}
@@ -127,7 +127,7 @@ def _ids(given: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
         yield from [value] if isinstance(value, str) else value
 
 
-def _on(action: str, id_: str, call: Call, facts: Facts, more: Keys | None = None) -> Need:
+def _on(action: str, id_: str, call: Call, facts: AccountFacts, more: Keys | None = None) -> Need:
     kind = KINDS.get(id_.partition("-")[0])
     if kind is None:
         raise UnmappedCall(f"{action} on {id_}")

@@ -16,8 +16,8 @@ from core.errors import InvalidInput
 from local.environment import ACCOUNT
 from local.iam import accounts, refusals, requests
 from local.iam.accounts import Caller
-from local.iam.need import Facts, Need, UnmappedCall
-from local.iam.policy import Policies, Principal, Request, Verdict, decide, trusts
+from local.iam.need import AccountFacts, Need, UnmappedCall
+from local.iam.policy import Policies, PolicyRequest, PolicyVerdict, Principal, decide, trusts
 from local.iam.resources import needs
 from local.iam.switch import is_enforced
 
@@ -30,7 +30,7 @@ Journal = Callable[..., None]
 class Guard:
     """Judges requests; `refusal` is None for one that may pass."""
 
-    def __init__(self, journal: Journal, facts: Facts | None = None) -> None:
+    def __init__(self, journal: Journal, facts: AccountFacts | None = None) -> None:
         self._journal, self._facts = journal, facts or accounts.MotoFacts()
         self._off = not is_enforced()
         self._administrators: set[str] = set()
@@ -77,7 +77,7 @@ class Guard:
         return None
 
     def _refusal(self, call: requests.Call, caller: Caller, need: Need) -> refusals.Answer | None:
-        request = Request(
+        request = PolicyRequest(
             action=need.action,
             resource=need.resource,
             principal=caller.principal,
@@ -90,7 +90,7 @@ class Guard:
         LOG.warning("%s", refusals.sentence(request, verdict.because))
         return refusals.denial(call.service, call.protocol, request, verdict.because)
 
-    def _note(self, caller: Caller, need: Need, verdict: Verdict) -> None:
+    def _note(self, caller: Caller, need: Need, verdict: PolicyVerdict) -> None:
         noted = (caller.role or caller.user, need.action, need.resource)
         if verdict.allowed and noted in self.seen:
             return
@@ -110,7 +110,9 @@ class Guard:
         self, caller: Caller, service: str, protocol: str, operation: str, why: str
     ) -> refusals.Answer:
         """Refuse what the twin cannot judge, and say so: an unknown is never good news."""
-        request = Request(action=f"{service}:{operation}", resource="*", principal=caller.principal)
+        request = PolicyRequest(
+            action=f"{service}:{operation}", resource="*", principal=caller.principal
+        )
         LOG.error(
             "refused %s to %s: local/iam/resources.py does not say what it needs (%s)",
             request.action,
@@ -161,7 +163,7 @@ def check_delivery(service: str, action: str, target: str, source: str) -> None:
         "aws:PrincipalIsAWSService": "true",
         "aws:ViaAWSService": "false",
     }
-    request = Request(
+    request = PolicyRequest(
         action=action,
         resource=target,
         principal=principal,

@@ -27,7 +27,7 @@ class UnmappedCall(StillwaterError):
     """A call of which the twin's IAM does not know what it needs."""
 
 
-class Facts(Protocol):
+class AccountFacts(Protocol):
     """What the account knows of its resources."""
 
     def group_arn(self, region: str, name: str) -> str:

@@ -29,7 +29,7 @@ class Principal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PolicyRequest:
     """One action on one resource; `*` where the action takes none."""
 
     action: str
@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PolicyVerdict:
     """Whether a request is allowed, and AWS's reason where it is not."""
 
     allowed: bool
@@ -56,7 +56,7 @@ class Policies:
     session: Document | None = None
 
 
-def decide(request: Request, policies: Policies) -> Verdict:
+def decide(request: PolicyRequest, policies: Policies) -> PolicyVerdict:
     """Decide about a request within one account."""
     kinds = {
         "an identity-based policy": policies.identity,
@@ -66,12 +66,12 @@ def decide(request: Request, policies: Policies) -> Verdict:
     }
     for kind, documents in kinds.items():
         if any(_effect(document, request, "Deny") for document in documents):
-            return Verdict(allowed=False, because=f"with an explicit deny in {kind}")
+            return PolicyVerdict(allowed=False, because=f"with an explicit deny in {kind}")
     by_resource = _by_resource(policies.resource, request)
     if request.action.startswith("kms:") and not by_resource:
         return _none(request, "resource-based policy")
     if by_resource == "itself":
-        return Verdict(allowed=True)
+        return PolicyVerdict(allowed=True)
     by_identity = any(_effect(document, request, "Allow") for document in policies.identity)
     if not by_identity and by_resource != "role":
         return _none(request, "identity-based policy")
@@ -81,7 +81,7 @@ def decide(request: Request, policies: Policies) -> Verdict:
     ):
         if limit is not None and not _effect(limit, request, "Allow"):
             return _none(request, kind)
-    return Verdict(allowed=True)
+    return PolicyVerdict(allowed=True)
 
 
 def trusts(trust: Document, service: str, role_arn: str, *actions: str) -> bool:
@@ -89,7 +89,7 @@ def trusts(trust: Document, service: str, role_arn: str, *actions: str) -> bool:
     account = role_arn.split(":")[4]
     principal = Principal(arn=f"arn:aws:iam::{account}:{service}", account=account, service=service)
     requests = [
-        Request(
+        PolicyRequest(
             action=action,
             resource=role_arn,
             principal=principal,
@@ -102,11 +102,13 @@ def trusts(trust: Document, service: str, role_arn: str, *actions: str) -> bool:
     )
 
 
-def _none(request: Request, kind: str) -> Verdict:
-    return Verdict(allowed=False, because=f"because no {kind} allows the {request.action} action")
+def _none(request: PolicyRequest, kind: str) -> PolicyVerdict:
+    return PolicyVerdict(
+        allowed=False, because=f"because no {kind} allows the {request.action} action"
+    )
 
 
-def _by_resource(document: Document | None, request: Request) -> str:
+def _by_resource(document: Document | None, request: PolicyRequest) -> str:
     """Return whom a resource's policy lets in: the session `itself`, its `role`, the `account`."""
     if document is None:
         return ""
@@ -120,7 +122,7 @@ def _by_resource(document: Document | None, request: Request) -> str:
     return next((each for each in ("itself", "role", "account") if each in found), "")
 
 
-def _effect(document: Document, request: Request, effect: str) -> bool:
+def _effect(document: Document, request: PolicyRequest, effect: str) -> bool:
     return any(
         statement["Effect"] == effect and _applies(statement, request)
         for statement in _statements(document)
@@ -132,7 +134,7 @@ def _statements(document: Document) -> list[Mapping[str, Any]]:
     return statements if isinstance(statements, list) else [statements]
 
 
-def _applies(statement: Mapping[str, Any], request: Request) -> bool:
+def _applies(statement: Mapping[str, Any], request: PolicyRequest) -> bool:
     return (
         _concerns(statement, request.principal)
         and _matches_action(statement, request.action)
@@ -168,7 +170,7 @@ def _matches_action(statement: Mapping[str, Any], action: str) -> bool:
     return any(like(each, action, ignore_case=True) for each in patterns) != negated
 
 
-def _matches_resource(statement: Mapping[str, Any], request: Request) -> bool:
+def _matches_resource(statement: Mapping[str, Any], request: PolicyRequest) -> bool:
     if "Resource" not in statement and "NotResource" not in statement:
         return True  # a trust policy has none: it is the role's own
     negated = "NotResource" in statement

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from local.iam.need import ANY
-from local.iam.policy import Request
+from local.iam.policy import PolicyRequest
 from local.iam.requests import CBOR
 
 SPEAKING_JSON = {"json", "rest-json", CBOR}
@@ -36,7 +36,7 @@ class Answer:
     body: bytes
 
 
-def sentence(request: Request, because: str) -> str:
+def sentence(request: PolicyRequest, because: str) -> str:
     """Return IAM's sentence about a request it refuses.
 
     An action without a resource is refused without one.
@@ -48,7 +48,7 @@ def sentence(request: Request, because: str) -> str:
     )
 
 
-def denial(service: str, protocol: str, request: Request, because: str) -> Answer:
+def denial(service: str, protocol: str, request: PolicyRequest, because: str) -> Answer:
     """Return a service's refusal of a call that IAM does not allow."""
     text = sentence(request, because)
     if service == "ec2":

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from local.iam import ec2
-from local.iam.need import Facts, Need, UnmappedCall, arn, resource_tag_keys
+from local.iam.need import AccountFacts, Need, UnmappedCall, arn, resource_tag_keys
 from local.iam.requests import Call
 
 # Operations that look and take no resource.
@@ -66,7 +66,7 @@ OF_A_BUCKET = {
 OF_A_TABLE = {"DeleteItem", "DescribeTable", "GetItem", "PutItem", "Query", "Scan", "UpdateItem"}
 
 
-def needs(call: Call, facts: Facts) -> list[Need]:
+def needs(call: Call, facts: AccountFacts) -> list[Need]:
     """Return what a call needs; raises UnmappedCall where nothing here says it."""
     reads = READS_ALL.get(call.service)
     if reads is not None and reads.fullmatch(call.operation):
@@ -78,7 +78,7 @@ def needs(call: Call, facts: Facts) -> list[Need]:
     return found
 
 
-def _autoscaling(call: Call, facts: Facts) -> Iterator[Need]:
+def _autoscaling(call: Call, facts: AccountFacts) -> Iterator[Need]:
     if call.operation in ON_A_GROUP:
         given = call.parameters
         name = given.get("AutoScalingGroupName") or facts.group_of(
@@ -89,14 +89,14 @@ def _autoscaling(call: Call, facts: Facts) -> Iterator[Need]:
         yield Need(action=f"autoscaling:{call.operation}", resource=resource, keys=keys)
 
 
-def _balancers(call: Call, facts: Facts) -> Iterator[Need]:
+def _balancers(call: Call, facts: AccountFacts) -> Iterator[Need]:
     if call.operation in ON_A_TARGET_GROUP:
         resource = call.parameters["TargetGroupArn"]
         keys = resource_tag_keys(facts.tags(call.region, resource))
         yield Need(action=f"elasticloadbalancing:{call.operation}", resource=resource, keys=keys)
 
 
-def _queues(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+def _queues(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     action = OF_A_QUEUE.get(call.operation)
     if action is not None:
         given = call.parameters
@@ -104,7 +104,7 @@ def _queues(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
         yield Need(action=f"sqs:{action}", resource=arn("sqs", call.region, name))
 
 
-def _topics(call: Call, facts: Facts) -> Iterator[Need]:
+def _topics(call: Call, facts: AccountFacts) -> Iterator[Need]:
     if call.operation != "Publish":
         return
     topic = call.parameters["TopicArn"]
@@ -116,7 +116,7 @@ def _topics(call: Call, facts: Facts) -> Iterator[Need]:
         yield Need(action=action, resource=key, keys=through)
 
 
-def _tables(call: Call, facts: Facts) -> Iterator[Need]:
+def _tables(call: Call, facts: AccountFacts) -> Iterator[Need]:
     if call.operation not in OF_A_TABLE:
         return
     given = call.parameters
@@ -143,14 +143,14 @@ def _leading_key(given: Mapping[str, Any], key: str) -> str | None:
     return None
 
 
-def _secrets(call: Call, facts: Facts) -> Iterator[Need]:
+def _secrets(call: Call, facts: AccountFacts) -> Iterator[Need]:
     if call.operation in ("DescribeSecret", "GetSecretValue"):
         resource = facts.secret_arn(call.region, call.parameters["SecretId"])
         keys = resource_tag_keys(facts.tags(call.region, resource))
         yield Need(action=f"secretsmanager:{call.operation}", resource=resource, keys=keys)
 
 
-def _objects(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+def _objects(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     given, operation = call.parameters, call.operation
     bucket = f"arn:aws:s3:::{given.get('Bucket', '')}"
     if operation in OF_AN_OBJECT:
@@ -167,14 +167,14 @@ def _objects(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
             yield Need(action="s3:DeleteObject", resource=f"{bucket}/{each['Key']}")
 
 
-def _logs(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+def _logs(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     if call.operation in ("CreateLogStream", "PutLogEvents"):
         given = call.parameters
         stream = f"log-group:{given['logGroupName']}:log-stream:{given['logStreamName']}"
         yield Need(action=f"logs:{call.operation}", resource=arn("logs", call.region, stream))
 
 
-def _clusters(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+def _clusters(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     given = call.parameters
     if call.operation == "DescribeCluster":
         resource = arn("eks", call.region, f"cluster/{given['name']}")
@@ -184,7 +184,7 @@ def _clusters(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
         yield Need(action="eks:DescribeNodegroup", resource=arn("eks", call.region, path))
 
 
-def _profiles(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+def _profiles(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     if call.operation == "GetInstanceProfile":
         name = call.parameters["InstanceProfileName"]
         yield Need(
@@ -192,7 +192,7 @@ def _profiles(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
         )
 
 
-def _catalogue(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+def _catalogue(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     """Glue asks for the catalog, the database and the table of every call about a table."""
     given = call.parameters
     database = given.get("DatabaseName") or given.get("Name", "")
@@ -207,7 +207,7 @@ def _catalogue(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
         yield Need(action=f"glue:{call.operation}", resource=arn("glue", call.region, kind))
 
 
-def _jobs(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
+def _jobs(call: Call, facts: AccountFacts) -> Iterator[Need]:  # noqa: ARG001
     if call.operation == "StartJobRun":
         given = call.parameters
         application = arn("emr-serverless", call.region, f"/applications/{given['applicationId']}")
@@ -222,7 +222,7 @@ def _jobs(call: Call, facts: Facts) -> Iterator[Need]:  # noqa: ARG001
         )
 
 
-SERVICES: Mapping[str, Callable[[Call, Facts], Iterator[Need]]] = {
+SERVICES: Mapping[str, Callable[[Call, AccountFacts], Iterator[Need]]] = {
     "autoscaling": _autoscaling,
     "dynamodb": _tables,
     "ec2": ec2.needs,

@@ -44,7 +44,7 @@ _LISTEN = "0A"
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ObservedNode:
     """One Kafka node: where it listens, and what tells its process from others'."""
 
     node_id: int
@@ -91,7 +91,7 @@ class Observer:
         """Return the last reading of the cluster; None where no broker answered."""
         return self._reading.view
 
-    def ask_cluster(self, nodes: Iterable[Node]) -> None:
+    def ask_cluster(self, nodes: Iterable[ObservedNode]) -> None:
         """Ask whichever broker answers first for fencing, quorum and in-sync replicas.
 
         One whose exporter is silent comes last: a frozen broker connects, and says nothing.
@@ -109,7 +109,7 @@ class Observer:
         if view is not None or asked_at - self._reading.asked_at > READING_KEPT_SECONDS:
             self._reading = _Reading(asked_at, view)
 
-    def look(self, nodes: Iterable[Node]) -> dict[int, NodeObservation]:
+    def look(self, nodes: Iterable[ObservedNode]) -> dict[int, NodeObservation]:
         """Observe every node now, within the bound of one scrape."""
         every = list(nodes)
         scrapes = dict(
@@ -125,7 +125,7 @@ class Observer:
 
     def _observation(
         self,
-        node: Node,
+        node: ObservedNode,
         metrics: NodeMetrics | None,
         active: NodeMetrics | None,
         ports: frozenset[tuple[str, int]],
@@ -200,7 +200,7 @@ def now() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def scrape(node: Node) -> NodeMetrics | None:
+def scrape(node: ObservedNode) -> NodeMetrics | None:
     """Ask a node's exporter for what is wanted; None where it does not answer."""
     connection = http.client.HTTPConnection(node.host, kafka_metrics.PORT, timeout=SCRAPE_SECONDS)
     try:

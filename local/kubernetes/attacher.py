@@ -15,7 +15,7 @@ from core.naming import EBS_CSI_DRIVER
 from local.journal import Journal
 from local.kubernetes.client import Api, Informer, Object
 from local.kubernetes.cloud import CloudError
-from local.kubernetes.ebs import Ebs
+from local.kubernetes.ebs import EbsCalls
 from local.kubernetes.lookups import find
 from local.kubernetes.node import CSI_NODES
 from local.kubernetes.node_object import timestamp
@@ -37,7 +37,7 @@ class Attacher:
 
     def __init__(self, api: Api, ec2: EC2Client, journal: Journal) -> None:
         self._api, self._journal = api, journal
-        self._ebs = Ebs(ec2)
+        self._ebs = EbsCalls(ec2)
         self._tasks = Tasks()
         self._informer = Informer(api, ATTACHMENTS, self._on_attachment)
 

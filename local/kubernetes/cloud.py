@@ -37,7 +37,7 @@ CloudError = (BotoCoreError, ClientError)
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceType:
+class NodeCapacity:
     """What a node of this type offers, from EC2's own description."""
 
     vcpus: int
@@ -47,7 +47,7 @@ class InstanceType:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class RunningInstance:
     """One instance of the cluster that runs, and what its kubelet needs to know at boot."""
 
     instance_id: str
@@ -56,7 +56,7 @@ class Instance:
     zone: str
     subnet_cidr: str
     type_name: str
-    type: InstanceType
+    type: NodeCapacity
     cluster: str
     node_group: str | None
     config: NodeConfig
@@ -85,14 +85,14 @@ def client(service: str, place: Place, identity: Mapping[str, str] | None = None
     )
 
 
-class Cloud:
+class InstanceCloud:
     """The cluster's instances, read from EC2; what never changes about one is read once."""
 
     def __init__(self, ec2: EC2Client) -> None:
         self._ec2 = ec2
-        self._types: dict[str, InstanceType] = {}
+        self._types: dict[str, NodeCapacity] = {}
         self._subnets: dict[str, str] = {}
-        self._known: dict[str, Instance | InvalidInput] = {}
+        self._known: dict[str, RunningInstance | InvalidInput] = {}
 
     def states(self) -> dict[str, str]:
         """Return the state of every living instance of the cluster by instance id."""
@@ -125,7 +125,7 @@ class Cloud:
             return None
         return f"{root} {tags.get(BOOTED_TAG, '')}"
 
-    def describe(self, instance_id: str) -> Instance:
+    def describe(self, instance_id: str) -> RunningInstance:
         """Return an instance of the last `states`.
 
         Raises InvalidInput for user data that nodeadm refuses.
@@ -140,9 +140,9 @@ class Cloud:
             raise known
         return known
 
-    def _read(self, instance: InstanceTypeDef) -> Instance:
+    def _read(self, instance: InstanceTypeDef) -> RunningInstance:
         tags = _tags(instance)
-        return Instance(
+        return RunningInstance(
             instance_id=instance["InstanceId"],
             node_name=instance["PrivateDnsName"],
             private_ip=instance["PrivateIpAddress"],
@@ -173,7 +173,7 @@ class Cloud:
             self._subnets[subnet_id] = subnet["CidrBlock"]
         return self._subnets[subnet_id]
 
-    def _type(self, name: str) -> InstanceType:
+    def _type(self, name: str) -> NodeCapacity:
         if name not in self._types:
             answer: Any = self._ec2.describe_instance_types(
                 InstanceTypes=[name]  # type: ignore[list-item]  # the stub lists the known names
@@ -186,7 +186,7 @@ class Cloud:
                 network["MaximumNetworkInterfaces"] * (network["Ipv4AddressesPerInterface"] - 1) + 2
             )
             arm = "arm64" in found["ProcessorInfo"]["SupportedArchitectures"]
-            self._types[name] = InstanceType(
+            self._types[name] = NodeCapacity(
                 vcpus=found["VCpuInfo"]["DefaultVCpus"],
                 memory_mib=found["MemoryInfo"]["SizeInMiB"],
                 architecture="arm64" if arm else "amd64",

@@ -21,9 +21,9 @@ from typing import Any
 from core.errors import StillwaterError
 from local.kubernetes.client import ApiError, Object
 from local.kubernetes.environment import MissingReference
-from local.kubernetes.images import Launch
+from local.kubernetes.images import ContainerLaunch
 from local.kubernetes.node_object import timestamp
-from local.kubernetes.probes import Answer, ProbeSet, Target, Track, ask
+from local.kubernetes.probes import Answer, ProbeSet, ProbeTarget, Track, ask
 from local.place import Place
 from local.processes import forget, give_way, record
 
@@ -82,7 +82,7 @@ class Surroundings:
     host: str
     grace_seconds: float
     # Says how to run a container; asked again before every start.
-    prepare: Callable[[Object], Launch]
+    prepare: Callable[[Object], ContainerLaunch]
     # Called from any thread when `step` should be called.
     wake: Callable[[], None]
     prober: Executor
@@ -294,8 +294,8 @@ class Container:
             return self._kill_at
         return next_probe
 
-    def _ask(self, track: Track, launch: Launch) -> Answer:
-        target = Target(self._around.host, self.spec, launch.environment, launch.moved_ports)
+    def _ask(self, track: Track, launch: ContainerLaunch) -> Answer:
+        target = ProbeTarget(self._around.host, self.spec, launch.environment, launch.moved_ports)
         probe: dict[str, Any] = self.spec[track.role]
         future = self._around.prober.submit(ask, probe, target, track.schedule.timeout_seconds)
         future.add_done_callback(lambda _: self._around.wake())

@@ -83,7 +83,7 @@ def tags(
     }
 
 
-class Ebs:
+class EbsCalls:
     """The calls of the EBS CSI driver's controller."""
 
     def __init__(self, ec2: EC2Client) -> None:

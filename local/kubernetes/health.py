@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from core import naming
 from core.health.node import NodeObservation, Role
 from core.health.rules import RuleSet, is_alive, is_ready, liveness, readiness
-from local.kafka.observer import Node, Observer
+from local.kafka.observer import ObservedNode, Observer
 from local.kubernetes import dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, Informer, Object
 from local.kubernetes.strimzi_admin import OperatorAccess
@@ -33,7 +33,7 @@ CLUSTER_SECONDS, STEADY_CLUSTER_SECONDS = 1.0, 5.0
 LOG = logging.getLogger("health")
 
 
-def node_of(pod: Object, place: Place) -> Node | None:
+def node_of(pod: Object, place: Place) -> ObservedNode | None:
     """Return the Kafka node in a pod; None before it has an address."""
     metadata, address = pod["metadata"], (pod.get("status") or {}).get("podIP")
     node_id = naming.node_id_of_pod(metadata["name"])
@@ -41,7 +41,7 @@ def node_of(pod: Object, place: Place) -> Node | None:
         return None
     roles = {r for r in ("controller", "broker") if _has_role(metadata["labels"], r)}
     role = Role.COMBINED if len(roles) == 2 else Role(roles.pop())
-    return Node(node_id, role, place.socket_address(address), metadata["uid"])
+    return ObservedNode(node_id, role, place.socket_address(address), metadata["uid"])
 
 
 def _has_role(labels: dict[str, str], role: str) -> bool:
@@ -100,8 +100,8 @@ class Agent:
             # Woken by the first node that is not well.
             self._unsteady.wait(STEADY_CLUSTER_SECONDS - CLUSTER_SECONDS)
 
-    def _clusters(self) -> dict[tuple[str, str], dict[str, Node]]:
-        found: dict[tuple[str, str], dict[str, Node]] = {}
+    def _clusters(self) -> dict[tuple[str, str], dict[str, ObservedNode]]:
+        found: dict[tuple[str, str], dict[str, ObservedNode]] = {}
         for (namespace, name), pod in list(self._pods.objects.items()):
             cluster = pod["metadata"]["labels"].get(naming.CLUSTER_LABEL)
             node = node_of(pod, self._place)

@@ -20,7 +20,7 @@ from local.iam.policy import trusts
 from local.iam.switch import is_enforced
 from local.kubernetes.cloud import CloudError, client
 from local.place import Place
-from local.pulumi.aws_store import Store, folder
+from local.pulumi.aws_store import ResourceStore, folder
 
 LOG = logging.getLogger(__name__)
 ASSOCIATIONS = folder("aws:eks/podIdentityAssociation:PodIdentityAssociation")
@@ -126,7 +126,7 @@ def _session(place: Place, role: str, name: str) -> dict[str, str]:
 
 def _stored_role(place: Place, wanted: Mapping[str, str]) -> str | None:
     """Return the role of an association that `up` made: moto's EKS has none, the store has."""
-    for kind, _, state in Store(place.path("store")).everything():
+    for kind, _, state in ResourceStore(place.path("store")).everything():
         if kind == ASSOCIATIONS and all(state.get(key) == text for key, text in wanted.items()):
             return str(state["roleArn"])
     return None

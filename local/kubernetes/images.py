@@ -37,7 +37,7 @@ LBC_CERTIFICATES = "/tmp/k8s-webhook-server/serving-certs"  # noqa: S108 - its c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ContainerRequest:
     """A container that is about to start, with its environment resolved."""
 
     place: Place
@@ -50,7 +50,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class ContainerLaunch:
     """How a container runs on this machine."""
 
     argv: list[str]
@@ -82,13 +82,13 @@ def base_environment(place: Place, pod: Object) -> dict[str, str]:
     }
 
 
-def launch(request: Request) -> Launch:
+def launch(request: ContainerRequest) -> ContainerLaunch:
     """Return how the container runs; raise MissingPrerequisite where this machine cannot run it."""
     name = repository(request.container["image"])
     for suffix, how in RUNNERS.items():
         if name == suffix or name.endswith("/" + suffix):
             return how(request)
-    return Launch(
+    return ContainerLaunch(
         argv=NEVER_ENDS,
         environment=request.environment,
         probed=False,
@@ -96,15 +96,15 @@ def launch(request: Request) -> Launch:
     )
 
 
-def _process(request: Request) -> Launch:
+def _process(request: ContainerRequest) -> ContainerLaunch:
     """Run the spec's command as it is, with its mounts in STILLWATER_MOUNTS as JSON."""
     command, args = command_line(request.container, request.environment)
     mounts = {path: str(directory) for path, directory in request.mounts.items()}
     environment = {**request.environment, MOUNTS_VARIABLE: json.dumps(mounts)}
-    return Launch(argv=[*command, *args], environment=environment)
+    return ContainerLaunch(argv=[*command, *args], environment=environment)
 
 
-def _kafka(request: Request) -> Launch:
+def _kafka(request: ContainerRequest) -> ContainerLaunch:
     argv = kafka_container.command(
         request.pod,
         request.container,
@@ -113,10 +113,10 @@ def _kafka(request: Request) -> Launch:
         request.pod_ip,
         request.place,
     )
-    return Launch(argv=argv, environment=request.environment)
+    return ContainerLaunch(argv=argv, environment=request.environment)
 
 
-def _termination_handler(request: Request) -> Launch:
+def _termination_handler(request: ContainerRequest) -> ContainerLaunch:
     """Run the real NTH with its pod's credentials in place and its ports moved out of the way."""
     account = request.mounts.get(SERVICE_ACCOUNT_DIRECTORY)
     if account is None:
@@ -130,14 +130,14 @@ def _termination_handler(request: Request) -> Launch:
             variables[name] = str(free)
     _, args = command_line(request.container, variables)
     binary = request.place.path("bin", "node-termination-handler")
-    return Launch(
+    return ContainerLaunch(
         argv=with_private_mounts(account, [str(binary), *args]),
         environment=variables,
         moved_ports=moved,
     )
 
 
-def _load_balancer_controller(request: Request) -> Launch:
+def _load_balancer_controller(request: ContainerRequest) -> ContainerLaunch:
     """Run the real AWS Load Balancer Controller on its pod's address, but for its webhooks.
 
     Their server listens on every address of the machine, so it is given a free port.
@@ -157,28 +157,28 @@ def _load_balancer_controller(request: Request) -> Launch:
         f"--health-probe-bind-addr={host}:{LBC_HEALTH_PORT}",
         f"--metrics-bind-addr={host}:{LBC_METRICS_PORT}",
     ]
-    return Launch(
+    return ContainerLaunch(
         argv=with_private_mounts(account, argv),
         environment=_aws_identity(request),
         moved_ports={LBC_WEBHOOK_PORT: webhooks},
     )
 
 
-def _eviction_gate(request: Request) -> Launch:
+def _eviction_gate(request: ContainerRequest) -> ContainerLaunch:
     """Run this repository's gate as its pod; it listens on every address, so on a free port."""
     variables = _aws_identity(request)
     told = json.loads(variables[SETTINGS])
     free = _free_port()
     moved_ports.note(request.place, request.pod_ip, {told["port"]: free})
     variables[SETTINGS] = json.dumps({**told, "port": free})
-    return Launch(
+    return ContainerLaunch(
         argv=[sys.executable, "-m", "stillwater.inside", "gate"],
         environment=variables,
         moved_ports={told["port"]: free},
     )
 
 
-def _client_probe(request: Request) -> Launch:
+def _client_probe(request: ContainerRequest) -> ContainerLaunch:
     """Run this repository's probe as its pod, on the pod's address, with its Secrets in place."""
     told = json.loads(request.environment[SETTINGS])
     told |= {
@@ -187,19 +187,19 @@ def _client_probe(request: Request) -> Launch:
         "user_directory": str(request.mounts.get(USER_DIRECTORY, USER_DIRECTORY)),
     }
     hosts = str(request.place.path(dns.FILE_NAME))
-    return Launch(
+    return ContainerLaunch(
         argv=[sys.executable, "-m", "local.kubernetes.client_probe", hosts],
         environment={**request.environment, SETTINGS: json.dumps(told)},
     )
 
 
-def _ours(request: Request) -> Launch:
+def _ours(request: ContainerRequest) -> ContainerLaunch:
     """Run the program of our own image that the pod names: its probe, else the eviction gate."""
     probing = request.container.get("command", ())[-1:] == ["probe"]
     return _client_probe(request) if probing else _eviction_gate(request)
 
 
-def _aws_identity(request: Request) -> dict[str, str]:
+def _aws_identity(request: ContainerRequest) -> dict[str, str]:
     """Return a container's environment with the twin's AWS and its pod's role in it."""
     metadata, spec = request.pod["metadata"], request.pod["spec"]
     account = spec.get("serviceAccountName") or "default"
@@ -210,8 +210,8 @@ def _aws_identity(request: Request) -> dict[str, str]:
     }
 
 
-def _without_token(request: Request, program: str) -> Launch:
-    return Launch(
+def _without_token(request: ContainerRequest, program: str) -> ContainerLaunch:
+    return ContainerLaunch(
         argv=NEVER_ENDS,
         environment=request.environment,
         probed=False,
@@ -227,7 +227,7 @@ def _free_port() -> int:
         return port
 
 
-RUNNERS: Mapping[str, Callable[[Request], Launch]] = {
+RUNNERS: Mapping[str, Callable[[ContainerRequest], ContainerLaunch]] = {
     PROCESS_IMAGE: _process,
     "strimzi/kafka": _kafka,
     "aws-node-termination-handler": _termination_handler,

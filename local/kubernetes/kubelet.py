@@ -26,9 +26,9 @@ from local.kubernetes.addresses import Addresses
 from local.kubernetes.client import Api, ApiError, Informer, Object
 from local.kubernetes.cloud import (
     RUNNING,
-    Cloud,
     CloudError,
-    Instance,
+    InstanceCloud,
+    RunningInstance,
     client,
     instance_id_of,
 )
@@ -79,7 +79,7 @@ class Machine:
 class Kubelet:
     """Nodes and pods of one twin."""
 
-    def __init__(self, place: Place, api: Api, cloud: Cloud, facts: Journal) -> None:
+    def __init__(self, place: Place, api: Api, cloud: InstanceCloud, facts: Journal) -> None:
         self._api, self._cloud, self._journal = api, cloud, facts
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -160,7 +160,7 @@ class Kubelet:
             target=self._join, args=(machine, instance), name=f"boot {instance_id}", daemon=True
         ).start()
 
-    def _join(self, machine: Machine, instance: Instance) -> None:
+    def _join(self, machine: Machine, instance: RunningInstance) -> None:
         """Register a node step by step, as far as its instance lives."""
         agent = machine.agent
         known = self._nodes.objects.get(("", instance.node_name))
@@ -334,7 +334,7 @@ def main() -> None:
     logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
     api = Api.from_kubeconfig(place.path("kubeconfig"))
-    kubelet = Kubelet(place, api, Cloud(client("ec2", place)), journal(place))
+    kubelet = Kubelet(place, api, InstanceCloud(client("ec2", place)), journal(place))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: kubelet.stop())
     kubelet.run()

@@ -75,7 +75,7 @@ def write_if_changed(path: Path, content: bytes) -> None:
     fresh.replace(path)
 
 
-class Volumes:
+class PodVolumes:
     """The volumes of one pod: below pods/<uid>/volumes, but claims in volumes/<volume id>."""
 
     def __init__(self, api: Api, place: Place, pod: Object) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from local.journal import Journal
 from local.kubernetes.client import Api, ApiError, Object
-from local.kubernetes.cloud import Instance
+from local.kubernetes.cloud import RunningInstance
 from local.kubernetes.node_object import csi_node_object, node_object, timestamp
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -27,7 +27,9 @@ STATUS_REPORT_SECONDS = 300.0
 class NodeAgent:
     """The Node of one running instance; every method may be called from any thread."""
 
-    def __init__(self, api: Api, instance: Instance, journal: Journal, *, boot: str = "") -> None:
+    def __init__(
+        self, api: Api, instance: RunningInstance, journal: Journal, *, boot: str = ""
+    ) -> None:
         self.instance = instance
         # A kubelet that is started again finds the boot it was in.
         self._boot_id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{instance.instance_id} {boot}"))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from core.naming import EBS_CSI_DRIVER, EBS_ZONE_LABEL, ZONE_LABEL
 from local.kubernetes.client import Object
-from local.kubernetes.cloud import Instance, InstanceType
+from local.kubernetes.cloud import NodeCapacity, RunningInstance
 
 KUBELET_VERSION = "v1.35.4-eks-stillwater"
 # Nitro instances of the sizes the twin runs take 27 attachments, less the interfaces and the root.
@@ -29,7 +29,7 @@ def reserved_cpu_millicores(vcpus: int) -> int:
     return sum(shares[:vcpus]) + round(2.5 * max(0, vcpus - 4))
 
 
-def resources(kind: InstanceType, max_pods: int) -> tuple[dict[str, str], dict[str, str]]:
+def resources(kind: NodeCapacity, max_pods: int) -> tuple[dict[str, str], dict[str, str]]:
     """Return (capacity, allocatable) of an instance type, with the reservations of EKS's AMI."""
     shared = {"pods": str(max_pods), "ephemeral-storage": "80Gi"}
     reserved_mib = 255 + 11 * max_pods + EVICTION_MIB
@@ -47,7 +47,7 @@ def volume_name(handle: str) -> str:
     return f"kubernetes.io/csi/{EBS_CSI_DRIVER}^{handle}"
 
 
-def node_object(instance: Instance, *, boot_id: str) -> Object:
+def node_object(instance: RunningInstance, *, boot_id: str) -> Object:
     """Return the Node an instance registers itself with, not yet ready."""
     max_pods = instance.config.max_pods or instance.type.max_pods
     capacity, allocatable = resources(instance.type, max_pods)
@@ -106,7 +106,7 @@ def node_object(instance: Instance, *, boot_id: str) -> Object:
     }
 
 
-def csi_node_object(instance: Instance, node_uid: str) -> Object:
+def csi_node_object(instance: RunningInstance, node_uid: str) -> Object:
     """Return the CSINode by which the EBS CSI driver's node plug-in announces itself."""
     return {
         "apiVersion": "storage.k8s.io/v1",

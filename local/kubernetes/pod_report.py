@@ -11,7 +11,7 @@ from local.kubernetes import status
 from local.kubernetes.client import Api, ApiError, Object
 from local.kubernetes.containers import Container
 from local.kubernetes.node_object import timestamp
-from local.kubernetes.status import Observation
+from local.kubernetes.status import PodObservation
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class PodReport:
         self._told: set[str] = set()
         self._restarts = 0
 
-    def write(self, pod: Object, seen: Observation, containers: Sequence[Container]) -> bool:
+    def write(self, pod: Object, seen: PodObservation, containers: Sequence[Container]) -> bool:
         """Bring the API up to date; say whether it is. Raises PodGone."""
         body = status.pod_status(pod, seen, timestamp())
         if _without_times(body) == self._published:
@@ -60,7 +60,7 @@ class PodReport:
         )
 
     def _tell_changes(
-        self, body: Object, seen: Observation, containers: Sequence[Container]
+        self, body: Object, seen: PodObservation, containers: Sequence[Container]
     ) -> None:
         if any(container.running for container in containers):
             self._tell_once("pod_started", address=seen.pod_ip)

@@ -23,7 +23,7 @@ from local.kubernetes.container_group import ContainerGroup
 from local.kubernetes.containers import Surroundings
 from local.kubernetes.environment import MissingReference, resolve
 from local.kubernetes.lookups import find
-from local.kubernetes.mounts import Volumes
+from local.kubernetes.mounts import PodVolumes
 from local.kubernetes.node import NodeAgent
 from local.kubernetes.node_object import timestamp, volume_name
 from local.kubernetes.pod_report import PodGone, PodReport
@@ -76,7 +76,7 @@ class PodWorker:
         self._wake = threading.Event()
         self._removed = False
         self._abandoned: Abandoned | None = None
-        self._volumes = Volumes(shared.api, shared.place, pod)
+        self._volumes = PodVolumes(shared.api, shared.place, pod)
         self._claimed: list[str] = []
         self._containers: ContainerGroup | None = None
         self._waiting = ""
@@ -190,7 +190,7 @@ class PodWorker:
             prober=self._shared.prober,
         )
 
-    def _prepare(self, container: Object) -> images.Launch:
+    def _prepare(self, container: Object) -> images.ContainerLaunch:
         """Say how a container runs; raises MissingReference, ApiError or StillwaterError."""
         place = self._shared.place
         environment = resolve(
@@ -202,7 +202,7 @@ class PodWorker:
             lookup=self._look_up,
         )
         launch = images.launch(
-            images.Request(
+            images.ContainerRequest(
                 place=place,
                 cluster=self.node.instance.cluster,
                 pod=self._pod,
@@ -230,7 +230,7 @@ class PodWorker:
         """Write the pod's status if it changed; say whether the API has the current one."""
         group = self._containers
         waiting = [status.creating(c, self._waiting) for c in self._pod["spec"]["containers"]]
-        seen = status.Observation(
+        seen = status.PodObservation(
             pod_ip=self._ip,
             host_ip=self._host_ip,
             started_at=self._started_at,

@@ -143,7 +143,7 @@ class ProbeSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ProbeTarget:
     """Where a container answers: its loopback address, its ports and its environment."""
 
     host: str
@@ -163,7 +163,7 @@ class Target:
         return self.moved_ports.get(int(number), int(number))
 
 
-def ask(probe: Mapping[str, Any], target: Target, timeout_seconds: float) -> tuple[bool, str]:
+def ask(probe: Mapping[str, Any], target: ProbeTarget, timeout_seconds: float) -> tuple[bool, str]:
     """Run one probe; return (success, what was seen). Never raises."""
     try:
         if "exec" in probe:
@@ -206,7 +206,7 @@ def _exec(
     return process.returncode == 0, said or f"exit code {process.returncode}"
 
 
-def _http(spec: Mapping[str, Any], target: Target, timeout_seconds: float) -> tuple[bool, str]:
+def _http(spec: Mapping[str, Any], target: ProbeTarget, timeout_seconds: float) -> tuple[bool, str]:
     host, port = spec.get("host") or target.host, target.port(spec["port"])
     connection: http.client.HTTPConnection
     if spec.get("scheme") == "HTTPS":

@@ -14,7 +14,7 @@ from local.journal import Journal
 from local.kubernetes import ebs
 from local.kubernetes.client import Api, ApiError, Informer, Object, key_of
 from local.kubernetes.cloud import CLUSTER_TAG_PREFIX, instance_id_of
-from local.kubernetes.ebs import Ebs
+from local.kubernetes.ebs import EbsCalls
 from local.kubernetes.lookups import find
 from local.kubernetes.tasks import RETRY_SECONDS, Tasks
 from local.place import Place
@@ -38,7 +38,7 @@ class Provisioner:
 
     def __init__(self, place: Place, api: Api, ec2: EC2Client, journal: Journal) -> None:
         self._place, self._api, self._ec2, self._journal = place, api, ec2, journal
-        self._ebs = Ebs(ec2)
+        self._ebs = EbsCalls(ec2)
         self._tasks = Tasks()
         self._informers = [
             Informer(api, "/api/v1/persistentvolumeclaims", self._on_claim),

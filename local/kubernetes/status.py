@@ -11,7 +11,7 @@ ENDED_PHASES = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class PodObservation:
     """What the kubelet knows of one pod at one moment."""
 
     pod_ip: str
@@ -34,7 +34,7 @@ def unmet_gates(pod: Object) -> list[str]:
     return [gate["conditionType"] for gate in gates if gate["conditionType"] not in true]
 
 
-def phase(pod: Object, seen: Observation) -> str:
+def phase(pod: Object, seen: PodObservation) -> str:
     """Return the phase; a pod that ran never returns to Pending, whatever its containers do."""
     if seen.ended:
         return seen.ended
@@ -44,7 +44,7 @@ def phase(pod: Object, seen: Observation) -> str:
     return "Running" if ran and seen.initialized else "Pending"
 
 
-def conditions(pod: Object, seen: Observation, now: str) -> list[Object]:
+def conditions(pod: Object, seen: PodObservation, now: str) -> list[Object]:
     """Return the kubelet's own conditions; those of readiness gates belong to others."""
     unready = [c["name"] for c in seen.containers if not c["ready"]]
     containers_ready = not seen.ended and seen.initialized and not unready
@@ -90,7 +90,7 @@ def conditions(pod: Object, seen: Observation, now: str) -> list[Object]:
     return result
 
 
-def pod_status(pod: Object, seen: Observation, now: str) -> Object:
+def pod_status(pod: Object, seen: PodObservation, now: str) -> Object:
     """Return the body of a strategic merge on a pod's status."""
     status: Object = {
         "phase": phase(pod, seen),

@@ -26,8 +26,8 @@ from local.kubernetes.client import Api, ApiError, Informer
 from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_authorities import Authorities
 from local.kubernetes.strimzi_connects import Connects
-from local.kubernetes.strimzi_model import Cluster, Node, node_ids, read
-from local.kubernetes.strimzi_objects import PATHS, STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_model import KafkaCluster, KafkaPodNode, node_ids, read
+from local.kubernetes.strimzi_objects import PATHS, STRIMZI, Object, OperatorObjects, resource_path
 from local.kubernetes.strimzi_rolling import start_order
 from local.kubernetes.strimzi_topics import TopicOperator
 from local.kubernetes.strimzi_users import UserOperator
@@ -46,7 +46,7 @@ class Operator:
         self._api = api
         self._journal = journal(place)
         self._health = (place.host("kafka-health"), place.port("kafka-health"))
-        self._objects = Objects(api, self._journal)
+        self._objects = OperatorObjects(api, self._journal)
         self._wake = threading.Event()
         self._kafkas = Informer(api, f"{STRIMZI}/kafkas", self._on_change)
         self._pools = Informer(api, f"{STRIMZI}/kafkanodepools", self._on_change)
@@ -134,7 +134,7 @@ class Operator:
             message=f"Waiting for {', '.join(waiting)}." if waiting else "",
         )
 
-    def _apply_all(self, cluster: Cluster) -> None:
+    def _apply_all(self, cluster: KafkaCluster) -> None:
         """Apply what the pods need before them: identity, names, configuration, volumes."""
         self._objects.apply(strimzi_resources.service_account(cluster))
         for service in strimzi_resources.services(cluster):
@@ -146,7 +146,7 @@ class Operator:
         if not self._has_foreign_budgets(cluster):
             self._objects.apply(strimzi_resources.budget(cluster))
 
-    def _has_foreign_budgets(self, cluster: Cluster) -> bool:
+    def _has_foreign_budgets(self, cluster: KafkaCluster) -> bool:
         """Say whether somebody else made a Kafka its budgets.
 
         The real operator is told so with STRIMZI_POD_DISRUPTION_BUDGET_GENERATION, for every Kafka
@@ -156,7 +156,7 @@ class Operator:
         path = f"{PATHS['PodDisruptionBudget'].format(cluster.namespace)}/{name}"
         return find(self._api, path) is not None
 
-    def _reconcile_pods(self, cluster: Cluster, *, roll: bool = True) -> list[str]:
+    def _reconcile_pods(self, cluster: KafkaCluster, *, roll: bool = True) -> list[str]:
         """Make missing pods, remove surplus ones, restart one outdated one; return who is not
         ready yet."""
         live = {
@@ -172,7 +172,9 @@ class Operator:
         }
         return self._objects.bring(wanted, live, roll=roll)
 
-    def _pod(self, cluster: Cluster, node: Node, issued: Mapping[str, str]) -> dict[str, Any]:
+    def _pod(
+        self, cluster: KafkaCluster, node: KafkaPodNode, issued: Mapping[str, str]
+    ) -> dict[str, Any]:
         config = strimzi_resources.config_map(cluster, node)
         return strimzi_resources.pod(cluster, node, config, issued)
 
@@ -208,7 +210,7 @@ class Operator:
                 message=message,
             )
 
-    def _report_pool(self, pool: Object, ids: Sequence[int], cluster: Cluster) -> None:
+    def _report_pool(self, pool: Object, ids: Sequence[int], cluster: KafkaCluster) -> None:
         metadata = pool["metadata"]
         status = {
             "observedGeneration": metadata["generation"],

@@ -18,8 +18,8 @@ from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_certificates import Issued
-from local.kubernetes.strimzi_model import Cluster, Node
-from local.kubernetes.strimzi_objects import Object, Objects
+from local.kubernetes.strimzi_model import KafkaCluster, KafkaPodNode
+from local.kubernetes.strimzi_objects import Object, OperatorObjects
 from local.kubernetes.strimzi_resources import KIND_LABEL, Rendered, digest, owned_object
 
 FORCE_REPLACE = "strimzi.io/force-replace"
@@ -57,14 +57,16 @@ class Signer:
 class Authorities:
     """Makes, replaces and hands out what the cluster operator issues."""
 
-    def __init__(self, api: Api, objects: Objects, changed: Callable[[str, Object], None]) -> None:
+    def __init__(
+        self, api: Api, objects: OperatorObjects, changed: Callable[[str, Object], None]
+    ) -> None:
         self._api, self._objects = api, objects
         self._secrets = Informer(
             api, "/api/v1/secrets", changed, labelSelector=f"{KIND_LABEL}=Kafka"
         )
         self.informers = (self._secrets,)
 
-    def bring(self, cluster: Cluster, live: Mapping[str, Object]) -> dict[str, Annotations]:
+    def bring(self, cluster: KafkaCluster, live: Mapping[str, Object]) -> dict[str, Annotations]:
         """Issue what is missing or outdated; return what each pod is marked with for it."""
         if not cluster.asks:
             return {cluster.pod(node): {} for node in cluster.nodes}
@@ -88,7 +90,7 @@ class Authorities:
                 marks[name][CLIENTS_GENERATION] = str(of_clients.generation)
         return marks
 
-    def _authority(self, cluster: Cluster, certificate_secret: str) -> Authority:
+    def _authority(self, cluster: KafkaCluster, certificate_secret: str) -> Authority:
         key_secret = certificate_secret.removesuffix("-cert")
         # The watch may be behind our own writing: a second authority would be trusted by nobody.
         for look in (self._known_secret, self._live_secret):
@@ -113,7 +115,12 @@ class Authorities:
         return fresh
 
     def _certificate(
-        self, cluster: Cluster, secret: str, name: str, signer: Signer, hosts: Sequence[str] = ()
+        self,
+        cluster: KafkaCluster,
+        secret: str,
+        name: str,
+        signer: Signer,
+        hosts: Sequence[str] = (),
     ) -> Issued:
         """Return a component's certificate: the one it has while that serves, else another."""
         file = OPERATOR if name == OPERATOR else secret
@@ -136,7 +143,7 @@ class Authorities:
         return find(self._api, _path(namespace, name))
 
     def _apply(
-        self, cluster: Cluster, name: str, data: Mapping[str, str | bytes], marked: Annotations
+        self, cluster: KafkaCluster, name: str, data: Mapping[str, str | bytes], marked: Annotations
     ) -> None:
         rendered = owned_object(cluster, "v1", "Secret", name)
         rendered["metadata"]["annotations"] = marked
@@ -148,7 +155,7 @@ def operator_secret(cluster: str) -> str:
     return f"{cluster}-cluster-operator-certs"
 
 
-def served_hosts(cluster: Cluster, node: Node) -> set[str]:
+def served_hosts(cluster: KafkaCluster, node: KafkaPodNode) -> set[str]:
     """Return every name a node is dialled by: its own, and those of the Services and balancers."""
     names = {cluster.host(node), cluster.host(node).removesuffix(".cluster.local")}
     if not node.is_broker:

@@ -16,7 +16,7 @@ from local.kafka.container import (
     RACK,
 )
 from local.kubernetes.strimzi_certificates import ORGANIZATION
-from local.kubernetes.strimzi_model import SCRAM, TLS, Cluster, KafkaListener, Node
+from local.kubernetes.strimzi_model import SCRAM, TLS, KafkaCluster, KafkaListener, KafkaPodNode
 
 CONTROL_PLANE, CONTROL_PLANE_PORT = "CONTROLPLANE-9090", 9090
 REPLICATION, REPLICATION_PORT = "REPLICATION-9091", 9091
@@ -32,7 +32,7 @@ def volume_mount(volume_id: int) -> str:
     return f"/var/lib/kafka/data-{volume_id}"
 
 
-def log_directory(node: Node, volume_id: int) -> str:
+def log_directory(node: KafkaPodNode, volume_id: int) -> str:
     """Return a subfolder: an ext4 volume's own lost+found would kill the broker."""
     return f"{volume_mount(volume_id)}/kafka-log{node.node_id}"
 
@@ -41,7 +41,7 @@ def listener_name(listener: KafkaListener) -> str:
     return f"{listener.name.upper()}-{listener.port}"
 
 
-def server_config(cluster: Cluster, node: Node) -> str:
+def server_config(cluster: KafkaCluster, node: KafkaPodNode) -> str:
     """Return the node's server.config; paths are the pod's, the address is filled in at start."""
     settings = {
         **dict(_identity(cluster, node)),
@@ -54,7 +54,7 @@ def server_config(cluster: Cluster, node: Node) -> str:
     return "".join(f"{key}={value}\n" for key, value in settings.items())
 
 
-def _identity(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
+def _identity(cluster: KafkaCluster, node: KafkaPodNode) -> Iterator[tuple[str, str]]:
     yield "node.id", str(node.node_id)
     yield "process.roles", ",".join(sorted(node.roles))
     yield (
@@ -69,7 +69,7 @@ def _identity(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
         yield "broker.rack", RACK
 
 
-def _listeners(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
+def _listeners(cluster: KafkaCluster, node: KafkaPodNode) -> Iterator[tuple[str, str]]:
     bound: dict[str, str] = {}
     advertised: dict[str, str] = {}
     if node.is_controller:
@@ -90,7 +90,7 @@ def _listeners(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
         yield "inter.broker.listener.name", REPLICATION
 
 
-def _security(cluster: Cluster, node: Node) -> Iterator[tuple[str, str]]:
+def _security(cluster: KafkaCluster, node: KafkaPodNode) -> Iterator[tuple[str, str]]:
     """Ask everybody for a certificate where nodes speak to each other, clients as they are told."""
     if not cluster.asks:
         names = [CONTROL_PLANE, REPLICATION, *(listener_name(x) for x in cluster.listeners)]
@@ -129,7 +129,7 @@ def super_users(cluster: str) -> list[str]:
     return [f"CN={name},O={ORGANIZATION}" for name in (*names, "cluster-operator")]
 
 
-def _storage(node: Node) -> Iterator[tuple[str, str]]:
+def _storage(node: KafkaPodNode) -> Iterator[tuple[str, str]]:
     yield "log.dirs", ",".join(log_directory(node, volume["id"]) for volume in node.volumes)
     shared = [volume["id"] for volume in node.volumes if volume.get("kraftMetadata") == "shared"]
     if shared:

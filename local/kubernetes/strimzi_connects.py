@@ -18,7 +18,7 @@ from local.kubernetes.strimzi_connect import (
     secrets,
     surroundings,
 )
-from local.kubernetes.strimzi_objects import PATHS, STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_objects import PATHS, STRIMZI, Object, OperatorObjects, resource_path
 from local.kubernetes.strimzi_resources import KIND_LABEL, digest
 
 LOG = logging.getLogger("strimzi")
@@ -27,7 +27,9 @@ LOG = logging.getLogger("strimzi")
 class Connects:
     """The Connect side of the operator."""
 
-    def __init__(self, api: Api, objects: Objects, changed: Callable[[str, Object], None]) -> None:
+    def __init__(
+        self, api: Api, objects: OperatorObjects, changed: Callable[[str, Object], None]
+    ) -> None:
         self._api, self._objects = api, objects
         self._connects = Informer(api, f"{STRIMZI}/kafkaconnects", changed)
         self._pods = Informer(api, "/api/v1/pods", changed, labelSelector=f"{KIND_LABEL}={KIND}")

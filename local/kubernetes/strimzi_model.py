@@ -54,7 +54,7 @@ class KafkaListener:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class KafkaPodNode:
     """One Kafka node: a pod, its pool, and the volumes it keeps."""
 
     node_id: int
@@ -74,7 +74,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class KafkaCluster:
     """One Kafka cluster as its resources describe it."""
 
     name: str
@@ -92,7 +92,7 @@ class Cluster:
     rack_label: str | None
     # Which metrics are exposed, as regular expressions; empty: no reporter runs.
     metrics: tuple[str, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[KafkaPodNode, ...]
     # Whether an authorizer asks what a client may do.
     authorized: bool = False
     # Which of core.health's rule sets the probes ask, and host and port of who answers them; None:
@@ -105,16 +105,16 @@ class Cluster:
         """Say whether anybody is asked who it is; where nobody is, nodes speak in the clear too."""
         return self.authorized or any(each.tls or each.authentication for each in self.listeners)
 
-    def pod(self, node: Node) -> str:
+    def pod(self, node: KafkaPodNode) -> str:
         return naming.pod(self.name, node.pool, node.node_id)
 
-    def host(self, node: Node) -> str:
+    def host(self, node: KafkaPodNode) -> str:
         return naming.pod_host(self.name, self.namespace, self.pod(node))
 
 
 def read(
     kafka: Object, pools: Iterable[Object], ids: Mapping[str, Sequence[int]], cluster_id: str
-) -> Cluster:
+) -> KafkaCluster:
     """Read a Kafka and its pools; `ids` maps a pool to its node ids.
 
     Raises InvalidInput with a sentence for everything this operator cannot run.
@@ -133,7 +133,7 @@ def read(
         raise InvalidInput(f"Kafka {metadata['name']}: {problem}" for problem in problems)
     budget = (spec.get("template") or {}).get("podDisruptionBudget") or {}
     version = str(spec["version"])
-    return Cluster(
+    return KafkaCluster(
         name=metadata["name"],
         namespace=metadata["namespace"],
         uid=metadata["uid"],
@@ -237,12 +237,12 @@ def annotated_ids(annotation: str) -> list[int]:
     return ids
 
 
-def _nodes(pool: Object, ids: Iterable[int]) -> list[Node]:
+def _nodes(pool: Object, ids: Iterable[int]) -> list[KafkaPodNode]:
     spec = pool["spec"]
     storage = spec["storage"]
     volumes = storage["volumes"] if storage["type"] == "jbod" else [{"id": 0, **storage}]
     return [
-        Node(
+        KafkaPodNode(
             node_id=node_id,
             pool=pool["metadata"]["name"],
             roles=frozenset(spec["roles"]),
@@ -268,7 +268,7 @@ def _listener(raw: Mapping[str, Any]) -> KafkaListener:
     )
 
 
-def _role_problems(nodes: Iterable[Node]) -> list[str]:
+def _role_problems(nodes: Iterable[KafkaPodNode]) -> list[str]:
     roles = {role for node in nodes for role in node.roles}
     return [
         f"no node pool has the role {role}; add a KafkaNodePool with it."

@@ -31,7 +31,7 @@ PATHS = {
 Object = Mapping[str, Any]
 
 
-class Objects:
+class OperatorObjects:
     """The operator's hand on one API server."""
 
     def __init__(self, api: Api, journal: Journal) -> None:

@@ -30,7 +30,7 @@ from local.kubernetes.strimzi_config import (
     server_config,
     volume_mount,
 )
-from local.kubernetes.strimzi_model import Cluster, KafkaListener, Node
+from local.kubernetes.strimzi_model import KafkaCluster, KafkaListener, KafkaPodNode
 
 REVISION = "strimzi.io/revision"
 KIND_LABEL = "strimzi.io/kind"
@@ -53,7 +53,7 @@ TEMPLATE_FIELDS = (
 Rendered = dict[str, Any]
 
 
-def labels(cluster: Cluster, **more: str) -> dict[str, str]:
+def labels(cluster: KafkaCluster, **more: str) -> dict[str, str]:
     return {
         naming.CLUSTER_LABEL: cluster.name,
         KIND_LABEL: "Kafka",
@@ -66,17 +66,17 @@ def labels(cluster: Cluster, **more: str) -> dict[str, str]:
     }
 
 
-def selector(cluster: Cluster, **more: str) -> dict[str, str]:
+def selector(cluster: KafkaCluster, **more: str) -> dict[str, str]:
     """Return the labels by which Services and budgets find a cluster's pods."""
     every = labels(cluster)
     return {k: every[k] for k in (naming.CLUSTER_LABEL, KIND_LABEL, "strimzi.io/name")} | more
 
 
-def service_account(cluster: Cluster) -> Rendered:
+def service_account(cluster: KafkaCluster) -> Rendered:
     return owned_object(cluster, "v1", "ServiceAccount", f"{cluster.name}-kafka")
 
 
-def services(cluster: Cluster) -> list[Rendered]:
+def services(cluster: KafkaCluster) -> list[Rendered]:
     """Return the headless Service, the bootstrap Service and every listener's Services."""
     brokers = {"strimzi.io/broker-role": "true"}
     internal = [
@@ -111,7 +111,7 @@ def services(cluster: Cluster) -> list[Rendered]:
     ]
 
 
-def config_map(cluster: Cluster, node: Node) -> Rendered:
+def config_map(cluster: KafkaCluster, node: KafkaPodNode) -> Rendered:
     rendered = _of_pool(cluster, node, "ConfigMap", cluster.pod(node))
     rendered["data"] = {
         SERVER_CONFIG: server_config(cluster, node),
@@ -123,12 +123,12 @@ def config_map(cluster: Cluster, node: Node) -> Rendered:
     return rendered
 
 
-def claims(cluster: Cluster, node: Node) -> list[Rendered]:
+def claims(cluster: KafkaCluster, node: KafkaPodNode) -> list[Rendered]:
     """Return the node's claims; without an owner unless the volume asks to be deleted with it."""
     return [_claim(cluster, node, volume) for volume in node.volumes]
 
 
-def budget(cluster: Cluster) -> Rendered:
+def budget(cluster: KafkaCluster) -> Rendered:
     """Return the cluster's one PodDisruptionBudget.
 
     Only an integer minAvailable works for pods whose owner has no scale: a maxUnavailable or a
@@ -143,7 +143,10 @@ def budget(cluster: Cluster) -> Rendered:
 
 
 def pod(
-    cluster: Cluster, node: Node, config: Rendered, issued: Mapping[str, str] | None = None
+    cluster: KafkaCluster,
+    node: KafkaPodNode,
+    config: Rendered,
+    issued: Mapping[str, str] | None = None,
 ) -> Rendered:
     """Return the node's pod, marked with a revision of all that a restart would change.
 
@@ -202,7 +205,7 @@ def digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _container(cluster: Cluster, node: Node) -> Rendered:
+def _container(cluster: KafkaCluster, node: KafkaPodNode) -> Rendered:
     main_port = REPLICATION_PORT if node.is_broker else CONTROL_PLANE_PORT
     check = {"tcpSocket": {"port": main_port}}
     ports = [("tcp-ctrlplane", CONTROL_PLANE_PORT)] if node.is_controller else []
@@ -239,7 +242,7 @@ def _container(cluster: Cluster, node: Node) -> Rendered:
     }
 
 
-def _secrets(cluster: Cluster, node: Node) -> list[tuple[str, str, str]]:
+def _secrets(cluster: KafkaCluster, node: KafkaPodNode) -> list[tuple[str, str, str]]:
     """Return volume, Secret and mount path of what a node shows and of what it trusts."""
     if not cluster.asks:
         return []
@@ -257,7 +260,7 @@ def _secret_volume(volume: str, secret: str) -> Rendered:
     return {"name": volume, "secret": {"secretName": secret, "defaultMode": 0o400}}
 
 
-def _agent_probe(cluster: Cluster, node: Node, question: str) -> Rendered | None:
+def _agent_probe(cluster: KafkaCluster, node: KafkaPodNode, question: str) -> Rendered | None:
     """Return a probe of the health agent; None where the cluster exposes nothing it could see."""
     if cluster.health_agent is None or cluster.health_rules is None or not cluster.metrics:
         return None
@@ -267,7 +270,7 @@ def _agent_probe(cluster: Cluster, node: Node, question: str) -> Rendered | None
 
 
 def _listener_services(
-    cluster: Cluster, listener: KafkaListener, brokers: Mapping[str, str]
+    cluster: KafkaCluster, listener: KafkaListener, brokers: Mapping[str, str]
 ) -> Iterable[Rendered]:
     port_name = naming.listener_port_name(listener.name)
     # The target is the port's name: a pod without that port, such as a controller, is no endpoint.
@@ -293,7 +296,7 @@ def _listener_services(
             )
 
 
-def _claim(cluster: Cluster, node: Node, volume: Mapping[str, Any]) -> Rendered:
+def _claim(cluster: KafkaCluster, node: KafkaPodNode, volume: Mapping[str, Any]) -> Rendered:
     name = naming.claim(cluster.name, node.pool, node.node_id, volume["id"])
     rendered = _of_pool(cluster, node, "PersistentVolumeClaim", name)
     rendered["metadata"]["labels"][naming.POOL_LABEL] = node.pool
@@ -313,7 +316,7 @@ def _claim(cluster: Cluster, node: Node, volume: Mapping[str, Any]) -> Rendered:
 
 
 def _service(
-    cluster: Cluster, name: str, selects: Mapping[str, str], ports: list[Rendered]
+    cluster: KafkaCluster, name: str, selects: Mapping[str, str], ports: list[Rendered]
 ) -> Rendered:
     rendered = owned_object(cluster, "v1", "Service", name)
     rendered["spec"] = {"type": "ClusterIP", "selector": dict(selects), "ports": ports}
@@ -324,7 +327,7 @@ def _port(name: str, port: int) -> Rendered:
     return {"name": name, "port": port, "targetPort": port, "protocol": "TCP"}
 
 
-def _of_pool(cluster: Cluster, node: Node, kind: str, name: str) -> Rendered:
+def _of_pool(cluster: KafkaCluster, node: KafkaPodNode, kind: str, name: str) -> Rendered:
     """Return an object that goes with its pool, as Strimzi's do (KafkaCluster, generatePodSets).
 
     A Kafka that is deleted leaves its nodes running until their pools are.
@@ -334,7 +337,7 @@ def _of_pool(cluster: Cluster, node: Node, kind: str, name: str) -> Rendered:
     return rendered
 
 
-def owned_object(cluster: Cluster, api_version: str, kind: str, name: str) -> Rendered:
+def owned_object(cluster: KafkaCluster, api_version: str, kind: str, name: str) -> Rendered:
     return {
         "apiVersion": api_version,
         "kind": kind,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from local.kubernetes.strimzi_model import Node
+from local.kubernetes.strimzi_model import KafkaPodNode
 from local.kubernetes.strimzi_resources import REVISION
 
 Object = Mapping[str, Any]
 
 
-def start_order(nodes: Iterable[Node]) -> list[Node]:
+def start_order(nodes: Iterable[KafkaPodNode]) -> list[KafkaPodNode]:
     """Return controllers first: brokers cannot register before there is a quorum."""
     return sorted(nodes, key=lambda node: (not node.is_controller, node.node_id))
 

@@ -20,21 +20,21 @@ from core.errors import StillwaterError
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.strimzi_admin import admin, runs
 from local.kubernetes.strimzi_config import plain
-from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, resource_path
 
 LOG = logging.getLogger("strimzi")
 RETRY_SECONDS = 2.0
 UNKNOWN_TOPIC = 3
 
 
-class Refused(StillwaterError):
+class RefusedTopic(StillwaterError):
     """What a topic's resource asks for cannot be done to a topic that exists."""
 
 
 class TopicOperator:
     """Brings every KafkaTopic to what it says, in a thread of its own: Kafka may be slow."""
 
-    def __init__(self, api: Api, objects: Objects) -> None:
+    def __init__(self, api: Api, objects: OperatorObjects) -> None:
         self._api, self._objects = api, objects
         self._work: queue.Queue[Object | None] = queue.Queue()
         self._topics = Informer(api, f"{STRIMZI}/kafkatopics", self._on_change)
@@ -71,7 +71,7 @@ class TopicOperator:
         reason, message = "", ""
         try:
             _bring(client, topic)
-        except Refused as error:
+        except RefusedTopic as error:
             reason, message = "NotSupported", str(error)
         except KafkaError as error:
             reason, message = "KafkaError", f"Kafka refused the topic: {error}."
@@ -112,12 +112,12 @@ def _bring(client: KafkaAdminClient, topic: Object) -> None:
 def _check(name: str, found: list[dict[str, Any]], partitions: int, replicas: int) -> None:
     now = {len(partition["replica_nodes"]) for partition in found}
     if 0 < partitions < len(found):
-        raise Refused(
+        raise RefusedTopic(
             f"Topic {name} has {len(found)} partitions and cannot have {partitions}: Kafka never "
             f"removes one; ask for {len(found)} or more."
         )
     if replicas > 0 and now != {replicas}:
-        raise Refused(
+        raise RefusedTopic(
             f"Topic {name} has {max(now)} replicas and cannot get {replicas} here: that is a "
             f"reassignment; ask for {max(now)}, or reassign its partitions first."
         )

@@ -45,7 +45,7 @@ from local.kubernetes.strimzi_authorities import (
     with_data,
 )
 from local.kubernetes.strimzi_model import SCRAM, TLS
-from local.kubernetes.strimzi_objects import STRIMZI, Object, Objects, resource_path
+from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, resource_path
 from local.kubernetes.strimzi_resources import KIND_LABEL
 
 LOG = logging.getLogger("strimzi")
@@ -61,7 +61,7 @@ Key = tuple[str, ...]
 class UserOperator:
     """Brings every KafkaUser to what it says, in a thread of its own: Kafka may be slow."""
 
-    def __init__(self, api: Api, objects: Objects) -> None:
+    def __init__(self, api: Api, objects: OperatorObjects) -> None:
         self._api, self._objects = api, objects
         self._work: queue.Queue[Object | None] = queue.Queue()
         self._users = Informer(api, f"{STRIMZI}/kafkausers", self._on_change)

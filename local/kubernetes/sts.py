@@ -25,7 +25,7 @@ EMPTY_BODY_SHA256 = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class Principal:
+class KeyOwner:
     """An access key as AWS knows it, and who it belongs to."""
 
     secret: str
@@ -35,7 +35,7 @@ class Principal:
     session_token: str | None = None
 
 
-AccessKeys = Callable[[str], Principal | None]
+AccessKeys = Callable[[str], KeyOwner | None]
 
 
 class RefusalError(StillwaterError):

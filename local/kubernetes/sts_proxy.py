@@ -26,8 +26,8 @@ from core.errors import StillwaterError
 from local.kubernetes.pki import Authority
 from local.kubernetes.sts import (
     AccessKeys,
+    KeyOwner,
     PresignedRequest,
-    Principal,
     RefusalError,
     caller_identity,
 )
@@ -50,7 +50,7 @@ class MotoAccessKeys:
         self._url = url
         self._pool = urllib3.PoolManager(timeout=5.0, retries=False)
 
-    def __call__(self, access_key: str) -> Principal | None:
+    def __call__(self, access_key: str) -> KeyOwner | None:
         path = f"/stillwater/credentials/{quote(access_key, safe='')}"
         response = self._pool.request("GET", self._url + path)
         if response.status == 404:
@@ -60,7 +60,7 @@ class MotoAccessKeys:
                 f"moto answered {response.status} when asked for the access key {access_key}."
             )
         found = json.loads(response.data)
-        return Principal(
+        return KeyOwner(
             secret=found["secret"],
             arn=found["arn"],
             account=found["account"],

@@ -28,7 +28,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @adapts("eks/addon:Addon")
-class Addon(Adapter):
+class AddonAdapter(Adapter):
     replaces = frozenset({"clusterName", "addonName"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:

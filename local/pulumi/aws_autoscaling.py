@@ -110,7 +110,7 @@ def empty_and_delete(aws: Aws, name: str) -> None:
 
 
 @adapts("autoscaling/group:Group")
-class Group(Adapter):
+class GroupAdapter(Adapter):
     name_property = "name"
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -201,7 +201,7 @@ def _tag_of(inputs: Properties) -> dict[str, Any]:
 
 
 @adapts("autoscaling/tag:Tag")
-class Tag(Adapter):
+class TagAdapter(Adapter):
     """A tag of a group that another program, or a person, has made."""
 
     replaces = frozenset({"autoscalingGroupName"})
@@ -219,7 +219,7 @@ class Tag(Adapter):
 
 
 @adapts("autoscaling/lifecycleHook:LifecycleHook")
-class LifecycleHook(Adapter):
+class LifecycleHookAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"autoscalingGroupName"})
 

@@ -45,7 +45,7 @@ def template_data(aws: Aws, inputs: Properties) -> dict[str, Any]:
 
 
 @adapts("ec2/launchTemplate:LaunchTemplate")
-class LaunchTemplate(Adapter):
+class LaunchTemplateAdapter(Adapter):
     name_property = "name"
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002

@@ -55,7 +55,7 @@ def _index(index: Properties, *, provisioned: bool) -> dict[str, Any]:
 
 
 @adapts("dynamodb/table:Table")
-class Table(Adapter):
+class TableAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"hashKey", "rangeKey", "localSecondaryIndexes"})
 
@@ -150,7 +150,7 @@ class Table(Adapter):
 
 
 @adapts("dynamodb/tableItem:TableItem")
-class TableItem(Adapter):
+class TableItemAdapter(Adapter):
     replaces = frozenset({"tableName", "hashKey", "rangeKey"})
 
     @staticmethod
@@ -188,7 +188,7 @@ class TableItem(Adapter):
 
 
 @adapts("kms/grant:Grant")
-class Grant(Adapter):
+class GrantAdapter(Adapter):
     replaces = frozenset({"keyId", "granteePrincipal", "operations"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -208,7 +208,7 @@ class Grant(Adapter):
 
 
 @adapts("kms/key:Key")
-class Key(Adapter):
+class KeyAdapter(Adapter):
     replaces = frozenset({"keyUsage", "customerMasterKeySpec", "multiRegion"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -243,7 +243,7 @@ class Key(Adapter):
 
 
 @adapts("kms/alias:Alias")
-class Alias(Adapter):
+class AliasAdapter(Adapter):
     name_property = "name"
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -264,7 +264,7 @@ class Alias(Adapter):
 
 
 @adapts("cloudwatch/logGroup:LogGroup")
-class LogGroup(Adapter):
+class LogGroupAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"logGroupClass"})
 
@@ -296,7 +296,7 @@ class LogGroup(Adapter):
 
 
 @adapts("emrserverless/application:Application")
-class SparkApplication(Adapter):
+class SparkApplicationAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"type"})
 

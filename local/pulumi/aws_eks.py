@@ -49,7 +49,7 @@ def _wait_for_authenticator(place: Place, cluster: str) -> None:
 
 
 @adapts("eks/cluster:Cluster")
-class Cluster(Adapter):
+class ClusterAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"roleArn", "bootstrapSelfManagedAddons", "kubernetesNetworkConfig"})
 
@@ -126,7 +126,7 @@ def request_vpc(inputs: Properties) -> dict[str, Any]:
 
 
 @adapts("eks/nodeGroup:NodeGroup")
-class NodeGroup(Adapter):
+class NodeGroupAdapter(Adapter):
     """A managed node group; the twin's AWS launches its instances through a group of its own."""
 
     name_property = "nodeGroupName"
@@ -179,7 +179,7 @@ class NodeGroup(Adapter):
 
 
 @adapts("eks/accessEntry:AccessEntry")
-class AccessEntry(Adapter):
+class AccessEntryAdapter(Adapter):
     replaces = frozenset({"clusterName", "principalArn", "type"})
 
     @staticmethod

@@ -46,7 +46,7 @@ def _detach(aws: Aws, role: str, policy: str) -> None:
 
 
 @adapts("iam/role:Role")
-class Role(Adapter):
+class RoleAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"path"})
 
@@ -119,7 +119,7 @@ class Role(Adapter):
 
 
 @adapts("iam/rolePolicyAttachment:RolePolicyAttachment")
-class RolePolicyAttachment(Adapter):
+class RolePolicyAttachmentAdapter(Adapter):
     replaces = frozenset({"role", "policyArn"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -131,7 +131,7 @@ class RolePolicyAttachment(Adapter):
 
 
 @adapts("iam/rolePolicy:RolePolicy")
-class RolePolicy(Adapter):
+class RolePolicyAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"role"})
 
@@ -158,7 +158,7 @@ class RolePolicy(Adapter):
 
 
 @adapts("iam/policy:Policy")
-class Policy(Adapter):
+class PolicyAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"path", "description"})
 
@@ -188,7 +188,7 @@ class Policy(Adapter):
 
 
 @adapts("iam/instanceProfile:InstanceProfile")
-class InstanceProfile(Adapter):
+class InstanceProfileAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"path"})
 

@@ -50,7 +50,7 @@ def _configuration(client: Any, operation: str, inputs: Properties) -> dict[str,
 
 
 @adapts("lambda/function:Function")
-class Function(Adapter):
+class FunctionAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"packageType"})
 
@@ -117,7 +117,7 @@ class Function(Adapter):
 
 
 @adapts("lambda/eventSourceMapping:EventSourceMapping")
-class EventSourceMapping(Adapter):
+class EventSourceMappingAdapter(Adapter):
     replaces = frozenset({"eventSourceArn", "startingPosition"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -150,7 +150,7 @@ class EventSourceMapping(Adapter):
 
 
 @adapts("lambda/functionUrl:FunctionUrl")
-class FunctionUrl(Adapter):
+class FunctionUrlAdapter(Adapter):
     """A function's URL; local.aws.function_urls answers calls to it."""
 
     replaces = frozenset({"functionName", "qualifier"})
@@ -180,7 +180,7 @@ class FunctionUrl(Adapter):
 
 
 @adapts("lambda/permission:Permission")
-class Permission(Adapter):
+class PermissionAdapter(Adapter):
     name_property = "statementId"
     replaces = frozenset(
         {"function", "action", "principal", "sourceArn", "sourceAccount", "qualifier"}

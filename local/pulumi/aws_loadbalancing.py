@@ -99,7 +99,7 @@ class _Elb(Adapter):
 
 
 @adapts("lb/loadBalancer:LoadBalancer", "alb/loadBalancer:LoadBalancer")
-class LoadBalancer(_Elb):
+class LoadBalancerAdapter(_Elb):
     name_property = "name"
     replaces = frozenset({"internal", "loadBalancerType"})
 
@@ -152,7 +152,7 @@ class LoadBalancer(_Elb):
 
 
 @adapts("lb/targetGroup:TargetGroup", "alb/targetGroup:TargetGroup")
-class TargetGroup(_Elb):
+class TargetGroupAdapter(_Elb):
     name_property = "name"
     replaces = frozenset({"port", "protocol", "targetType", "vpcId", "ipAddressType"})
 
@@ -207,7 +207,7 @@ class TargetGroup(_Elb):
 
 
 @adapts("lb/listener:Listener", "alb/listener:Listener")
-class Listener(_Elb):
+class ListenerAdapter(_Elb):
     replaces = frozenset({"loadBalancerArn"})
 
     @staticmethod

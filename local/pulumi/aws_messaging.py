@@ -51,7 +51,7 @@ def _attributes(inputs: Properties) -> dict[str, str]:
 
 
 @adapts("sqs/queue:Queue")
-class Queue(Adapter):
+class QueueAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"fifoQueue"})
 
@@ -87,7 +87,7 @@ class Queue(Adapter):
 
 
 @adapts("sqs/queuePolicy:QueuePolicy")
-class QueuePolicy(Adapter):
+class QueuePolicyAdapter(Adapter):
     replaces = frozenset({"queueUrl"})
 
     @staticmethod
@@ -108,7 +108,7 @@ class QueuePolicy(Adapter):
 
 
 @adapts("cloudwatch/eventRule:EventRule")
-class EventRule(Adapter):
+class EventRuleAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"eventBusName"})
 
@@ -154,7 +154,7 @@ def _rule(existing: Existing, parameter: str) -> dict[str, str]:
 
 
 @adapts("cloudwatch/eventTarget:EventTarget")
-class EventTarget(Adapter):
+class EventTargetAdapter(Adapter):
     name_property = "targetId"
     replaces = frozenset({"rule", "eventBusName"})
 

@@ -43,7 +43,7 @@ class _Ec2(Adapter):
 
 
 @adapts("ec2/vpc:Vpc")
-class Vpc(_Ec2):
+class VpcAdapter(_Ec2):
     replaces = frozenset({"cidrBlock", "instanceTenancy"})
 
     @staticmethod
@@ -90,7 +90,7 @@ class Vpc(_Ec2):
 
 
 @adapts("ec2/internetGateway:InternetGateway")
-class InternetGateway(_Ec2):
+class InternetGatewayAdapter(_Ec2):
     replaces = frozenset({"vpcId"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -113,7 +113,7 @@ class InternetGateway(_Ec2):
 
 
 @adapts("ec2/subnet:Subnet")
-class Subnet(_Ec2):
+class SubnetAdapter(_Ec2):
     replaces = frozenset({"vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId"})
 
     @staticmethod
@@ -160,7 +160,7 @@ class Subnet(_Ec2):
 
 
 @adapts("ec2/eip:Eip")
-class Eip(_Ec2):
+class EipAdapter(_Ec2):
     replaces = frozenset({"domain", "publicIpv4Pool", "networkBorderGroup"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -183,7 +183,7 @@ class Eip(_Ec2):
 
 
 @adapts("ec2/natGateway:NatGateway")
-class NatGateway(_Ec2):
+class NatGatewayAdapter(_Ec2):
     replaces = frozenset({"subnetId", "allocationId", "connectivityType", "privateIp"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -213,7 +213,7 @@ class NatGateway(_Ec2):
 
 
 @adapts("ec2/routeTable:RouteTable")
-class RouteTable(_Ec2):
+class RouteTableAdapter(_Ec2):
     replaces = frozenset({"vpcId"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -243,7 +243,7 @@ _ROUTE_TARGETS = {
 
 
 @adapts("ec2/route:Route")
-class Route(Adapter):
+class RouteAdapter(Adapter):
     replaces = frozenset(_ROUTE)
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
@@ -261,7 +261,7 @@ class Route(Adapter):
 
 
 @adapts("ec2/routeTableAssociation:RouteTableAssociation")
-class RouteTableAssociation(Adapter):
+class RouteTableAssociationAdapter(Adapter):
     replaces = frozenset({"subnetId", "gatewayId", "routeTableId"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002

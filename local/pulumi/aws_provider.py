@@ -32,10 +32,17 @@ from local.pulumi import (
 )
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
-from local.pulumi.aws_refusing import Gate
-from local.pulumi.aws_store import REPLACING, STORED, Store
+from local.pulumi.aws_refusing import RefusalGate
+from local.pulumi.aws_store import REPLACING, STORED, ResourceStore
 from local.pulumi.changes import changes
-from local.pulumi.provider import Difference, Existing, Resource, ResourceProvider, State, main
+from local.pulumi.provider import (
+    Existing,
+    Resource,
+    ResourceProvider,
+    State,
+    UpdateDifference,
+    main,
+)
 from local.pulumi.values import UNKNOWN, Properties, has_unknown
 from local.refusals import afterwards
 
@@ -67,11 +74,11 @@ class AwsProvider(ResourceProvider):
 
     package = "aws"
 
-    def __init__(self, aws: Aws, store: Store) -> None:
+    def __init__(self, aws: Aws, store: ResourceStore) -> None:
         self.version = version("pulumi-aws")
         self.aws = aws
         self.store = store
-        self.gate = Gate(store)
+        self.gate = RefusalGate(store)
 
     def configure(self, settings: Properties) -> None:
         """Take the region and the default tags; keys and endpoints come from the environment."""
@@ -122,7 +129,7 @@ class AwsProvider(ResourceProvider):
         named = {adapter.name_property} if adapter.name_property else set()
         return adapter.replaces | named | REPLACING.get(resource_type, frozenset())
 
-    def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
+    def diff(self, existing: Existing, new_inputs: Properties) -> UpdateDifference:
         """Compare with what AWS would answer; a replacement of the same name waits for the name."""
         kind = existing.resource.type
         there = afterwards.as_answered(kind, existing.inputs, self.aws.account)
@@ -130,7 +137,7 @@ class AwsProvider(ResourceProvider):
         found = changes(there, new_inputs, replacing=replacing)
         named = adapter_of(kind).name_property
         same_name = named is not None and existing.inputs.get(named) == new_inputs.get(named)
-        return Difference(found, delete_before_replace=same_name)
+        return UpdateDifference(found, delete_before_replace=same_name)
 
     def create(self, resource: Resource, inputs: Properties) -> State:
         self.gate.judge(resource, self._without_drawn_prefix(resource, inputs))
@@ -191,9 +198,9 @@ def provider() -> AwsProvider:
     """Return the provider of the twin this process was started in."""
     if PLACE_VARIABLE in os.environ:
         place = Place.load()
-        return AwsProvider(Aws(place), Store(place.path("store")))
+        return AwsProvider(Aws(place), ResourceStore(place.path("store")))
     # Against any other endpoint the store lasts as long as the engine's run.
-    return AwsProvider(Aws(), Store(Path(tempfile.mkdtemp(prefix="stillwater-store-"))))
+    return AwsProvider(Aws(), ResourceStore(Path(tempfile.mkdtemp(prefix="stillwater-store-"))))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from local.pulumi.aws_store import Store, folder
+from local.pulumi.aws_store import ResourceStore, folder
 from local.pulumi.provider import Resource
 from local.pulumi.values import Properties
 from local.refusals import calls, gate, together
@@ -17,10 +17,10 @@ from local.refusals.refusal import Refused, Wanted
 _TOKENS = {folder(token): token for token in calls.TYPES}
 
 
-class Gate:
+class RefusalGate:
     """Judges a resource beside all others of the environment; shared by the provider's threads."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: ResourceStore) -> None:
         self._store = store
         self._known: dict[tuple[str, str], Wanted] | None = None
         self._lock = threading.Lock()

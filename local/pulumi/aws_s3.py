@@ -12,7 +12,7 @@ from local.pulumi.values import Properties
 
 
 @adapts("s3/bucket:Bucket", "s3/bucketV2:BucketV2")
-class Bucket(Adapter):
+class BucketAdapter(Adapter):
     name_property = "bucket"
 
     @staticmethod

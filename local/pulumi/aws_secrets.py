@@ -8,7 +8,7 @@ from local.pulumi.values import Properties
 
 
 @adapts("secretsmanager/secret:Secret")
-class Secret(Adapter):
+class SecretAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"name"})
 
@@ -44,7 +44,7 @@ class Secret(Adapter):
 
 
 @adapts("secretsmanager/secretVersion:SecretVersion")
-class SecretVersion(Adapter):
+class SecretVersionAdapter(Adapter):
     replaces = frozenset({"secretId"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002

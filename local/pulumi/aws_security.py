@@ -43,7 +43,7 @@ def _change(aws: Aws, verb: str, direction: str, group: str, rules: list[Propert
 
 
 @adapts("ec2/securityGroup:SecurityGroup")
-class SecurityGroup(Adapter):
+class SecurityGroupAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"vpcId", "description"})
 
@@ -78,7 +78,7 @@ class SecurityGroup(Adapter):
 
 
 @adapts("ec2/defaultSecurityGroup:DefaultSecurityGroup")
-class DefaultSecurityGroup(Adapter):
+class DefaultSecurityGroupAdapter(Adapter):
     """The group a VPC comes with, adopted and emptied; it can be neither made nor deleted."""
 
     replaces = frozenset({"vpcId"})

@@ -64,7 +64,7 @@ def folder(resource_type: str) -> str:
     return resource_type.replace(":", "_").replace("/", "_")
 
 
-class Store:
+class ResourceStore:
     """Files of resource states under one directory, each written at once or not at all."""
 
     def __init__(self, directory: Path) -> None:

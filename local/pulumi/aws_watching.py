@@ -61,7 +61,7 @@ def _query(query: Properties) -> Properties:
 
 
 @adapts("cloudwatch/metricAlarm:MetricAlarm")
-class MetricAlarm(Adapter):
+class MetricAlarmAdapter(Adapter):
     name_property = "name"
 
     @staticmethod
@@ -97,7 +97,7 @@ class MetricAlarm(Adapter):
 
 
 @adapts("cloudwatch/dashboard:Dashboard")
-class Dashboard(Adapter):
+class DashboardAdapter(Adapter):
     name_property = "dashboardName"
 
     @staticmethod
@@ -135,7 +135,7 @@ def _topic_attributes(inputs: Properties) -> dict[str, str]:
 
 
 @adapts("sns/topic:Topic")
-class Topic(Adapter):
+class TopicAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"fifoTopic"})
 
@@ -172,7 +172,7 @@ class Topic(Adapter):
 
 
 @adapts("sns/topicPolicy:TopicPolicy")
-class TopicPolicy(Adapter):
+class TopicPolicyAdapter(Adapter):
     replaces = frozenset({"arn"})
 
     @staticmethod
@@ -202,7 +202,7 @@ class TopicPolicy(Adapter):
 
 
 @adapts("sns/topicSubscription:TopicSubscription")
-class TopicSubscription(Adapter):
+class TopicSubscriptionAdapter(Adapter):
     replaces = frozenset({"topic", "protocol", "endpoint"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002

@@ -28,7 +28,7 @@ class ChangeKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PropertyChange:
     """One property that changed; `path` is in the engine's notation."""
 
     path: str
@@ -67,7 +67,7 @@ def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, ChangeKind]]:
 
 def changes(
     old: Properties, new: Properties, *, replacing: Collection[str] = ()
-) -> tuple[Change, ...]:
+) -> tuple[PropertyChange, ...]:
     """Return every change between two sets of inputs; a missing property equals a null one.
 
     `replacing` names the properties, or paths below them, whose change replaces the resource.
@@ -75,5 +75,5 @@ def changes(
     found = []
     for path, kind in _walk("", old, new):
         replaces = any(path == p or path.startswith((f"{p}.", f"{p}[")) for p in replacing)
-        found.append(Change(path, kind, replaces))
+        found.append(PropertyChange(path, kind, replaces))
     return tuple(found)

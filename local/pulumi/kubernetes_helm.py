@@ -75,14 +75,14 @@ def helm_binary() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class HelmRelease:
     """Which release is meant."""
 
     namespace: str
     name: str
 
     @classmethod
-    def of(cls, inputs: Properties) -> Release:
+    def of(cls, inputs: Properties) -> HelmRelease:
         return cls(inputs.get("namespace") or "default", inputs["name"])
 
     @property
@@ -98,7 +98,7 @@ class Releases:
 
     def install(self, inputs: Properties) -> Properties:
         """Install or upgrade a release, wait for its pods unless told not to; return its status."""
-        release = Release.of(inputs)
+        release = HelmRelease.of(inputs)
         seconds = int(inputs.get("timeout") or WAIT_SECONDS)
         flags = [flag for name, flag in _FLAGS.items() if inputs.get(name)]
         if not inputs.get("skipAwait"):
@@ -118,16 +118,16 @@ class Releases:
 
     def render(self, inputs: Properties) -> None:
         """Render a release without installing it, so that wrong values are found in a preview."""
-        self._manifest(Release.of(inputs), inputs)
+        self._manifest(HelmRelease.of(inputs), inputs)
 
     def template(self, options: Properties) -> list[Properties]:
         """Return every object a chart renders to, its definitions among them."""
-        release = Release(options.get("namespace") or "default", options["release_name"])
+        release = HelmRelease(options.get("namespace") or "default", options["release_name"])
         flags = [] if options.get("skip_crd_rendering") else ["--include-crds"]
         documents = self._manifest(release, options, flags)
         return [each for each in yaml.load_all(documents, Loader=yaml.CSafeLoader) if each]
 
-    def _manifest(self, release: Release, inputs: Properties, flags: Sequence[str] = ()) -> str:
+    def _manifest(self, release: HelmRelease, inputs: Properties, flags: Sequence[str] = ()) -> str:
         with self._home(inputs) as home:
             return self._helm(
                 home,
@@ -141,7 +141,7 @@ class Releases:
                 ],
             )
 
-    def status(self, release: Release) -> Properties | None:
+    def status(self, release: HelmRelease) -> Properties | None:
         """Return a release's status, or None when there is no such release."""
         with self._home({}) as home:
             try:
@@ -155,7 +155,7 @@ class Releases:
                 raise
         return _status(json.loads(answer))
 
-    def uninstall(self, release: Release) -> None:
+    def uninstall(self, release: HelmRelease) -> None:
         """Remove a release and wait until its objects are gone."""
         with self._home({}) as home:
             self._helm(

@@ -33,7 +33,7 @@ WHO_AM_I = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class KubeconfigCluster:
     """What a kubeconfig's current context says."""
 
     server: str
@@ -61,7 +61,7 @@ def _option(arguments: Sequence[str], name: str) -> str | None:
     return None
 
 
-def read_kubeconfig(text: str | Mapping[str, Any]) -> Cluster:
+def read_kubeconfig(text: str | Mapping[str, Any]) -> KubeconfigCluster:
     """Read the current context of a kubeconfig, given as text or already decoded."""
     config = yaml.safe_load(text) if isinstance(text, str) else text
     if not isinstance(config, Mapping):
@@ -81,7 +81,7 @@ def read_kubeconfig(text: str | Mapping[str, Any]) -> Cluster:
         )
         raise InvalidInput([problem])
     if "token" in user:
-        return Cluster(server, ca_pem, static_token=user["token"])
+        return KubeconfigCluster(server, ca_pem, static_token=user["token"])
     command = user.get("exec") or {}
     arguments = [str(argument) for argument in command.get("args") or []]
     name = _option(arguments, "--cluster-name") or _option(arguments, "-i")
@@ -91,7 +91,7 @@ def read_kubeconfig(text: str | Mapping[str, Any]) -> Cluster:
             f"`aws eks get-token --cluster-name NAME`; the twin's provider knows no other."
         )
         raise InvalidInput([problem])
-    return Cluster(
+    return KubeconfigCluster(
         server, ca_pem, eks_name=name, region=_option(arguments, "--region") or DEFAULT_REGION
     )
 
@@ -113,7 +113,7 @@ class Login:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: KubeconfigCluster,
         credentials: Callable[[], ReadOnlyCredentials] = ambient_credentials,
     ) -> None:
         self.cluster = cluster

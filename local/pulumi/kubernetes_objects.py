@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ObjectTarget:
     """Which object is meant."""
 
     api_version: str
@@ -48,13 +48,13 @@ def identifier(item: Mapping[str, Any]) -> str:
     return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
 
 
-def target(item: Mapping[str, Any], object_id: str | None = None) -> Target:
+def target(item: Mapping[str, Any], object_id: str | None = None) -> ObjectTarget:
     """Return which object a description means; an id, where given, wins over its metadata."""
     metadata = item.get("metadata") or {}
     name, namespace = metadata.get("name", ""), metadata.get("namespace")
     if object_id:
         namespace, _, name = object_id.rpartition("/")
-    return Target(item["apiVersion"], item["kind"], name, namespace or None)
+    return ObjectTarget(item["apiVersion"], item["kind"], name, namespace or None)
 
 
 def body(inputs: Properties) -> Object:
@@ -151,12 +151,12 @@ class Objects:
             if error.status != 404:
                 raise
 
-    def read(self, which: Target) -> Object | None:
+    def read(self, which: ObjectTarget) -> Object | None:
         """Return the object as it is now, or None when it is gone."""
         found = self._find(which)
         return None if found is None else _without_managed_fields(found[1])
 
-    def delete(self, which: Target, item: Mapping[str, Any]) -> None:
+    def delete(self, which: ObjectTarget, item: Mapping[str, Any]) -> None:
         """Delete an object and wait until it is gone, unless told not to; gone already is fine."""
         found = self._find(which)
         if found is None:
@@ -190,7 +190,7 @@ class Objects:
         return None if asked is None else (*asked, _limit_seconds(inputs, WAIT_SECONDS))
 
     def _wait(
-        self, path: str, which: Target, condition: str, status: str, limit_seconds: float
+        self, path: str, which: ObjectTarget, condition: str, status: str, limit_seconds: float
     ) -> Object:
         def satisfied() -> Object | None:
             live = self._api.get(path)
@@ -205,7 +205,7 @@ class Objects:
             )
         return found
 
-    def _find(self, which: Target) -> tuple[str, Object] | None:
+    def _find(self, which: ObjectTarget) -> tuple[str, Object] | None:
         try:
             path = self._path(which, 0.0)
             return path, self._api.get(path)
@@ -214,7 +214,7 @@ class Objects:
                 raise
             return None
 
-    def _path(self, which: Target, patience_seconds: float) -> str:
+    def _path(self, which: ObjectTarget, patience_seconds: float) -> str:
         """Return an object's path, waiting for its kind to be served if need be."""
         root = f"/apis/{which.api_version}" if "/" in which.api_version else "/api/v1"
         resource = _poll(lambda: self._resource(root, which.kind), patience_seconds)
@@ -268,7 +268,7 @@ def _without_managed_fields(live: Object) -> Object:
     return {**live, "metadata": metadata}
 
 
-def _deletion_sentence(which: Target, live: Mapping[str, Any], limit_seconds: float) -> str:
+def _deletion_sentence(which: ObjectTarget, live: Mapping[str, Any], limit_seconds: float) -> str:
     finalizers = ", ".join(live["metadata"].get("finalizers") or []) or "none"
     return (
         f"{which} is still there {limit_seconds:.0f} s after it was deleted; its finalizers: "

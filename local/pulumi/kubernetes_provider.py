@@ -15,7 +15,7 @@ from typing import Any
 
 from core.errors import StillwaterError
 from local.pulumi.changes import changes
-from local.pulumi.kubernetes_helm import RELEASE_TYPE, TEMPLATE, Release, Releases
+from local.pulumi.kubernetes_helm import RELEASE_TYPE, TEMPLATE, HelmRelease, Releases
 from local.pulumi.kubernetes_login import Login, read_kubeconfig
 from local.pulumi.kubernetes_objects import (
     Objects,
@@ -26,14 +26,14 @@ from local.pulumi.kubernetes_objects import (
 )
 from local.pulumi.provider import (
     CheckFailed,
-    Difference,
     Existing,
     Resource,
     ResourceProvider,
     State,
+    UpdateDifference,
     main,
 )
-from local.pulumi.values import Properties, Unknown, has_unknown
+from local.pulumi.values import Properties, UnknownValue, has_unknown
 
 AUTONAMED = "pulumi.com/autonamed"
 IDENTITY = ("kind", "metadata.name", "metadata.namespace")
@@ -76,7 +76,7 @@ class KubernetesProvider(ResourceProvider):
         kubeconfig = settings.get("kubeconfig")
         namespace = settings.get("namespace") or "default"
         self._objects = Objects(lambda: self._login_or_fail.api, namespace)
-        if isinstance(kubeconfig, Unknown):
+        if isinstance(kubeconfig, UnknownValue):
             return  # a preview before the cluster exists
         if not kubeconfig:
             raise StillwaterError(
@@ -92,7 +92,7 @@ class KubernetesProvider(ResourceProvider):
             return _checked_release(resource, old_inputs, new_inputs)
         return _checked_object(resource, old_inputs, new_inputs)
 
-    def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
+    def diff(self, existing: Existing, new_inputs: Properties) -> UpdateDifference:
         old = existing.inputs
         replacing = _replacing(existing.resource, old, new_inputs)
         found = changes(old, new_inputs, replacing=replacing)
@@ -100,11 +100,11 @@ class KubernetesProvider(ResourceProvider):
             change.replaces and change.path in ("name", "namespace", *IDENTITY) for change in found
         )
         # Two objects of one name cannot stand side by side, not even for a moment.
-        return Difference(found, delete_before_replace=not renamed)
+        return UpdateDifference(found, delete_before_replace=not renamed)
 
     def create(self, resource: Resource, inputs: Properties) -> State:
         if resource.type == RELEASE_TYPE:
-            return State(Release.of(inputs).id, self._install(inputs))
+            return State(HelmRelease.of(inputs).id, self._install(inputs))
         live = self._objects.apply(inputs)
         return State(identifier(live), {**inputs, **live})
 
@@ -115,7 +115,7 @@ class KubernetesProvider(ResourceProvider):
     def read(self, existing: Existing) -> State | None:
         if existing.resource.type == RELEASE_TYPE:
             namespace, _, name = existing.id.rpartition("/")
-            status = self._releases.status(Release(namespace or "default", name))
+            status = self._releases.status(HelmRelease(namespace or "default", name))
             if status is None:
                 return None
             return State(existing.id, {**existing.outputs, "status": status}, existing.inputs)
@@ -150,7 +150,7 @@ class KubernetesProvider(ResourceProvider):
     def delete(self, existing: Existing) -> None:
         if existing.resource.type == RELEASE_TYPE:
             namespace, _, name = existing.id.rpartition("/")
-            self._releases.uninstall(Release(namespace or "default", name))
+            self._releases.uninstall(HelmRelease(namespace or "default", name))
             return
         described = _description(existing)
         self._objects.delete(target(described, existing.id), described)
@@ -223,7 +223,7 @@ def _checked_object(
         if not new_inputs.get(required):
             raise CheckFailed(required, f"{resource.type} {resource.name} has no {required}.")
     metadata: Any = new_inputs.get("metadata") or {}
-    if isinstance(metadata, Unknown):
+    if isinstance(metadata, UnknownValue):
         return new_inputs
     if not metadata.get("name"):
         old: Mapping[str, Any] = old_inputs.get("metadata") or {}

@@ -20,7 +20,7 @@ from google.protobuf import empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from core.errors import StillwaterError
-from local.pulumi.changes import Change, ChangeKind, changes
+from local.pulumi.changes import ChangeKind, PropertyChange, changes
 from local.pulumi.serving import serve
 from local.pulumi.values import Properties, from_struct, to_struct, without_assets
 
@@ -67,10 +67,10 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class UpdateDifference:
     """What an update would change."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PropertyChange, ...] = ()
     delete_before_replace: bool = False
     stable: tuple[str, ...] = field(default=())
 
@@ -105,12 +105,12 @@ class ResourceProvider:
         """Return the properties of a type whose change makes a new resource."""
         return ()
 
-    def diff(self, existing: Existing, new_inputs: Properties) -> Difference:
+    def diff(self, existing: Existing, new_inputs: Properties) -> UpdateDifference:
         """Compare the inputs of the last update with the new ones."""
         found = changes(
             existing.inputs, new_inputs, replacing=self.replacing(existing.resource.type)
         )
-        return Difference(found)
+        return UpdateDifference(found)
 
     def create(self, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         raise StillwaterError(f"Provider {self.package} cannot create {resource.type}.")

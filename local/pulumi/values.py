@@ -24,14 +24,14 @@ SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - a marker, 
 OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 
-class Unknown:
+class UnknownValue:
     """The value of a property that only the update itself will tell; seen in previews alone."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
 
 
-UNKNOWN = Unknown()
+UNKNOWN = UnknownValue()
 _UNKNOWN_MARKERS = frozenset(
     {
         rpc.UNKNOWN,
@@ -126,7 +126,7 @@ def to_value(value: Any) -> struct_pb2.Value:
         items = [to_value(item) for item in value]
         fields = {"list_value": struct_pb2.ListValue(values=items)}
     else:
-        fields = {"string_value": rpc.UNKNOWN if isinstance(value, Unknown) else str(value)}
+        fields = {"string_value": rpc.UNKNOWN if isinstance(value, UnknownValue) else str(value)}
     return struct_pb2.Value(**fields)
 
 
@@ -141,7 +141,7 @@ def has_unknown(value: Any) -> bool:
         return any(has_unknown(item) for item in value.values())
     if isinstance(value, list):
         return any(has_unknown(item) for item in value)
-    return isinstance(value, Unknown)
+    return isinstance(value, UnknownValue)
 
 
 def without_assets(value: Any) -> Any:

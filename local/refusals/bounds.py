@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from local.refusals.fields import values
-from local.refusals.limits import LIMITS, Limit, outside
+from local.refusals.limits import LIMITS, InputLimit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
@@ -132,7 +132,7 @@ BOUNDS: tuple[Bounds, ...] = (
 )
 
 
-def _limit(bounds: Bounds) -> Limit:
+def _limit(bounds: Bounds) -> InputLimit:
     def find(wanted: Wanted) -> Iterator[Refusal]:
         for value in values(wanted.inputs, bounds.path):
             if outside(value, bounds.least, bounds.most):
@@ -142,7 +142,7 @@ def _limit(bounds: Bounds) -> Limit:
                 yield Refusal(bounds.operation, bounds.code, message, at)
 
     name = f"{bounds.path}-of-{bounds.token.partition(':')[2]}"
-    return Limit(name, (f"aws:{bounds.token}",), bounds.source, find)
+    return InputLimit(name, (f"aws:{bounds.token}",), bounds.source, find)
 
 
 def enter_bounds(*bounds: Bounds) -> None:

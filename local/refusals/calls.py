@@ -20,7 +20,7 @@ Build = Callable[[Mapping[str, Any]], Parameters]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class TypeCall:
     """One operation: which inputs it takes under another name, and which it takes rebuilt."""
 
     service: str
@@ -61,10 +61,10 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class TypeCalls:
     """How a type is made: its calls, and the inputs that none of them takes."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[TypeCall, ...]
     # Input -> why no call of ours has it.
     apart: Mapping[str, str] = field(default_factory=dict)
 
@@ -92,19 +92,19 @@ def _spelling(tag: Any) -> tuple[str, str]:
     return key, value
 
 
-def call(service: str, operation: str, *built: str, **more: Any) -> Call:
+def call(service: str, operation: str, *built: str, **more: Any) -> TypeCall:
     """Return a Call; `built` are the inputs its `build` reads."""
-    return Call(service=service, operation=operation, built=frozenset(built), **more)
+    return TypeCall(service=service, operation=operation, built=frozenset(built), **more)
 
 
-TYPES: dict[str, Made] = {}
+TYPES: dict[str, TypeCalls] = {}
 # Types whose inputs no API checks beyond what `limits` says, each with its reason.
 UNMODELLED: dict[str, str] = {}
 
 
-def enter(token: str, *calls: Call, **apart: str) -> None:
+def enter(token: str, *calls: TypeCall, **apart: str) -> None:
     """Enter a type: `enter("sqs/queue:Queue", call(...), input="why no call has it")`."""
-    TYPES[f"aws:{token}"] = Made(calls=calls, apart=apart)
+    TYPES[f"aws:{token}"] = TypeCalls(calls=calls, apart=apart)
 
 
 def unmatched_inputs(wanted: Wanted) -> set[str]:
@@ -130,7 +130,7 @@ def mistyped_inputs(wanted: Wanted) -> Iterator[Refusal]:
         yield from _of_another_type(each, wanted.inputs)
 
 
-def _of_another_type(made_by: Call, inputs: Mapping[str, Any]) -> Iterator[Refusal]:
+def _of_another_type(made_by: TypeCall, inputs: Mapping[str, Any]) -> Iterator[Refusal]:
     # The provider's schema turns these down before any call is made.
     shape = input_shape(made_by.service, made_by.operation)
     members = {name.lower(): member for name, member in shape.members.items()}

@@ -11,7 +11,7 @@ from local.refusals.refusal import Refusal, Wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RefusedStep:
     """An input of a type, which steps it cannot take, and how AWS says so."""
 
     token: str
@@ -49,8 +49,8 @@ def _is_another(old: str, new: str) -> bool:
 
 
 _EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
-STEPS: tuple[Step, ...] = (
-    Step(
+STEPS: tuple[RefusedStep, ...] = (
+    RefusedStep(
         "eks/cluster:Cluster",
         "version",
         _is_no_upgrade,
@@ -59,7 +59,7 @@ STEPS: tuple[Step, ...] = (
         "Unsupported Kubernetes minor version update from {0} to {1}",
         f"{_EKS}update-cluster.html",
     ),
-    Step(
+    RefusedStep(
         "eks/cluster:Cluster",
         "accessConfig.authenticationMode",
         _leaves_the_api,
@@ -68,7 +68,7 @@ STEPS: tuple[Step, ...] = (
         "Unsupported authentication mode update from {0} to {1}",
         f"{_EKS}setting-up-access-entries.html",
     ),
-    Step(
+    RefusedStep(
         "eks/nodeGroup:NodeGroup",
         "version",
         _is_back,
@@ -77,7 +77,7 @@ STEPS: tuple[Step, ...] = (
         "Nodegroup Kubernetes version cannot be downgraded from {0} to {1}",
         f"{_EKS}update-managed-node-group.html",
     ),
-    Step(
+    RefusedStep(
         "dynamodb/table:Table",
         "ttl.attributeName",
         _is_another,
@@ -86,7 +86,7 @@ STEPS: tuple[Step, ...] = (
         "TimeToLive is active on a different AttributeName: current AttributeName is {0}",
         "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateTimeToLive.html",
     ),
-    Step(
+    RefusedStep(
         "s3/bucketVersioning:BucketVersioning",
         "versioningConfiguration.status",
         lambda old, new: old in {"Enabled", "Suspended"} and new == "Disabled",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.refusals.fields import values
-from local.refusals.limits import LIMITS, Limit
+from local.refusals.limits import LIMITS, InputLimit
 from local.refusals.refusal import Refusal, Wanted
 
 GIVEN, ABSENT = "(given)", "(absent)"
@@ -19,7 +19,7 @@ EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class RefusingService:
     """Whose refusal it is."""
 
     token: str
@@ -28,10 +28,10 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class InputCondition:
     """In a block where all of `where` holds, `needs` must be given and `forbids` must not."""
 
-    of: Service
+    of: RefusingService
     base: str
     where: Mapping[str, tuple[str, ...]]
     source: str
@@ -39,7 +39,7 @@ class Condition:
     forbids: tuple[str, ...] = ()
 
 
-def _holds(condition: Condition, block: Any, inputs: Mapping[str, Any]) -> bool:
+def _holds(condition: InputCondition, block: Any, inputs: Mapping[str, Any]) -> bool:
     return all(_is(value, _value(key, block, inputs)) for key, value in condition.where.items())
 
 
@@ -62,7 +62,7 @@ def _value_text(value: Any) -> str:
     return written.lower() if written.lower() in {"true", "false"} else written
 
 
-def _limit(condition: Condition) -> Limit:
+def _limit(condition: InputCondition) -> InputLimit:
     of = condition.of
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
@@ -83,9 +83,9 @@ def _limit(condition: Condition) -> Limit:
                     yield Refusal(of.operation, of.code, message, key.lstrip("^"))
 
     keys = "-".join((*condition.where, *condition.needs, *condition.forbids))
-    return Limit(f"{keys}-of-{of.token}", (f"aws:{of.token}",), condition.source, find)
+    return InputLimit(f"{keys}-of-{of.token}", (f"aws:{of.token}",), condition.source, find)
 
 
-def enter(*conditions: Condition) -> None:
+def enter(*conditions: InputCondition) -> None:
     """Enter lines of a table among the limits."""
     LIMITS.extend(map(_limit, conditions))

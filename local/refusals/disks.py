@@ -12,7 +12,7 @@ from local.refusals.refusal import Refusal, Wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class DiskRange:
     """GiB of a type, and of those that are given IOPS how many, at most so many per GiB."""
 
     gib: tuple[int, int]
@@ -20,11 +20,11 @@ class Range:
     iops_per_gib: int = 0
 
 
-RANGES: Mapping[str, Range] = {
-    "gp2": Range((1, 16_384)),
-    "io1": Range((4, 16_384), (100, 64_000), 50),
-    "io2": Range((4, 65_536), (100, 256_000), 1000),
-    "standard": Range((1, 1024)),
+RANGES: Mapping[str, DiskRange] = {
+    "gp2": DiskRange((1, 16_384)),
+    "io1": DiskRange((4, 16_384), (100, 64_000), 50),
+    "io2": DiskRange((4, 65_536), (100, 256_000), 1000),
+    "standard": DiskRange((1, 1024)),
 }
 
 
@@ -40,7 +40,7 @@ def sizes_of_disks(wanted: Wanted) -> Iterator[Refusal]:
             yield from _volume_refusals(volume, known)
 
 
-def _volume_refusals(volume: Mapping[str, Any], known: Range) -> Iterator[Refusal]:
+def _volume_refusals(volume: Mapping[str, Any], known: DiskRange) -> Iterator[Refusal]:
     kind, size, iops = volume.get("volumeType"), volume.get("volumeSize"), volume.get("iops")
     per_gib = known.iops_per_gib * int(size or 0)
     at = "blockDeviceMappings"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from local.refusals.fields import values
-from local.refusals.limits import EVERY_TYPE, LIMITS, Limit
+from local.refusals.limits import EVERY_TYPE, LIMITS, InputLimit
 from local.refusals.refusal import Refusal, Wanted
 
 PROVIDER = "Conflicting configuration arguments"
@@ -131,7 +131,7 @@ EXCLUDING: tuple[Excluding, ...] = (
 )
 
 
-def _limit(rule: Excluding) -> Limit:
+def _limit(rule: Excluding) -> InputLimit:
     def find(wanted: Wanted) -> Iterator[Refusal]:
         for block in values(wanted.inputs, rule.base):
             given = [key for key in rule.keys if block.get(key) not in (None, "", [], {})]
@@ -142,7 +142,7 @@ def _limit(rule: Excluding) -> Limit:
 
     name = f"one-of-{'-'.join(rule.keys)}"
     token = rule.token if rule.token == EVERY_TYPE else f"aws:{rule.token}"
-    return Limit(name, (token,), rule.source, find)
+    return InputLimit(name, (token,), rule.source, find)
 
 
 LIMITS.extend(map(_limit, EXCLUDING))

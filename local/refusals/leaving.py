@@ -14,7 +14,7 @@ from local.refusals.refusal import Refusal, Wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldType:
     """A type, what holds it and by which inputs, and how its deletion is refused."""
 
     token: str
@@ -89,9 +89,9 @@ _WITH_A_GROUP = {
     "vpc/securityGroupIngressRule:SecurityGroupIngressRule": ("referencedSecurityGroupId",),
 }
 _DEPENDENT = "DependencyViolation"
-HELD: tuple[Held, ...] = (
+HELD: tuple[HeldType, ...] = (
     *(
-        Held(
+        HeldType(
             "ec2/vpc:Vpc",
             holder,
             ("vpcId",),
@@ -103,7 +103,7 @@ HELD: tuple[Held, ...] = (
         for holder in _IN_A_VPC
     ),
     *(
-        Held(
+        HeldType(
             "ec2/subnet:Subnet",
             holder,
             paths,
@@ -115,7 +115,7 @@ HELD: tuple[Held, ...] = (
         for holder, paths in _IN_A_SUBNET.items()
     ),
     *(
-        Held(
+        HeldType(
             "ec2/securityGroup:SecurityGroup",
             holder,
             paths,
@@ -126,7 +126,7 @@ HELD: tuple[Held, ...] = (
         )
         for holder, paths in _WITH_A_GROUP.items()
     ),
-    Held(
+    HeldType(
         "ec2/routeTable:RouteTable",
         "ec2/routeTableAssociation:RouteTableAssociation",
         ("routeTableId",),
@@ -135,7 +135,7 @@ HELD: tuple[Held, ...] = (
         _DEPENDENT,
         "The routeTable '{0}' has dependencies and cannot be deleted.",
     ),
-    Held(
+    HeldType(
         "ec2/eip:Eip",
         "ec2/natGateway:NatGateway",
         ("allocationId",),
@@ -144,7 +144,7 @@ HELD: tuple[Held, ...] = (
         "InvalidIPAddress.InUse",
         "The address {0} is in use by a NAT gateway.",
     ),
-    Held(
+    HeldType(
         "lb/targetGroup:TargetGroup",
         "lb/listener:Listener",
         ("defaultActions.*.targetGroupArn", "defaultActions.*.forward.targetGroups.*.arn"),
@@ -153,7 +153,7 @@ HELD: tuple[Held, ...] = (
         "ResourceInUse",
         "Target group '{0}' is currently in use by a listener or a rule",
     ),
-    Held(
+    HeldType(
         "lb/loadBalancer:LoadBalancer",
         "ec2/vpcEndpointService:VpcEndpointService",
         ("networkLoadBalancerArns.*", "gatewayLoadBalancerArns.*"),
@@ -162,7 +162,7 @@ HELD: tuple[Held, ...] = (
         "ResourceInUse",
         "Load balancer '{0}' is currently in use by a VPC endpoint service",
     ),
-    Held(
+    HeldType(
         "cloudwatch/eventRule:EventRule",
         "cloudwatch/eventTarget:EventTarget",
         ("rule",),
@@ -171,7 +171,7 @@ HELD: tuple[Held, ...] = (
         "ValidationException",
         "Rule can't be deleted since it has targets.",
     ),
-    Held(
+    HeldType(
         "iam/role:Role",
         "iam/rolePolicyAttachment:RolePolicyAttachment",
         ("role",),
@@ -181,7 +181,7 @@ HELD: tuple[Held, ...] = (
         "Cannot delete entity, must detach all policies first.",
         "forceDetachPolicies",
     ),
-    Held(
+    HeldType(
         "iam/role:Role",
         "iam/instanceProfile:InstanceProfile",
         ("role",),
@@ -190,7 +190,7 @@ HELD: tuple[Held, ...] = (
         "DeleteConflict",
         "Cannot delete entity, must remove roles from instance profile first.",
     ),
-    Held(
+    HeldType(
         "iam/role:Role",
         "iam/rolePolicy:RolePolicy",
         ("role",),
@@ -200,7 +200,7 @@ HELD: tuple[Held, ...] = (
         "Cannot delete entity, must delete policies first.",
         "forceDetachPolicies",
     ),
-    Held(
+    HeldType(
         "iam/policy:Policy",
         "iam/rolePolicyAttachment:RolePolicyAttachment",
         ("policyArn",),
@@ -209,7 +209,7 @@ HELD: tuple[Held, ...] = (
         "DeleteConflict",
         "Cannot delete a policy attached to entities.",
     ),
-    Held(
+    HeldType(
         "eks/cluster:Cluster",
         "eks/nodeGroup:NodeGroup",
         ("clusterName",),
@@ -218,7 +218,7 @@ HELD: tuple[Held, ...] = (
         "ResourceInUseException",
         "Cluster has nodegroups attached",
     ),
-    Held(
+    HeldType(
         "route53/zone:Zone",
         "route53/record:Record",
         ("zoneId",),
@@ -229,7 +229,7 @@ HELD: tuple[Held, ...] = (
         "deleted.",
         "forceDestroy",
     ),
-    Held(
+    HeldType(
         "s3/bucket:Bucket",
         "s3/bucketObjectv2:BucketObjectv2",
         ("bucket",),
@@ -240,7 +240,7 @@ HELD: tuple[Held, ...] = (
         "forceDestroy",
     ),
 )
-_BY_HELD: Mapping[str, tuple[Held, ...]] = {
+_BY_HELD: Mapping[str, tuple[HeldType, ...]] = {
     f"aws:{each.token}": tuple(e for e in HELD if e.token == each.token) for each in HELD
 }
 
@@ -280,7 +280,7 @@ def _faces_outside(wanted: Wanted) -> bool:
     return wanted.type.endswith(":LoadBalancer") and not wanted.inputs.get("internal")
 
 
-def _of_holder(leaving: Wanted, other: Wanted, rules: Iterable[Held]) -> Iterator[Refusal]:
+def _of_holder(leaving: Wanted, other: Wanted, rules: Iterable[HeldType]) -> Iterator[Refusal]:
     for rule in rules:
         if other.type != f"aws:{rule.holder}" or leaving.inputs.get(rule.forced or "-"):
             continue

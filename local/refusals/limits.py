@@ -21,7 +21,7 @@ KIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class InputLimit:
     """One limit of AWS's: what it is about, where it stands written, and who looks for it."""
 
     name: str
@@ -30,7 +30,7 @@ class Limit:
     find: Finder
 
 
-LIMITS: list[Limit] = []
+LIMITS: list[InputLimit] = []
 
 
 def limit(*types: str, source: str) -> Callable[[Finder], Finder]:
@@ -38,7 +38,7 @@ def limit(*types: str, source: str) -> Callable[[Finder], Finder]:
 
     def enter(find: Finder) -> Finder:
         tokens = tuple(each if each == EVERY_TYPE else f"aws:{each}" for each in types)
-        LIMITS.append(Limit(find.__name__.replace("_", "-"), tokens, source, find))
+        LIMITS.append(InputLimit(find.__name__.replace("_", "-"), tokens, source, find))
         return find
 
     return enter

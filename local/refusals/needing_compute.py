@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from local.refusals.conditions import ABSENT, GIVEN, Condition, Service, enter
+from local.refusals.conditions import ABSENT, GIVEN, InputCondition, RefusingService, enter
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _EKS = "https://docs.aws.amazon.com/eks/latest/APIReference/"
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
-_GROUP = Service("autoscaling/group:Group", "CreateAutoScalingGroup", "ValidationError")
-_TEMPLATE = Service(
+_GROUP = RefusingService("autoscaling/group:Group", "CreateAutoScalingGroup", "ValidationError")
+_TEMPLATE = RefusingService(
     "ec2/launchTemplate:LaunchTemplate", "RunInstances", "InvalidParameterCombination"
 )
-_VPC = Service("ec2/vpc:Vpc", "CreateVpc", "MissingParameter")
-_DNS_OF_A_VPC = Service("ec2/vpc:Vpc", "ModifyVpcAttribute", "InvalidParameterValue")
-_SUBNET = Service("ec2/subnet:Subnet", "CreateSubnet", "InvalidParameterCombination")
-_ADDRESS = Service("ec2/eip:Eip", "AssociateAddress", "InvalidParameterCombination")
-_NAT = Service("ec2/natGateway:NatGateway", "CreateNatGateway", "InvalidParameter")
-_ROUTE = Service("ec2/route:Route", "CreateRoute", "InvalidParameterCombination")
-_TABLES_OF = Service(
+_VPC = RefusingService("ec2/vpc:Vpc", "CreateVpc", "MissingParameter")
+_DNS_OF_A_VPC = RefusingService("ec2/vpc:Vpc", "ModifyVpcAttribute", "InvalidParameterValue")
+_SUBNET = RefusingService("ec2/subnet:Subnet", "CreateSubnet", "InvalidParameterCombination")
+_ADDRESS = RefusingService("ec2/eip:Eip", "AssociateAddress", "InvalidParameterCombination")
+_NAT = RefusingService("ec2/natGateway:NatGateway", "CreateNatGateway", "InvalidParameter")
+_ROUTE = RefusingService("ec2/route:Route", "CreateRoute", "InvalidParameterCombination")
+_TABLES_OF = RefusingService(
     "ec2/routeTableAssociation:RouteTableAssociation", "AssociateRouteTable", "MissingParameter"
 )
-_CLUSTER = Service("eks/cluster:Cluster", "CreateCluster", "InvalidParameterException")
-_NODES = Service("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException")
-_ADDON = Service("eks/addon:Addon", "CreateAddon", "InvalidParameterException")
+_CLUSTER = RefusingService("eks/cluster:Cluster", "CreateCluster", "InvalidParameterException")
+_NODES = RefusingService("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException")
+_ADDON = RefusingService("eks/addon:Addon", "CreateAddon", "InvalidParameterException")
 
 enter(
-    Condition(
+    InputCondition(
         _GROUP,
         "mixedInstancesPolicy.instancesDistribution",
         {
@@ -37,7 +37,7 @@ enter(
         f"{_SCALING}API_InstancesDistribution.html",
         forbids=("spotInstancePools",),
     ),
-    Condition(
+    InputCondition(
         _TEMPLATE,
         "instanceMarketOptions.spotOptions",
         {
@@ -47,21 +47,21 @@ enter(
         f"{_EC2}API_LaunchTemplateSpotMarketOptionsRequest.html",
         needs=("(a persistent request)",),
     ),
-    Condition(
+    InputCondition(
         _TEMPLATE,
         "cpuOptions",
         {"coreCount": (GIVEN,)},
         f"{_EC2}API_LaunchTemplateCpuOptionsRequest.html",
         needs=("threadsPerCore",),
     ),
-    Condition(
+    InputCondition(
         _TEMPLATE,
         "enclaveOptions",
         {"enabled": ("True",)},
         f"{_EC2}API_LaunchTemplateEnclaveOptionsRequest.html",
         forbids=("^hibernationOptions.configured",),
     ),
-    Condition(
+    InputCondition(
         _TEMPLATE,
         "placement",
         {"affinity": (GIVEN,)},
@@ -69,7 +69,7 @@ enter(
         needs=("hostId",),
     ),
     *(
-        Condition(
+        InputCondition(
             _TEMPLATE,
             base,
             {"allowedInstanceTypes": (GIVEN,)},
@@ -78,7 +78,7 @@ enter(
         )
         for base in ("instanceRequirements",)
     ),
-    Condition(
+    InputCondition(
         _VPC,
         "",
         {"ipv4IpamPoolId": (ABSENT,)},
@@ -86,21 +86,21 @@ enter(
         needs=("cidrBlock",),
         forbids=("ipv4NetmaskLength",),
     ),
-    Condition(
+    InputCondition(
         _VPC,
         "",
         {"ipv6CidrBlockNetworkBorderGroup": (GIVEN,)},
         f"{_EC2}API_CreateVpc.html",
         needs=("assignGeneratedIpv6CidrBlock",),
     ),
-    Condition(
+    InputCondition(
         _DNS_OF_A_VPC,
         "",
         {"enableDnsSupport": ("False",)},
         f"{_EC2}API_ModifyVpcAttribute.html",
         forbids=("enableDnsHostnames",),
     ),
-    Condition(
+    InputCondition(
         _SUBNET,
         "",
         {"ipv6Native": ("True",)},
@@ -109,7 +109,7 @@ enter(
         forbids=("cidrBlock",),
     ),
     *(
-        Condition(
+        InputCondition(
             _SUBNET,
             "",
             {key: ("True",), "ipv6IpamPoolId": (ABSENT,)},
@@ -118,42 +118,42 @@ enter(
         )
         for key in ("assignIpv6AddressOnCreation", "enableDns64")
     ),
-    Condition(
+    InputCondition(
         _SUBNET,
         "",
         {"mapCustomerOwnedIpOnLaunch": ("True",)},
         f"{_EC2}API_ModifySubnetAttribute.html",
         needs=("customerOwnedIpv4Pool", "outpostArn"),
     ),
-    Condition(
+    InputCondition(
         _ADDRESS,
         "",
         {"instance": (GIVEN,)},
         f"{_EC2}API_AssociateAddress.html",
         forbids=("networkInterface",),
     ),
-    Condition(
+    InputCondition(
         _NAT,
         "",
         {"connectivityType": (ABSENT, "public")},
         f"{_EC2}API_CreateNatGateway.html",
         forbids=("secondaryPrivateIpAddressCount",),
     ),
-    Condition(
+    InputCondition(
         _NAT,
         "",
         {"connectivityType": ("private",)},
         f"{_EC2}API_CreateNatGateway.html",
         forbids=("secondaryAllocationIds",),
     ),
-    Condition(
+    InputCondition(
         _NAT,
         "",
         {"availabilityMode": (ABSENT, "zonal")},
         f"{_EC2}API_CreateNatGateway.html",
         needs=("subnetId",),
     ),
-    Condition(
+    InputCondition(
         _NAT,
         "",
         {"availabilityMode": ("regional",)},
@@ -161,56 +161,56 @@ enter(
         needs=("vpcId",),
         forbids=("subnetId", "allocationId"),
     ),
-    Condition(
+    InputCondition(
         _ROUTE,
         "",
         {"destinationCidrBlock": (GIVEN,)},
         f"{_EC2}API_CreateRoute.html",
         forbids=("destinationIpv6CidrBlock", "destinationPrefixListId", "egressOnlyGatewayId"),
     ),
-    Condition(
+    InputCondition(
         _TABLES_OF,
         "",
         {"gatewayId": (ABSENT,)},
         f"{_EC2}API_AssociateRouteTable.html",
         needs=("subnetId",),
     ),
-    Condition(
+    InputCondition(
         _CLUSTER,
         "computeConfig",
         {"nodePools": (GIVEN,)},
         f"{_EKS}API_ComputeConfigRequest.html",
         needs=("nodeRoleArn",),
     ),
-    Condition(
+    InputCondition(
         _CLUSTER,
         "computeConfig",
         {"enabled": ("True",), "^accessConfig.authenticationMode": ("CONFIG_MAP",)},
         f"{_EKS}API_ComputeConfigRequest.html",
         needs=("(an authentication mode with API)",),
     ),
-    Condition(
+    InputCondition(
         _CLUSTER,
         "computeConfig",
         {"enabled": ("True",), "^bootstrapSelfManagedAddons": ("True",)},
         f"{_EKS}API_CreateCluster.html",
         needs=("(bootstrapSelfManagedAddons: false)",),
     ),
-    Condition(
+    InputCondition(
         _CLUSTER,
         "remoteNetworkConfig",
         {"remotePodNetworks": (GIVEN,)},
         f"{_EKS}API_RemoteNetworkConfigRequest.html",
         needs=("remoteNodeNetworks",),
     ),
-    Condition(
+    InputCondition(
         _NODES,
         "remoteAccess",
         {"sourceSecurityGroupIds": (GIVEN,)},
         f"{_EKS}API_RemoteAccessConfig.html",
         needs=("ec2SshKey",),
     ),
-    Condition(
+    InputCondition(
         _ADDON,
         "",
         {"serviceAccountRoleArn": (GIVEN,)},

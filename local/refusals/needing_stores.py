@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local.refusals.conditions import ABSENT, GIVEN, Condition, Service, enter
+from local.refusals.conditions import ABSENT, GIVEN, InputCondition, RefusingService, enter
 
 _DYNAMO = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
 _KMS = "https://docs.aws.amazon.com/kms/latest/APIReference/"
@@ -11,94 +11,96 @@ _SNS = "https://docs.aws.amazon.com/sns/latest/api/"
 _DLM = "https://docs.aws.amazon.com/dlm/latest/APIReference/"
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/API/"
 _EVENTS = "https://docs.aws.amazon.com/eventbridge/latest/APIReference/"
-_RULE = Service("cloudwatch/eventRule:EventRule", "PutRule", "ValidationException")
-_TARGET = Service("cloudwatch/eventTarget:EventTarget", "PutTargets", "ValidationException")
-_POLICY = Service(
+_RULE = RefusingService("cloudwatch/eventRule:EventRule", "PutRule", "ValidationException")
+_TARGET = RefusingService("cloudwatch/eventTarget:EventTarget", "PutTargets", "ValidationException")
+_POLICY = RefusingService(
     "dlm/lifecyclePolicy:LifecyclePolicy", "CreateLifecyclePolicy", "InvalidRequestException"
 )
-_TABLE = Service("dynamodb/table:Table", "CreateTable", "ValidationException")
-_KEY = Service("kms/key:Key", "CreateKey", "ValidationException")
-_GRANT = Service("kms/grant:Grant", "CreateGrant", "ValidationException")
-_OBJECT = Service("s3/bucketObjectv2:BucketObjectv2", "PutObject", "InvalidArgument")
-_TOPIC = Service("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter")
-_SUBSCRIPTION = Service("sns/topicSubscription:TopicSubscription", "Subscribe", "InvalidParameter")
-_QUEUE = Service("sqs/queue:Queue", "CreateQueue", "InvalidAttributeName")
-_SECRET = Service(
+_TABLE = RefusingService("dynamodb/table:Table", "CreateTable", "ValidationException")
+_KEY = RefusingService("kms/key:Key", "CreateKey", "ValidationException")
+_GRANT = RefusingService("kms/grant:Grant", "CreateGrant", "ValidationException")
+_OBJECT = RefusingService("s3/bucketObjectv2:BucketObjectv2", "PutObject", "InvalidArgument")
+_TOPIC = RefusingService("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter")
+_SUBSCRIPTION = RefusingService(
+    "sns/topicSubscription:TopicSubscription", "Subscribe", "InvalidParameter"
+)
+_QUEUE = RefusingService("sqs/queue:Queue", "CreateQueue", "InvalidAttributeName")
+_SECRET = RefusingService(
     "secretsmanager/secretVersion:SecretVersion", "PutSecretValue", "InvalidParameterException"
 )
 
 enter(
-    Condition(
+    InputCondition(
         _RULE,
         "",
         {"state": ("ENABLED_WITH_ALL_CLOUDTRAIL_MANAGEMENT_EVENTS",)},
         f"{_EVENTS}API_PutRule.html",
         forbids=("scheduleExpression",),
     ),
-    Condition(
+    InputCondition(
         _TARGET,
         "",
         {"ecsTarget": (GIVEN,)},
         f"{_EVENTS}API_Target.html",
         needs=("roleArn",),
     ),
-    Condition(
+    InputCondition(
         _POLICY,
         "policyDetails.schedules.*.retainRule",
         {"interval": (GIVEN,)},
         f"{_DLM}API_RetainRule.html",
         needs=("intervalUnit",),
     ),
-    Condition(
+    InputCondition(
         _POLICY,
         "policyDetails.schedules.*.fastRestoreRule",
         {},
         f"{_DLM}API_FastRestoreRule.html",
         needs=("availabilityZones",),
     ),
-    Condition(
+    InputCondition(
         _POLICY,
         "policyDetails.schedules.*",
         {"createRule": (GIVEN,)},
         f"{_DLM}API_Schedule.html",
         needs=("retainRule",),
     ),
-    Condition(
+    InputCondition(
         _TABLE,
         "serverSideEncryption",
         {"enabled": ("False",)},
         f"{_DYNAMO}API_SSESpecification.html",
         forbids=("kmsKeyArn",),
     ),
-    Condition(
+    InputCondition(
         _TABLE,
         "",
         {"streamEnabled": (ABSENT, "False")},
         f"{_DYNAMO}API_StreamSpecification.html",
         forbids=("streamViewType",),
     ),
-    Condition(
+    InputCondition(
         _TABLE,
         "pointInTimeRecovery",
         {"enabled": ("False",)},
         f"{_DYNAMO}API_PointInTimeRecoverySpecification.html",
         forbids=("recoveryPeriodInDays",),
     ),
-    Condition(
+    InputCondition(
         _TABLE,
         "",
         {"streamViewType": ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE")},
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/globaltables_reqs_bestpractices.html",
         forbids=("replicas",),
     ),
-    Condition(
+    InputCondition(
         _TABLE,
         "",
         {"billingMode": (ABSENT, "PROVISIONED")},
         f"{_DYNAMO}API_OnDemandThroughput.html",
         forbids=("onDemandThroughput",),
     ),
-    Condition(
+    InputCondition(
         _TABLE,
         "",
         {"restoreToLatestTime": ("True",), "restoreSourceTableArn": (ABSENT,)},
@@ -106,7 +108,7 @@ enter(
         needs=("restoreSourceName",),
     ),
     *(
-        Condition(
+        InputCondition(
             _KEY,
             "",
             {"customerMasterKeySpec": specs, "keyUsage": usages},
@@ -133,85 +135,85 @@ enter(
             ),
         )
     ),
-    Condition(
+    InputCondition(
         _KEY,
         "",
         {"enableKeyRotation": (ABSENT, "False")},
         f"{_KMS}API_EnableKeyRotation.html",
         forbids=("rotationPeriodInDays",),
     ),
-    Condition(
+    InputCondition(
         _KEY,
         "",
         {"multiRegion": ("True",)},
         f"{_KMS}API_CreateKey.html",
         forbids=("customKeyStoreId",),
     ),
-    Condition(
+    InputCondition(
         _KEY,
         "",
         {"xksKeyId": (GIVEN,)},
         f"{_KMS}API_CreateKey.html",
         needs=("customKeyStoreId",),
     ),
-    Condition(_GRANT, "", {}, f"{_KMS}API_CreateGrant.html", needs=("operations",)),
-    Condition(
+    InputCondition(_GRANT, "", {}, f"{_KMS}API_CreateGrant.html", needs=("operations",)),
+    InputCondition(
         _OBJECT,
         "",
         {"serverSideEncryption": ("AES256",)},
         f"{_S3}API_PutObject.html",
         forbids=("kmsKeyId",),
     ),
-    Condition(
+    InputCondition(
         _OBJECT,
         "",
         {"objectLockMode": (GIVEN,)},
         f"{_S3}API_PutObject.html",
         needs=("objectLockRetainUntilDate",),
     ),
-    Condition(
+    InputCondition(
         _TOPIC,
         "",
         {"fifoTopic": (ABSENT, "False")},
         f"{_SNS}API_SetTopicAttributes.html",
         forbids=("archivePolicy", "fifoThroughputScope"),
     ),
-    Condition(
+    InputCondition(
         _SUBSCRIPTION,
         "",
         {"protocol": ("application", "email", "email-json", "lambda", "sms")},
         f"{_SNS}API_SetSubscriptionAttributes.html",
         forbids=("rawMessageDelivery",),
     ),
-    Condition(
+    InputCondition(
         _SUBSCRIPTION,
         "",
         {"filterPolicy": (ABSENT,)},
         f"{_SNS}API_SetSubscriptionAttributes.html",
         forbids=("filterPolicyScope",),
     ),
-    Condition(
+    InputCondition(
         _SUBSCRIPTION,
         "",
         {"protocol": ("firehose",)},
         f"{_SNS}API_Subscribe.html",
         needs=("subscriptionRoleArn",),
     ),
-    Condition(
+    InputCondition(
         _QUEUE,
         "",
         {"fifoQueue": (ABSENT, "False")},
         f"{_SQS}API_SetQueueAttributes.html",
         forbids=("deduplicationScope", "fifoThroughputLimit"),
     ),
-    Condition(
+    InputCondition(
         _QUEUE,
         "",
         {"fifoThroughputLimit": ("perMessageGroupId",), "deduplicationScope": (ABSENT, "queue")},
         f"{_SQS}API_SetQueueAttributes.html",
         needs=("(deduplication per group of messages)",),
     ),
-    Condition(
+    InputCondition(
         _SECRET,
         "",
         {"secretBinary": (ABSENT,), "secretStringWo": (ABSENT,), "secretString": (ABSENT,)},

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from local.refusals.conditions import ABSENT, GIVEN, Condition, Service, enter
+from local.refusals.conditions import ABSENT, GIVEN, InputCondition, RefusingService, enter
 
 _ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/"
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/api/"
 _DNS = "https://docs.aws.amazon.com/Route53/latest/APIReference/"
 _LAYER_4 = ("TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC")
 _PARAMETER = "InvalidParameterValueException"
-_FUNCTION = Service("lambda/function:Function", "CreateFunction", _PARAMETER)
-_MAPPING = Service(
+_FUNCTION = RefusingService("lambda/function:Function", "CreateFunction", _PARAMETER)
+_MAPPING = RefusingService(
     "lambda/eventSourceMapping:EventSourceMapping", "CreateEventSourceMapping", _PARAMETER
 )
-_PERMISSION = Service("lambda/permission:Permission", "AddPermission", _PARAMETER)
-_LISTENER = Service("lb/listener:Listener", "ModifyListenerAttributes", "ValidationError")
-_ACTION = Service("lb/listener:Listener", "CreateListener", "ValidationError")
-_BALANCER = Service("lb/loadBalancer:LoadBalancer", "CreateLoadBalancer", "ValidationError")
-_TARGETS = Service("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError")
-_RECORD = Service("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput")
+_PERMISSION = RefusingService("lambda/permission:Permission", "AddPermission", _PARAMETER)
+_LISTENER = RefusingService("lb/listener:Listener", "ModifyListenerAttributes", "ValidationError")
+_ACTION = RefusingService("lb/listener:Listener", "CreateListener", "ValidationError")
+_BALANCER = RefusingService("lb/loadBalancer:LoadBalancer", "CreateLoadBalancer", "ValidationError")
+_TARGETS = RefusingService(
+    "lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError"
+)
+_RECORD = RefusingService("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput")
 # A record has one of them at most.
 _ROUTINGS = (
     *("failoverRoutingPolicies", "geolocationRoutingPolicies", "latencyRoutingPolicies"),
@@ -26,7 +28,7 @@ _ROUTINGS = (
 )
 
 enter(
-    Condition(
+    InputCondition(
         _FUNCTION,
         "",
         {"packageType": ("Image",)},
@@ -34,70 +36,70 @@ enter(
         needs=("imageUri",),
         forbids=("handler", "runtime", "layers"),
     ),
-    Condition(
+    InputCondition(
         _FUNCTION,
         "",
         {"packageType": (ABSENT, "Zip")},
         f"{_LAMBDA}API_CreateFunction.html",
         forbids=("imageConfig", "imageUri"),
     ),
-    Condition(
+    InputCondition(
         _FUNCTION,
         "",
         {"packageType": (ABSENT, "Zip"), "s3Bucket": (ABSENT,)},
         f"{_LAMBDA}API_FunctionCode.html",
         needs=("code",),
     ),
-    Condition(
+    InputCondition(
         _FUNCTION,
         "",
         {"s3Bucket": (GIVEN,)},
         f"{_LAMBDA}API_FunctionCode.html",
         needs=("s3Key",),
     ),
-    Condition(
+    InputCondition(
         _FUNCTION,
         "",
         {"fileSystemConfig": (GIVEN,)},
         f"{_LAMBDA}API_FileSystemConfig.html",
         needs=("vpcConfig",),
     ),
-    Condition(
+    InputCondition(
         _MAPPING,
         "",
         {"startingPosition": ("AT_TIMESTAMP",)},
         f"{_LAMBDA}API_CreateEventSourceMapping.html",
         needs=("startingPositionTimestamp",),
     ),
-    Condition(
+    InputCondition(
         _MAPPING,
         "",
         {"scalingConfig": (GIVEN,)},
         f"{_LAMBDA}API_CreateEventSourceMapping.html",
         forbids=("provisionedPollerConfig",),
     ),
-    Condition(
+    InputCondition(
         _PERMISSION,
         "",
         {"action": ("lambda:InvokeFunction",), "invokedViaFunctionUrl": (ABSENT, "False")},
         f"{_LAMBDA}API_AddPermission.html",
         forbids=("functionUrlAuthType",),
     ),
-    Condition(
+    InputCondition(
         _LISTENER,
         "",
         {"protocol": ("TLS", "UDP", "QUIC", "HTTP", "HTTPS", "TCP_QUIC")},
         f"{_ELB}API_ListenerAttribute.html",
         forbids=("tcpIdleTimeoutSeconds",),
     ),
-    Condition(
+    InputCondition(
         _LISTENER,
         "",
         {"protocol": (*_LAYER_4, "HTTP")},
         f"{_ELB}API_MutualAuthenticationAttributes.html",
         forbids=("mutualAuthentication",),
     ),
-    Condition(
+    InputCondition(
         _LISTENER,
         "",
         {"protocol": _LAYER_4},
@@ -105,7 +107,7 @@ enter(
         forbids=("routingHttpResponseServerEnabled",),
     ),
     *(
-        Condition(
+        InputCondition(
             _ACTION,
             "defaultActions.*",
             {"type": (kind,)},
@@ -119,7 +121,7 @@ enter(
         )
     ),
     *(
-        Condition(
+        InputCondition(
             _RECORD,
             "",
             {one: (GIVEN,)},
@@ -128,21 +130,21 @@ enter(
         )
         for one in _ROUTINGS
     ),
-    Condition(
+    InputCondition(
         _BALANCER,
         "",
         {"enablePrefixForIpv6SourceNat": ("on",), "ipAddressType": (ABSENT, "ipv4")},
         f"{_ELB}API_CreateLoadBalancer.html",
         needs=("(the address type dualstack)",),
     ),
-    Condition(
+    InputCondition(
         _BALANCER,
         "",
         {"loadBalancerType": ("gateway",)},
         f"{_ELB}API_CreateLoadBalancer.html",
         forbids=("securityGroups", "internal"),
     ),
-    Condition(
+    InputCondition(
         _BALANCER,
         "",
         {
@@ -152,7 +154,7 @@ enter(
         f"{_ELB}API_CreateLoadBalancer.html",
         needs=("(the type application)",),
     ),
-    Condition(
+    InputCondition(
         _TARGETS,
         "",
         {"protocol": _LAYER_4},
@@ -162,14 +164,14 @@ enter(
             *("protocolVersion", "targetFailovers", "lambdaMultiValueHeadersEnabled"),
         ),
     ),
-    Condition(
+    InputCondition(
         _TARGETS,
         "",
         {"protocol": ("HTTP", "HTTPS")},
         f"{_ELB}API_TargetGroupAttribute.html",
         forbids=("connectionTermination", "proxyProtocolV2", "targetHealthStates"),
     ),
-    Condition(
+    InputCondition(
         _TARGETS,
         "",
         {
@@ -179,14 +181,14 @@ enter(
         f"{_ELB}API_TargetGroupAttribute.html",
         needs=("(the algorithm weighted_random)",),
     ),
-    Condition(
+    InputCondition(
         _TARGETS,
         "targetHealthStates.*",
         {"enableUnhealthyConnectionTermination": ("True",)},
         f"{_ELB}API_TargetGroupAttribute.html",
         forbids=("unhealthyDrainingInterval",),
     ),
-    Condition(
+    InputCondition(
         _TARGETS,
         "",
         {
@@ -196,21 +198,21 @@ enter(
         f"{_ELB}API_TargetGroupAttribute.html",
         needs=("(clients' addresses kept)",),
     ),
-    Condition(
+    InputCondition(
         _RECORD,
         "geolocationRoutingPolicies.*",
         {"continent": (GIVEN,)},
         f"{_DNS}API_GeoLocation.html",
         forbids=("country", "subdivision"),
     ),
-    Condition(
+    InputCondition(
         _RECORD,
         "geolocationRoutingPolicies.*",
         {"subdivision": (GIVEN,)},
         f"{_DNS}API_GeoLocation.html",
         needs=("country",),
     ),
-    Condition(
+    InputCondition(
         _RECORD,
         "",
         {"multivalueAnswerRoutingPolicy": ("True",)},

@@ -209,7 +209,7 @@ UNIQUE: Mapping[str, Unique] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedInput:
     """How many of some types one parent takes, by the input that names it."""
 
     tokens: tuple[str, ...]
@@ -221,8 +221,8 @@ class Counted:
     source: str
 
 
-COUNTED: tuple[Counted, ...] = (
-    Counted(
+COUNTED: tuple[CountedInput, ...] = (
+    CountedInput(
         ("vpc/securityGroupIngressRule:SecurityGroupIngressRule",),
         "securityGroupId",
         60,
@@ -231,7 +231,7 @@ COUNTED: tuple[Counted, ...] = (
         "The maximum number of rules per security group has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
     ),
-    Counted(
+    CountedInput(
         ("vpc/securityGroupEgressRule:SecurityGroupEgressRule",),
         "securityGroupId",
         60,
@@ -240,7 +240,7 @@ COUNTED: tuple[Counted, ...] = (
         "The maximum number of rules per security group has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
     ),
-    Counted(
+    CountedInput(
         ("iam/rolePolicyAttachment:RolePolicyAttachment",),
         "role",
         10,
@@ -249,7 +249,7 @@ COUNTED: tuple[Counted, ...] = (
         "Cannot exceed quota for PoliciesPerRole: 10",
         IAM_QUOTAS,
     ),
-    Counted(
+    CountedInput(
         ("lb/listener:Listener",),
         "loadBalancerArn",
         50,
@@ -258,7 +258,7 @@ COUNTED: tuple[Counted, ...] = (
         "The maximum number of listeners has been reached for this load balancer",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html",
     ),
-    Counted(
+    CountedInput(
         ("autoscaling/lifecycleHook:LifecycleHook",),
         "autoscalingGroupName",
         50,
@@ -267,7 +267,7 @@ COUNTED: tuple[Counted, ...] = (
         "You have exceeded the limit of 50 lifecycle hooks per Auto Scaling group",
         "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html",
     ),
-    Counted(
+    CountedInput(
         ("cloudwatch/eventTarget:EventTarget",),
         "rule",
         5,
@@ -276,7 +276,7 @@ COUNTED: tuple[Counted, ...] = (
         "The requested resource exceeds the maximum number allowed.",
         "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
     ),
-    Counted(
+    CountedInput(
         ("cloudwatch/eventRule:EventRule",),
         "eventBusName",
         300,
@@ -285,7 +285,7 @@ COUNTED: tuple[Counted, ...] = (
         "The requested resource exceeds the maximum number allowed.",
         "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
     ),
-    Counted(
+    CountedInput(
         ("eks/nodeGroup:NodeGroup",),
         "clusterName",
         30,
@@ -294,7 +294,7 @@ COUNTED: tuple[Counted, ...] = (
         "The maximum number of managed node groups per cluster has been reached",
         "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
     ),
-    Counted(
+    CountedInput(
         ("ec2/vpc:Vpc",),
         "region",
         5,
@@ -303,7 +303,7 @@ COUNTED: tuple[Counted, ...] = (
         "The maximum number of VPCs has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
     ),
-    Counted(
+    CountedInput(
         ("ec2/route:Route",),
         "routeTableId",
         500,
@@ -312,7 +312,7 @@ COUNTED: tuple[Counted, ...] = (
         "The maximum number of routes has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
     ),
-    Counted(
+    CountedInput(
         ("ec2/vpcEndpoint:VpcEndpoint",),
         "vpcId",
         50,
@@ -321,7 +321,7 @@ COUNTED: tuple[Counted, ...] = (
         "The maximum number of VPC endpoints has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-limits-endpoints.html",
     ),
-    Counted(
+    CountedInput(
         ("eks/podIdentityAssociation:PodIdentityAssociation",),
         "clusterName",
         5000,
@@ -331,7 +331,7 @@ COUNTED: tuple[Counted, ...] = (
         "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
     ),
     *(
-        Counted(
+        CountedInput(
             (token,), parent, most, operation, code, f"The maximum of {most} has been reached.", s
         )
         for token, parent, most, operation, code, s in (
@@ -363,7 +363,7 @@ COUNTED: tuple[Counted, ...] = (
         )
     ),
     *(
-        Counted(
+        CountedInput(
             (token,),
             parent,
             most,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from local.refusals.fields import values
-from local.refusals.limits import LIMITS, Limit
+from local.refusals.limits import LIMITS, InputLimit
 from local.refusals.refusal import Refusal, Wanted
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
@@ -224,7 +224,7 @@ PATTERNS: tuple[Pattern, ...] = (
 )
 
 
-def _limit(pattern: Pattern) -> Limit:
+def _limit(pattern: Pattern) -> InputLimit:
     compiled = re.compile(pattern.expression, re.DOTALL)
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
@@ -235,7 +235,7 @@ def _limit(pattern: Pattern) -> Limit:
                 yield Refusal(pattern.operation, pattern.code, message, at)
 
     name = f"{pattern.key}-of-{pattern.token.partition(':')[2]}"
-    return Limit(name, (f"aws:{pattern.token}",), pattern.source, find)
+    return InputLimit(name, (f"aws:{pattern.token}",), pattern.source, find)
 
 
 def enter(*patterns: Pattern) -> None:

@@ -33,11 +33,11 @@ _PLAIN = {bool: "bool", int: "int", float: "float", str: "string"}
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class InputKind:
     """What an input is: a plain kind, a block, or a list or map of one of them."""
 
     name: str
-    inside: Kind | None = None
+    inside: InputKind | None = None
     block: type | None = None
 
 
@@ -45,7 +45,7 @@ class Kind:
 class Input:
     """One input of a block: its kind, whether it must be given, what is written about it."""
 
-    kind: Kind
+    kind: InputKind
     required: bool
     documentation: str
 
@@ -75,13 +75,13 @@ def inputs_of(block: type) -> Mapping[str, Input]:
     return found
 
 
-def _kind(annotation: Any, owner: type) -> Kind:
+def _kind(annotation: Any, owner: type) -> InputKind:
     """Return the kind behind `pulumi.Input[Optional[...]]`."""
     for each in _alternatives(annotation):
         known = _one(each, owner)
         if known is not None:
             return known
-    return Kind("any")
+    return InputKind("any")
 
 
 def _alternatives(annotation: Any) -> Iterator[Any]:
@@ -92,20 +92,20 @@ def _alternatives(annotation: Any) -> Iterator[Any]:
         yield annotation
 
 
-def _one(annotation: Any, owner: type) -> Kind | None:
+def _one(annotation: Any, owner: type) -> InputKind | None:
     if isinstance(annotation, typing.ForwardRef):
         annotation = annotation.__forward_arg__
     if isinstance(annotation, str):
         annotation = _class_named(annotation, owner)
     origin = typing.get_origin(annotation)
     if annotation in _PLAIN:
-        return Kind(_PLAIN[annotation])
+        return InputKind(_PLAIN[annotation])
     if isinstance(annotation, type) and is_input_type(annotation):
-        return Kind("block", block=annotation)
+        return InputKind("block", block=annotation)
     if isinstance(origin, type) and issubclass(origin, typing.Sequence):
-        return Kind("list", _kind(typing.get_args(annotation)[0], owner))
+        return InputKind("list", _kind(typing.get_args(annotation)[0], owner))
     if isinstance(origin, type) and issubclass(origin, typing.Mapping):
-        return Kind("map", _kind(typing.get_args(annotation)[1], owner))
+        return InputKind("map", _kind(typing.get_args(annotation)[1], owner))
     return None
 
 
@@ -150,7 +150,7 @@ def _refusal(code: str, message: str, path: str, key: str = "") -> Refusal:
     return Refusal("the provider's check", code, f"{at}: {message}", at.partition(".")[0])
 
 
-def _of_kind(kind: Kind, value: Any, path: str) -> Iterator[Refusal]:
+def _of_kind(kind: InputKind, value: Any, path: str) -> Iterator[Refusal]:
     if isinstance(value, pulumi.Output):
         return
     if kind.block is not None and isinstance(value, Mapping):

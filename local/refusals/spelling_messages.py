@@ -5,7 +5,7 @@ from __future__ import annotations
 from local.refusals.bounds import Bounds, enter_bounds
 from local.refusals.geography import regions
 from local.refusals.patterns import Pattern, enter
-from local.refusals.words import PROVIDER, Words, enter_words
+from local.refusals.words import PROVIDER, AllowedWords, enter_words
 
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/api/"
 _SNS = "https://docs.aws.amazon.com/sns/latest/api/"
@@ -141,7 +141,7 @@ enter(
     ),
 )
 enter_words(
-    Words(
+    AllowedWords(
         "lambda/functionUrl:FunctionUrl",
         "cors.allowMethods.*",
         ("*", "DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"),
@@ -149,7 +149,7 @@ enter_words(
         "InvalidParameterValueException",
         f"{_LAMBDA}API_Cors.html",
     ),
-    Words(
+    AllowedWords(
         "secretsmanager/secret:Secret",
         "replicas.*.region",
         tuple(sorted(regions())),
@@ -157,7 +157,7 @@ enter_words(
         "InvalidParameterException",
         f"{_SECRETS}API_ReplicaRegionType.html",
     ),
-    Words(
+    AllowedWords(
         "route53/zone:Zone",
         "vpcs.*.vpcRegion",
         tuple(sorted(regions())),
@@ -165,7 +165,7 @@ enter_words(
         "InvalidInput",
         "https://docs.aws.amazon.com/Route53/latest/APIReference/API_VPC.html",
     ),
-    Words(
+    AllowedWords(
         "dynamodb/table:Table",
         "replicas.*.regionName",
         tuple(sorted(regions())),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from local.refusals.bounds import Bounds, enter_bounds
 from local.refusals.geography import regions
 from local.refusals.patterns import Pattern, enter
-from local.refusals.words import Words, enter_words
+from local.refusals.words import AllowedWords, enter_words
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _EKS = "https://docs.aws.amazon.com/eks/latest/"
@@ -184,7 +184,7 @@ enter_bounds(
     ),
 )
 enter_words(
-    Words(
+    AllowedWords(
         "ec2/vpcEndpointService:VpcEndpointService",
         "supportedRegions.*",
         tuple(sorted(regions())),
@@ -193,7 +193,7 @@ enter_words(
         f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
     ),
     # RequestLaunchTemplateData, TagSpecifications: what a launch makes.
-    Words(
+    AllowedWords(
         _TEMPLATE,
         "tagSpecifications.*.resourceType",
         ("elastic-gpu", "instance", "network-interface", "spot-instances-request", "volume"),

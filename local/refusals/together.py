@@ -25,7 +25,7 @@ UNRESERVED_LEAST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class NeighbourLimit:
     """One limit on several resources: where it stands written, and who looks for it."""
 
     name: str
@@ -33,14 +33,14 @@ class Limit:
     find: Finder
 
 
-LIMITS: list[Limit] = []
+LIMITS: list[NeighbourLimit] = []
 
 
 def limit(source: str) -> Callable[[Finder], Finder]:
     """Enter a limit under its function's name."""
 
     def enter(find: Finder) -> Finder:
-        LIMITS.append(Limit(find.__name__.replace("_", "-"), source, find))
+        LIMITS.append(NeighbourLimit(find.__name__.replace("_", "-"), source, find))
         return find
 
     return enter

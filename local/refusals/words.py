@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from local.refusals.fields import values
-from local.refusals.limits import LIMITS, Limit
+from local.refusals.limits import LIMITS, InputLimit
 from local.refusals.refusal import Refusal, Wanted
 
 PROVIDER = "Invalid Attribute Value"
@@ -25,7 +25,7 @@ _TARGETS, _TABLE = "lb/targetGroup:TargetGroup", "dynamodb/table:Table"
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class AllowedWords:
     """What an input may say; `fold`: whatever its case."""
 
     token: str
@@ -48,8 +48,8 @@ _METRICS = (
 )
 _DISTRIBUTION = "mixedInstancesPolicy.instancesDistribution"
 
-WORDS: tuple[Words, ...] = (
-    Words(
+WORDS: tuple[AllowedWords, ...] = (
+    AllowedWords(
         _GROUP,
         "metricsGranularity",
         ("1Minute",),
@@ -57,7 +57,7 @@ WORDS: tuple[Words, ...] = (
         "ValidationError",
         f"{_SCALING}API_EnableMetricsCollection.html",
     ),
-    Words(
+    AllowedWords(
         _GROUP,
         "enabledMetrics.*",
         _METRICS,
@@ -65,7 +65,7 @@ WORDS: tuple[Words, ...] = (
         "ValidationError",
         f"{_SCALING}API_EnableMetricsCollection.html",
     ),
-    Words(
+    AllowedWords(
         _GROUP,
         "desiredCapacityType",
         ("units", "vcpu", "memory-mib"),
@@ -73,7 +73,7 @@ WORDS: tuple[Words, ...] = (
         "ValidationError",
         f"{_SCALING}API_CreateAutoScalingGroup.html",
     ),
-    Words(
+    AllowedWords(
         _GROUP,
         f"{_DISTRIBUTION}.onDemandAllocationStrategy",
         ("lowest-price", "prioritized"),
@@ -81,7 +81,7 @@ WORDS: tuple[Words, ...] = (
         "ValidationError",
         f"{_SCALING}API_InstancesDistribution.html",
     ),
-    Words(
+    AllowedWords(
         _GROUP,
         f"{_DISTRIBUTION}.spotAllocationStrategy",
         (
@@ -95,7 +95,7 @@ WORDS: tuple[Words, ...] = (
         f"{_SCALING}API_InstancesDistribution.html",
     ),
     *(
-        Words(
+        AllowedWords(
             _GROUP,
             path,
             allowed,
@@ -114,7 +114,7 @@ WORDS: tuple[Words, ...] = (
         )
     ),
     *(
-        Words(
+        AllowedWords(
             _TEMPLATE,
             path,
             ("true", "false"),
@@ -128,7 +128,7 @@ WORDS: tuple[Words, ...] = (
             "blockDeviceMappings.*.ebs.deleteOnTermination",
         )
     ),
-    Words(
+    AllowedWords(
         _TEMPLATE,
         "creditSpecification.cpuCredits",
         ("standard", "unlimited"),
@@ -136,7 +136,7 @@ WORDS: tuple[Words, ...] = (
         "InvalidParameterValue",
         f"{_EC2}API_CreditSpecificationRequest.html",
     ),
-    Words(
+    AllowedWords(
         "ec2/vpc:Vpc",
         "instanceTenancy",
         ("default", "dedicated"),
@@ -144,7 +144,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         f"{_EC2}API_CreateVpc.html",
     ),
-    Words(
+    AllowedWords(
         "ec2/vpcEndpointService:VpcEndpointService",
         "supportedIpAddressTypes.*",
         ("ipv4", "ipv6"),
@@ -153,7 +153,7 @@ WORDS: tuple[Words, ...] = (
         f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
     ),
     *(
-        Words(
+        AllowedWords(
             "eks/addon:Addon",
             key,
             allowed,
@@ -166,7 +166,7 @@ WORDS: tuple[Words, ...] = (
             ("resolveConflictsOnUpdate", ("NONE", "OVERWRITE", "PRESERVE"), "UpdateAddon"),
         )
     ),
-    Words(
+    AllowedWords(
         "emrserverless/application:Application",
         "type",
         ("SPARK", "HIVE"),
@@ -175,7 +175,7 @@ WORDS: tuple[Words, ...] = (
         f"{_REGISTRY}emrserverless_application",
         fold=True,
     ),
-    Words(
+    AllowedWords(
         _LISTENER,
         "alpnPolicy",
         ("HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"),
@@ -184,7 +184,7 @@ WORDS: tuple[Words, ...] = (
         f"{_BALANCING}API_CreateListener.html",
         fold=True,
     ),
-    Words(
+    AllowedWords(
         _BALANCER,
         "dnsRecordClientRoutingPolicy",
         (
@@ -196,7 +196,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         f"{_BALANCING}API_LoadBalancerAttribute.html",
     ),
-    Words(
+    AllowedWords(
         _BALANCER,
         "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
         ("on", "off"),
@@ -204,7 +204,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         f"{_BALANCING}API_SetSecurityGroups.html",
     ),
-    Words(
+    AllowedWords(
         _TARGETS,
         "preserveClientIp",
         ("true", "false"),
@@ -213,7 +213,7 @@ WORDS: tuple[Words, ...] = (
         f"{_REGISTRY}lb_target_group",
         fold=True,
     ),
-    Words(
+    AllowedWords(
         _TARGETS,
         "loadBalancingCrossZoneEnabled",
         ("true", "false", "use_load_balancer_configuration"),
@@ -222,7 +222,7 @@ WORDS: tuple[Words, ...] = (
         f"{_REGISTRY}lb_target_group",
         fold=True,
     ),
-    Words(
+    AllowedWords(
         _TARGETS,
         "stickiness.type",
         (
@@ -233,7 +233,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         f"{_REGISTRY}lb_target_group",
     ),
-    Words(
+    AllowedWords(
         _TABLE,
         "streamViewType",
         ("KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE"),
@@ -241,7 +241,7 @@ WORDS: tuple[Words, ...] = (
         "ValidationException",
         f"{_TABLES}API_StreamSpecification.html",
     ),
-    Words(
+    AllowedWords(
         "lambda/permission:Permission",
         "functionUrlAuthType",
         ("AWS_IAM", "NONE"),
@@ -249,7 +249,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         "https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html",
     ),
-    Words(
+    AllowedWords(
         "sns/topic:Topic",
         "signatureVersion",
         ("1", "2"),
@@ -257,7 +257,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
     ),
-    Words(
+    AllowedWords(
         "sns/topic:Topic",
         "tracingConfig",
         ("Active", "PassThrough"),
@@ -265,7 +265,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
     ),
-    Words(
+    AllowedWords(
         "route53/record:Record",
         "failoverRoutingPolicies.*.type",
         ("PRIMARY", "SECONDARY"),
@@ -273,7 +273,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         "https://docs.aws.amazon.com/Route53/latest/APIReference/API_ResourceRecordSet.html",
     ),
-    Words(
+    AllowedWords(
         "sqs/queue:Queue",
         "deduplicationScope",
         ("messageGroup", "queue"),
@@ -281,7 +281,7 @@ WORDS: tuple[Words, ...] = (
         PROVIDER,
         "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
     ),
-    Words(
+    AllowedWords(
         "sqs/queue:Queue",
         "fifoThroughputLimit",
         ("perQueue", "perMessageGroupId"),
@@ -292,7 +292,7 @@ WORDS: tuple[Words, ...] = (
 )
 
 
-def _limit(words: Words) -> Limit:
+def _limit(words: AllowedWords) -> InputLimit:
     allowed = {each.lower() if words.fold else each for each in words.allowed}
 
     def find(wanted: Wanted) -> Iterator[Refusal]:
@@ -304,7 +304,7 @@ def _limit(words: Words) -> Limit:
                 yield Refusal(words.operation, words.code, message, words.path.partition(".")[0])
 
     name = f"{words.path}-of-{words.token.partition(':')[2]}"
-    return Limit(name, (f"aws:{words.token}",), words.source, find)
+    return InputLimit(name, (f"aws:{words.token}",), words.source, find)
 
 
 def _value_text(value: object) -> str:
@@ -313,7 +313,7 @@ def _value_text(value: object) -> str:
     return str(int(value)) if whole and isinstance(value, float) else str(value)
 
 
-def enter_words(*words: Words) -> None:
+def enter_words(*words: AllowedWords) -> None:
     """Enter lines of words among the limits."""
     LIMITS.extend(map(_limit, words))
 

@@ -58,7 +58,7 @@ _ONE_OF = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WrittenRule:
     """What one input's documentation says of its value and of its neighbours."""
 
     words: frozenset[str]
@@ -70,7 +70,7 @@ class Rule:
 
 
 @functools.cache
-def rule_of(documentation: str) -> Rule:
+def rule_of(documentation: str) -> WrittenRule:
     """Return what can be read out of an input's documentation.
 
     >>> sorted(rule_of("Valid values are `on` and `off` (default).").words)
@@ -78,7 +78,7 @@ def rule_of(documentation: str) -> Rule:
     """
     sentences = [each.strip() for each in _SENTENCE.findall(documentation)]
     length = _LENGTH.search(documentation)
-    return Rule(
+    return WrittenRule(
         words=_words(sentences),
         numbers=_numbers(sentences),
         longest=_whole_number(length[1] or length[2]) if length else None,
@@ -119,7 +119,9 @@ def _cited_keys(pattern: re.Pattern[str], sentence: str) -> frozenset[str]:
     return frozenset(_CITED.findall(found[1])) if found and not left else frozenset()
 
 
-def wrongs(path: str, name: str, rule: Rule, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def wrongs(
+    path: str, name: str, rule: WrittenRule, given: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with an input of a block by its rule: the code, and the sentence."""
     if path in MISREAD or name in MISREAD or name.startswith("routingHttp"):
         return
@@ -137,7 +139,7 @@ def wrongs(path: str, name: str, rule: Rule, given: Mapping[str, Any]) -> Iterat
             yield "Invalid combination of arguments", message
 
 
-def _of_value(path: str, rule: Rule, value: Any) -> Iterator[tuple[str, str]]:
+def _of_value(path: str, rule: WrittenRule, value: Any) -> Iterator[tuple[str, str]]:
     code = "Invalid Attribute Value"
     if isinstance(value, str):
         if rule.words and value and value not in rule.words:

@@ -16,26 +16,26 @@ from urllib.parse import parse_qsl, urlsplit
 
 from local.place import Place
 from local.slack.page import draw
-from local.slack.workspace import Limited, Outage, Refusal, Workspace
+from local.slack.workspace import Limited, Outage, SlackRefusal, Workspace
 
 API = "/api/"
 LARGEST_BODY_BYTES = 1024 * 1024
 
 
-class Server(ThreadingHTTPServer):
+class SlackServer(ThreadingHTTPServer):
     """One workspace behind one address."""
 
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int]) -> None:
-        super().__init__(address, Handler)
+        super().__init__(address, SlackRequests)
         self.workspace = Workspace()
 
 
-class Handler(BaseHTTPRequestHandler):
+class SlackRequests(BaseHTTPRequestHandler):
     """Answers calls of the Web API, and shows the page."""
 
-    server: Server
+    server: SlackServer
     protocol_version = "HTTP/1.1"
     # Head and body are two writes; without this the second waits for an acknowledgement.
     disable_nagle_algorithm = True
@@ -80,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
             answer = self.server.workspace.answer(
                 method, token if scheme == "Bearer" else None, arguments
             )
-        except Refusal as refusal:
+        except SlackRefusal as refusal:
             self._send_json(HTTPStatus.OK, {"ok": False, "error": str(refusal)})
         except Limited as limited:
             self._send_json(
@@ -116,7 +116,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def main() -> None:
     place = Place.load()
-    server = Server((place.host("slack"), place.port("slack")))
+    server = SlackServer((place.host("slack"), place.port("slack")))
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

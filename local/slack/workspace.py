@@ -27,7 +27,7 @@ DEFAULT_PAGE = 100
 Answer = dict[str, Any]
 
 
-class Refusal(Exception):
+class SlackRefusal(Exception):
     """Slack's word for why a call is refused."""
 
 
@@ -101,9 +101,9 @@ class Workspace:
                 self._limited -= 1
                 raise Limited(self._retry_after_seconds)
             if token is None:
-                raise Refusal("not_authed")
+                raise SlackRefusal("not_authed")
             if token != TOKEN:
-                raise Refusal("invalid_auth")
+                raise SlackRefusal("invalid_auth")
             methods = {
                 "auth.test": self._test,
                 "chat.postMessage": self._post,
@@ -112,7 +112,7 @@ class Workspace:
                 "conversations.replies": self._replies,
             }
             if method not in methods:
-                raise Refusal("unknown_method")
+                raise SlackRefusal("unknown_method")
             return {"ok": True, **methods[method](arguments)}
 
     @staticmethod
@@ -122,7 +122,7 @@ class Workspace:
     def _post(self, arguments: Mapping[str, Any]) -> Answer:
         # The one method that takes a name, too.
         if arguments.get("channel") not in (CHANNEL, CHANNEL_NAME, f"#{CHANNEL_NAME}"):
-            raise Refusal("channel_not_found")
+            raise SlackRefusal("channel_not_found")
         thread_ts = arguments.get("thread_ts")
         if thread_ts is not None:
             self._find(thread_ts, "thread_not_found")
@@ -157,12 +157,12 @@ class Workspace:
     @staticmethod
     def _require_id(arguments: Mapping[str, Any]) -> None:
         if arguments.get("channel") != CHANNEL:
-            raise Refusal("channel_not_found")
+            raise SlackRefusal("channel_not_found")
 
     def _find(self, ts: object, otherwise: str) -> Post:
         found = next((post for post in self.posts if post.ts == ts), None)
         if found is None:
-            raise Refusal(otherwise)
+            raise SlackRefusal(otherwise)
         return found
 
     def threads(self) -> list[tuple[Post, list[Post]]]:
@@ -191,9 +191,9 @@ def _accepted_blocks(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a message's blocks, checked against what Slack accepts."""
     blocks = list(arguments.get("blocks") or [])
     if not blocks and not arguments.get("text"):
-        raise Refusal("no_text")
+        raise SlackRefusal("no_text")
     if len(blocks) > MOST_BLOCKS or any(_too_long(block) for block in blocks):
-        raise Refusal("invalid_blocks")
+        raise SlackRefusal("invalid_blocks")
     return blocks
 
 

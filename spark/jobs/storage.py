@@ -35,7 +35,7 @@ from core.volumes.sizing import (
     right_size,
 )
 from core.volumes.speed import helps, speed_text
-from core.volumes.throttled import Limit, limited_by, next_step
+from core.volumes.throttled import ThrottleLimit, limited_by, next_step
 from core.volumes.views import Load
 from spark.findings import SAMPLES, STORAGE
 from spark.schemas import USAGE, require_schema
@@ -286,7 +286,7 @@ def _slow(
     limit = limited_by(load, policy)
     if limit is None:
         return None
-    if limit is Limit.INSTANCE:
+    if limit is ThrottleLimit.INSTANCE:
         return Advice(
             Finding.INSTANCE,
             f"its instance was asked for more than it gives its volumes in "

@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A table that sorts; `left_out` rows are in the table on disk alone."""
 
     title: str
@@ -72,7 +72,7 @@ class Section:
     title: str
     sentences: tuple[str, ...]
     plots: tuple[Plot, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     method: str = ""
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from spark.report import page
-from spark.report.document import Action, Document, Section, Table
+from spark.report.document import Action, Document, ReportTable, Section
 from spark.report.words import dollars
 
 # A Slack section holds 3,000 characters; a message 50 blocks.
@@ -96,7 +96,7 @@ def _markdown_section(section: Section) -> Iterator[str]:
         yield ""
 
 
-def _markdown_table(table: Table) -> Iterator[str]:
+def _markdown_table(table: ReportTable) -> Iterator[str]:
     titles = [
         f"{column.title} ({column.unit})" if column.unit else column.title
         for column in table.columns

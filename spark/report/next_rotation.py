@@ -12,7 +12,7 @@ from spark.report.evidence import Found
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class RotationForecast:
     """The next rotation, as the model and the ones before it see it; None of what is not known."""
 
     cluster: str
@@ -26,7 +26,7 @@ class Forecast:
     rotations: int
 
 
-def forecast(rows: Sequence[Found]) -> Forecast | None:
+def forecast(rows: Sequence[Found]) -> RotationForecast | None:
     """Return what the next rotation of a cluster should take, or None without one to go by.
 
     The model's catch-up after the median outage; the interval spans how long those before took in
@@ -48,7 +48,7 @@ def forecast(rows: Sequence[Found]) -> Forecast | None:
         )
     totals = sorted(row.total_seconds for row in known)
     expected = down + (way.seconds if way and downs else 0.0)
-    return Forecast(
+    return RotationForecast(
         cluster=latest.cluster,
         down_seconds=down,
         catch_up_seconds=way.seconds if way else None,

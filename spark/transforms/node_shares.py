@@ -27,7 +27,7 @@ _NODE_DAY = ("billing_period", "day", "instance_id")
 _TOTALS = {name: name for name in AMOUNTS}
 
 
-class Kind(StrEnum):
+class ShareKind(StrEnum):
     """What a share of a node is for, in the order the report lists it."""
 
     KAFKA = "Kafka"
@@ -96,9 +96,9 @@ def _kind() -> Column:
     node_id = F.substring(F.col("pod"), F.length(prefix) + 1, F.length("pod"))
     is_kafka = F.col("pod").startswith(prefix) & node_id.rlike(r"^\d+$")
     return (
-        F.when(is_kafka, Kind.KAFKA.value)
-        .when(F.col("workload_type") == DAEMON_SET, Kind.DAEMON_SET.value)
-        .otherwise(Kind.OTHER.value)
+        F.when(is_kafka, ShareKind.KAFKA.value)
+        .when(F.col("workload_type") == DAEMON_SET, ShareKind.DAEMON_SET.value)
+        .otherwise(ShareKind.OTHER.value)
     )
 
 
@@ -111,7 +111,7 @@ def _rest(nodes: DataFrame, placed: DataFrame) -> DataFrame:
     nothing = F.lit(0).cast(MONEY)
     left = nodes.join(allocated, list(_NODE_DAY), "left").withColumns(
         {
-            "kind": F.lit(Kind.NOT_ALLOCATED.value),
+            "kind": F.lit(ShareKind.NOT_ALLOCATED.value),
             "split_cost": nothing,
             "net_split_cost": nothing,
             "unused_cost": _less("amortised_cost", "_shared"),

@@ -12,7 +12,7 @@ from infra.analytics.workspace import Analytics, AnalyticsArgs
 from infra.functions import packaging
 from infra.functions.alone import Alone, AloneArgs
 from infra.functions.definition import Scope
-from infra.functions.function import Placement
+from infra.functions.function import FunctionPlacement
 from infra.functions.samples import SAMPLES
 from infra.functions.settings import api_server
 from stacks.layer import Layer
@@ -60,7 +60,7 @@ def _samples(layer: Layer, analytics: Analytics) -> None:
             scope=Scope(cluster=cluster, account=layer.account),
             package=packaging.build(),
             late=late,
-            placement=Placement(
+            placement=FunctionPlacement(
                 subnet_ids=list(layer.private_subnet_ids().values()),
                 security_group_ids=[operations.text("handlers_security_group_id")],
             ),

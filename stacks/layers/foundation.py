@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pulumi
 
-from infra.eks.cluster import Cluster, ClusterArgs
+from infra.eks.cluster import ClusterArgs, EksCluster
 from infra.network.endpoints import Endpoints, EndpointsArgs
 from infra.network.site import site
 from stacks.layer import Layer
@@ -27,7 +27,7 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
-    cluster = Cluster(
+    cluster = EksCluster(
         "cluster",
         ClusterArgs(
             name=spec.prefix,

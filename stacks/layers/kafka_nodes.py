@@ -9,7 +9,7 @@ import pulumi
 from core.cluster.network import service_cidr
 from core.naming import FOUNDATION
 from infra.eks.bootstrap import ClusterAccess, image_id
-from infra.nodes.groups import BrokerNodes, BrokerNodesArgs, Pool
+from infra.nodes.groups import BrokerNodes, BrokerNodesArgs, MachinePool
 from infra.nodes.karpenter import KarpenterNodes, KarpenterNodesArgs
 from stacks.layer import Layer
 
@@ -36,7 +36,7 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
         BrokerNodesArgs(
             prefix=spec.prefix,
             pools=[
-                Pool(
+                MachinePool(
                     name=pool.name,
                     zones=spec.zones_of(pool),
                     nodes_per_zone=pool.nodes_per_zone,

@@ -10,17 +10,17 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
-from infra.alerts.topic import Alerts, AlertsArgs
+from infra.alerts.topic import AlertsArgs, AlertTopic
 from infra.functions import packaging
-from infra.functions.access import NAMES, Access
+from infra.functions.access import NAMES, FunctionAccess
 from infra.functions.alone import Alone, AloneArgs
-from infra.functions.archive import Archive, ArchiveArgs
+from infra.functions.archive import ArchiveArgs, ArchiveBucket
 from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
 from infra.functions.drain_lease import DrainLease, DrainLeaseArgs
-from infra.functions.function import Placement
-from infra.functions.ledger import Ledger, LedgerArgs
-from infra.functions.loop import Functions, FunctionsArgs
+from infra.functions.function import FunctionPlacement
+from infra.functions.ledger import LedgerArgs, LedgerTable
+from infra.functions.loop import FunctionsArgs, LoopFunctions
 from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
 from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories, StoriesArgs
@@ -32,7 +32,7 @@ from stacks.layer import Layer
 def build(layer: Layer) -> None:
     spec = layer.spec
     foundation, platform = layer.earlier(FOUNDATION), layer.earlier(PLATFORM)
-    ledger = Ledger(
+    ledger = LedgerTable(
         "ledger", LedgerArgs(prefix=spec.prefix, ephemeral=spec.ephemeral), opts=layer.on_aws
     )
     network = HandlerNetwork(
@@ -48,7 +48,7 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
-    archive = Archive(
+    archive = ArchiveBucket(
         "archive",
         ArchiveArgs(
             prefix=spec.prefix, account_id=layer.account.account_id, ephemeral=spec.ephemeral
@@ -77,18 +77,18 @@ def build(layer: Layer) -> None:
         )
         late["stories_queue_url"] = stories.queue.url
     if spec.alerts.enabled:
-        alerts = Alerts(
+        alerts = AlertTopic(
             "alerts",
             AlertsArgs(cluster=cluster, account=layer.account),
             opts=layer.on_aws,
         )
         pulumi.export("alerts_topic", alerts.topic_arn)
         late["alerts_topic_arn"] = alerts.topic_arn
-    placement = Placement(
+    placement = FunctionPlacement(
         subnet_ids=list(layer.private_subnet_ids().values()),
         security_group_ids=[network.security_group_id],
     )
-    handlers = Functions(
+    handlers = LoopFunctions(
         "handlers",
         FunctionsArgs(
             scope=scope,
@@ -110,7 +110,7 @@ def build(layer: Layer) -> None:
     }
     functions = {**handlers.functions, **{name: each.function for name, each in alone.items()}}
     access = {
-        each.name: Access(each, cluster, functions[each.name].role_arn, opts=layer.on_both)
+        each.name: FunctionAccess(each, cluster, functions[each.name].role_arn, opts=layer.on_both)
         for each in (*LOOP, *ALONE)
         if each.name in NAMES
     }

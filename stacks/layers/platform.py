@@ -14,7 +14,7 @@ from infra.functions import packaging
 from infra.functions.announcements import our_groups
 from infra.functions.termination import Termination, TerminationArgs
 from infra.functions.webhook import Webhook, WebhookArgs
-from infra.kafka.snapshots import Snapshots, SnapshotsArgs
+from infra.kafka.snapshots import SnapshotResources, SnapshotsArgs
 from infra.kafka.storage import KafkaStorage, StorageArgs
 from infra.nodes.groups import group_arns
 from stacks.layer import Layer
@@ -77,7 +77,7 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_both,
     )
-    Snapshots(
+    SnapshotResources(
         "snapshots",
         SnapshotsArgs(
             prefix=spec.prefix,

@@ -12,7 +12,7 @@ from handlers.adapters.node_drain import NodeDrain
 from handlers.eviction.gate import Gate
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
-from handlers.incidents.desk import Desk
+from handlers.incidents.desk import IntakeDesk
 from handlers.incidents.door import Door
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
@@ -74,7 +74,7 @@ class Way:
 class Functions:
     """What is deployed."""
 
-    desk: Desk
+    desk: IntakeDesk
     broom: Broom
     door: Door
     gates: dict[Level, Gate]
@@ -170,7 +170,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     ]
     ways += [Way(level=level) for level in LEVELS]
     return Functions(
-        desk=Desk(reception, Notices(reception, cloud, freezes, PREFIX)),
+        desk=IntakeDesk(reception, Notices(reception, cloud, freezes, PREFIX)),
         broom=Broom(
             reception=reception,
             inventory=cloud,

@@ -15,7 +15,7 @@ from core.health.rules import RuleSet, is_alive, is_ready, liveness, readiness
 from infra.alerts.metrics import KAFKA_ALLOW
 from local import environment
 from local.kafka import jars
-from local.kafka.observer import Node, Observer
+from local.kafka.observer import ObservedNode, Observer
 from local.kafka.run import in_place
 from local.place import Place
 from local.processes import Child, Processes
@@ -52,7 +52,9 @@ class BareCluster:
         self.place, self.processes, self.roles = place, processes, roles
         self._directory = place.path(f"bare-{network}")
         self.nodes = {
-            i: Node(i, role, f"127.{place.number}.{network}.{i + 1}", f"{self._home(i)}/scratch/")
+            i: ObservedNode(
+                i, role, f"127.{place.number}.{network}.{i + 1}", f"{self._home(i)}/scratch/"
+            )
             for i, role in roles.items()
         }
         self.children: dict[int, Child] = {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cli.engine.layers import Layers
-from cli.engine.progress import LayerFailed, LayerResult, Step
+from cli.engine.progress import EngineStep, LayerFailed, LayerResult
 from core.naming import LAYERS
 from local.processes import forget, record
 from local.pulumi.project import twin_project
@@ -55,7 +55,7 @@ class Interrupting:
         self._engine = pid
         record(self._pids, pid)
 
-    def _count(self, step: Step) -> None:
+    def _count(self, step: EngineStep) -> None:
         if (step.operation, step.state) == (self._operation, "done"):
             self._left -= 1
             if self._left == 0:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 
 from local.kubernetes.identity import POD_IDENTITY, POD_IDENTITY_ACTIONS
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 from local.twin import Twin
 
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -18,7 +18,7 @@ def role_for(
     twin: Twin, cluster: str, namespace: str, service_account: str, *actions: str
 ) -> Iterator[None]:
     """Let a service account's pods do some actions for as long as the block lasts."""
-    iam, store = twin.aws("iam"), Store(twin.place.path("store"))
+    iam, store = twin.aws("iam"), ResourceStore(twin.place.path("store"))
     name = f"{cluster}-{service_account}"
     trust = {
         "Effect": "Allow",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from core.settings.prometheus_address import Service
+from core.settings.prometheus_address import PrometheusService
 from infra.functions import rbac
 from local.kubernetes.client import ApiError
 from local.kubernetes.images import PROCESS_IMAGE
@@ -17,7 +17,7 @@ RBAC = "apis/rbac.authorization.k8s.io/v1"
 
 
 @contextmanager
-def served(cluster: Cluster, service: Service, command: Sequence[str]) -> Iterator[None]:
+def served(cluster: Cluster, service: PrometheusService, command: Sequence[str]) -> Iterator[None]:
     """Run a Prometheus in a namespace of its own, for the block; its Service selects the pod."""
     space = f"/api/v1/namespaces/{service.namespace}"
     labels = {"app.kubernetes.io/name": "prometheus"}
@@ -40,7 +40,7 @@ def served(cluster: Cluster, service: Service, command: Sequence[str]) -> Iterat
 
 
 @contextmanager
-def allowed(cluster: Cluster, service: Service, users: str) -> Iterator[None]:
+def allowed(cluster: Cluster, service: PrometheusService, users: str) -> Iterator[None]:
     """Allow a group of functions what infra.functions does where a spec names this Service."""
     role_name = f"stillwater-{users}"
     (rule,) = rbac.may_get("services/proxy", [service.resource_name])
@@ -71,7 +71,9 @@ def allowed(cluster: Cluster, service: Service, users: str) -> Iterator[None]:
             cluster.twin.api.delete(f"{space}/{kind}/{role_name}")
 
 
-def _pod(service: Service, labels: Mapping[str, str], command: Sequence[str]) -> dict[str, Any]:
+def _pod(
+    service: PrometheusService, labels: Mapping[str, str], command: Sequence[str]
+) -> dict[str, Any]:
     # A pod that reports 10.N.x.y listens on 127.N.x.y (docs/twin.md).
     listen = f'exec "$0" "$@" --web.listen-address="127.${{POD_IP#10.}}:{service.port}"'
     address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -116,7 +118,7 @@ def _there(cluster: Cluster, path: str) -> bool:
     return True
 
 
-def _answers(cluster: Cluster, service: Service) -> bool:
+def _answers(cluster: Cluster, service: PrometheusService) -> bool:
     proxy = f"/api/v1/namespaces/{service.namespace}/services/{service.resource_name}/proxy"
     try:
         return bool(cluster.twin.api.get(f"{proxy}/api/v1/query", query="1")["status"] == "success")

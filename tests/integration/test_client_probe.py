@@ -14,7 +14,7 @@ from kafka.admin import KafkaAdminClient
 
 from core.health.node import Role
 from core.settings import codec, environment
-from core.settings.probe import ATTEMPTS, FAILED, SECONDS, Probe
+from core.settings.probe import ATTEMPTS, FAILED, SECONDS, ProbeSettings
 from handlers.probing import topic
 from local.place import Place, claim_place
 from local.processes import Processes
@@ -51,7 +51,7 @@ def cluster(ground: tuple[Place, Processes]) -> BareCluster:
 @pytest.fixture(scope="module")
 def page(ground: tuple[Place, Processes], cluster: BareCluster) -> Callable[[], Page]:
     place, processes = ground
-    settings = Probe(
+    settings = ProbeSettings(
         bootstrap=tuple(cluster.bootstrap(node_id) for node_id in NODES),
         security="PLAINTEXT",
         user="nobody",

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from rich.console import Console
 
-from cli.engine.progress import Step
+from cli.engine.progress import EngineStep
 from cli.farewell import Farewell
 from cli.twin import run_layers
 from cli.twin_layers import TwinLayers
@@ -50,7 +50,7 @@ def plan(cluster: Cluster) -> Iterator[Plan]:
         pool |= changed
         wanted = place.path("grown.yaml")
         wanted.write_text(yaml.safe_dump(grown))
-        steps: list[Step] = []
+        steps: list[EngineStep] = []
         layers = TwinLayers(cluster.twin, wanted).layers
         layers.on_step = steps.append
         layers.preview_one(KAFKA)

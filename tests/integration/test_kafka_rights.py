@@ -32,9 +32,9 @@ from core.availability.kafka_rights import (
     MOVING_LEADERS,
     READING,
     THROTTLING,
+    KafkaOperation,
     KafkaRequest,
-    Operation,
-    Resource,
+    KafkaResource,
     rights_for,
 )
 from core.availability.leader_load import too_much
@@ -58,10 +58,10 @@ from tests.unit.handlers.memory_records import MemoryRecords
 
 pytestmark = pytest.mark.integration
 OPERATIONS = {
-    Operation.ALTER: ACLOperation.ALTER,
-    Operation.ALTER_CONFIGS: ACLOperation.ALTER_CONFIGS,
-    Operation.DESCRIBE: ACLOperation.DESCRIBE,
-    Operation.DESCRIBE_CONFIGS: ACLOperation.DESCRIBE_CONFIGS,
+    KafkaOperation.ALTER: ACLOperation.ALTER,
+    KafkaOperation.ALTER_CONFIGS: ACLOperation.ALTER_CONFIGS,
+    KafkaOperation.DESCRIBE: ACLOperation.DESCRIBE,
+    KafkaOperation.DESCRIBE_CONFIGS: ACLOperation.DESCRIBE_CONFIGS,
 }
 RIGHTS = rights_for(KafkaRequest)
 # What a reading and the moving of leaders need; a throttle finds its own missing where it is set.
@@ -113,7 +113,7 @@ def _whole(view: ClusterView) -> bool:
 
 
 def _acl(right: Any, permission: ACLPermissionType = ACLPermissionType.ALLOW) -> ACL:
-    on_cluster = right.resource is Resource.CLUSTER
+    on_cluster = right.resource is KafkaResource.CLUSTER
     kind = ResourceType.CLUSTER if on_cluster else ResourceType.TOPIC
     name = "kafka-cluster" if on_cluster else right.name
     pattern = ResourcePattern(kind, name)
@@ -147,16 +147,17 @@ def test_each_right_taken_away_makes_a_reading_blind_by_its_name(
     admin = cluster.root()
     try:
         taken = [right]
-        if right.operation is Operation.DESCRIBE and right.resource is Resource.CLUSTER:
+        if right.operation is KafkaOperation.DESCRIBE and right.resource is KafkaResource.CLUSTER:
             # Alter implies Describe: without the one, the other is left.
             taken = [
                 r
                 for r in RIGHTS
-                if r.resource is Resource.CLUSTER and r.operation != Operation.DESCRIBE_CONFIGS
+                if r.resource is KafkaResource.CLUSTER
+                and r.operation != KafkaOperation.DESCRIBE_CONFIGS
             ]
-        if right.operation is Operation.DESCRIBE_CONFIGS:
+        if right.operation is KafkaOperation.DESCRIBE_CONFIGS:
             # AlterConfigs implies it.
-            implying = [r for r in RIGHTS if r.operation is Operation.ALTER_CONFIGS]
+            implying = [r for r in RIGHTS if r.operation is KafkaOperation.ALTER_CONFIGS]
             taken += [r for r in implying if r.resource is right.resource]
         admin.delete_acls([_filter(_acl(each)) for each in taken])
         for about in (None, {1}):
@@ -320,7 +321,8 @@ def test_a_broker_that_lost_its_disk_refills_at_the_rate_of_the_throttle(cluster
 def test_one_topic_denied_makes_a_reading_blind(cluster: Cluster) -> None:
     admin = cluster.root()
     denied = _acl(
-        type(RIGHTS[0])(Resource.TOPIC, Operation.DESCRIBE, "payments"), ACLPermissionType.DENY
+        type(RIGHTS[0])(KafkaResource.TOPIC, KafkaOperation.DESCRIBE, "payments"),
+        ACLPermissionType.DENY,
     )
     try:
         admin.create_acls([denied])

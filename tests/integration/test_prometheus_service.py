@@ -22,8 +22,8 @@ from core.naming import claim as claim_name
 from core.rotation.run_record import Phase, Run, RunState
 from core.settings import prometheus_address
 from core.settings.probe import ProbeBudget
-from core.settings.prometheus_address import Service
-from core.settings.volumes import PrometheusSettings, Volumes
+from core.settings.prometheus_address import PrometheusService
+from core.settings.volumes import PrometheusSettings, VolumesSettings
 from handlers.store.records import DynamoRecords
 from handlers.store.settings import read_settings
 from local import environment
@@ -49,9 +49,9 @@ BROKER = 20
 
 
 @pytest.fixture(scope="module")
-def service() -> Service:
+def service() -> PrometheusService:
     found = prometheus_address.parse(ADDRESS)
-    assert isinstance(found, Service)
+    assert isinstance(found, PrometheusService)
     return found
 
 
@@ -70,7 +70,7 @@ def volume_ids(provisioned: Cluster) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def prometheus(
     provisioned: Cluster,
-    service: Service,
+    service: PrometheusService,
     volume_ids: Mapping[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
@@ -91,7 +91,7 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
     What it remembers of the volumes meanwhile is none of the other tests' business.
     """
     variables = variables_of(cluster, FUNCTION)
-    known = read_settings(Volumes, variables, client=cluster.twin.aws("dynamodb"))
+    known = read_settings(VolumesSettings, variables, client=cluster.twin.aws("dynamodb"))
     asked = replace(known.volumes, prometheus=PrometheusSettings(ADDRESS, {}))
     records = DynamoRecords(
         known.ledger_table,
@@ -124,7 +124,7 @@ def reason(shown: Mapping[str, Any], pool: str) -> str:
 
 
 def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
-    cluster: Cluster, service: Service, prometheus: None, asking: None
+    cluster: Cluster, service: PrometheusService, prometheus: None, asking: None
 ) -> None:
     before = plan(cluster)
     refused = " ".join(before["unknown"])
@@ -151,7 +151,7 @@ def rotations(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Rotor:
 
 
 def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(
-    cluster: Cluster, service: Service, prometheus: None, rotations: Rotor
+    cluster: Cluster, service: PrometheusService, prometheus: None, rotations: Rotor
 ) -> None:
     allowed_percent = 0.1
     budget = ProbeBudget(

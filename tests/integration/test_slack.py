@@ -12,8 +12,8 @@ import urllib3
 
 from core.incidents.sections import Replacement
 from core.slack.incident_thread import Message, Thread, head_message, next_step
-from handlers.adapters.slack import Posted, RateLimited, Refused, SlackChannel, Unreachable
-from local.slack.server import Server
+from handlers.adapters.slack import Posted, RateLimited, RefusedBySlack, SlackChannel, Unreachable
+from local.slack.server import SlackServer
 from local.slack.workspace import CHANNEL, TOKEN
 from tests import browser
 from tests.integration.waiting import PATIENCE_SECONDS
@@ -25,8 +25,8 @@ REPLACEMENT = Replacement(node="ip-10-11-1-9", ready_at=1.0)
 
 
 @pytest.fixture
-def slack() -> Iterator[Server]:
-    server = Server(("127.0.0.1", 0))
+def slack() -> Iterator[SlackServer]:
+    server = SlackServer(("127.0.0.1", 0))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server
@@ -35,19 +35,19 @@ def slack() -> Iterator[Server]:
     thread.join(5)
 
 
-def url(slack: Server) -> str:
+def url(slack: SlackServer) -> str:
     return f"http://127.0.0.1:{slack.server_port}/api/"
 
 
 @pytest.fixture
-def channel(slack: Server) -> SlackChannel:
+def channel(slack: SlackServer) -> SlackChannel:
     return SlackChannel(TOKEN, CHANNEL, url(slack))
 
 
 HEAD = Message("head", ({"type": "section", "text": {"type": "mrkdwn", "text": "*head*"}},))
 
 
-def test_a_message_is_posted_answered_and_edited(slack: Server, channel: SlackChannel) -> None:
+def test_a_message_is_posted_answered_and_edited(slack: SlackServer, channel: SlackChannel) -> None:
     head = channel.post("i-0a/head", HEAD, None)
     reply = channel.post("i-0a/1", Message("reply", ()), head)
     channel.edit(head, "i-0a/edit", Message("newer", HEAD.blocks))
@@ -57,7 +57,7 @@ def test_a_message_is_posted_answered_and_edited(slack: Server, channel: SlackCh
     assert reply.ts != head.ts
 
 
-def test_what_was_posted_is_found_by_its_key(slack: Server, channel: SlackChannel) -> None:
+def test_what_was_posted_is_found_by_its_key(slack: SlackServer, channel: SlackChannel) -> None:
     for number in range(250):
         channel.post(f"other/{number}", Message("other", ()), None)
     head = channel.post("i-0a/head", HEAD, None)
@@ -69,7 +69,7 @@ def test_what_was_posted_is_found_by_its_key(slack: Server, channel: SlackChanne
     assert channel.find("i-0a/head", float(head.ts) + 60, None) is None
 
 
-def test_a_limit_says_for_how_long(slack: Server, channel: SlackChannel) -> None:
+def test_a_limit_says_for_how_long(slack: SlackServer, channel: SlackChannel) -> None:
     slack.workspace.limit(1, 17)
     with pytest.raises(RateLimited, match="17 s") as limited:
         channel.post("key", HEAD, None)
@@ -77,7 +77,9 @@ def test_a_limit_says_for_how_long(slack: Server, channel: SlackChannel) -> None
     assert channel.post("key", HEAD, None)
 
 
-def test_an_outage_leaves_open_whether_it_was_posted(slack: Server, channel: SlackChannel) -> None:
+def test_an_outage_leaves_open_whether_it_was_posted(
+    slack: SlackServer, channel: SlackChannel
+) -> None:
     slack.workspace.fail(1)
     with pytest.raises(Unreachable):
         channel.post("key", HEAD, None)
@@ -95,21 +97,21 @@ def test_a_slack_that_is_not_there_is_out_of_reach() -> None:
     [("xoxb-wrong", CHANNEL, "invalid_auth"), (TOKEN, "C0NOWHERE1", "channel_not_found")],
 )
 def test_a_refusal_names_slacks_reason_and_no_token(
-    slack: Server, token: str, name: str, code: str
+    slack: SlackServer, token: str, name: str, code: str
 ) -> None:
-    with pytest.raises(Refused, match=code) as refused:
+    with pytest.raises(RefusedBySlack, match=code) as refused:
         SlackChannel(token, name, url(slack)).post("key", HEAD, None)
     assert refused.value.code == code
     assert token not in str(refused.value)
 
 
 def test_a_reply_to_nothing_and_blocks_too_long_are_refused(
-    slack: Server, channel: SlackChannel
+    slack: SlackServer, channel: SlackChannel
 ) -> None:
-    with pytest.raises(Refused, match="thread_not_found"):
+    with pytest.raises(RefusedBySlack, match="thread_not_found"):
         channel.post("key", HEAD, Posted(CHANNEL, "1.000001"))
     long = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3001}}
-    with pytest.raises(Refused, match="invalid_blocks"):
+    with pytest.raises(RefusedBySlack, match="invalid_blocks"):
         channel.post("key", Message("long", (long,)), None)
 
 
@@ -127,7 +129,7 @@ def tell(channel: SlackChannel, of: object, thread: Thread) -> Thread:
 
 
 @pytest.fixture
-def page(slack: Server, channel: SlackChannel) -> Path:
+def page(slack: SlackServer, channel: SlackChannel) -> Path:
     """The page of one incident that was told as it went, and of one that stands open."""
     known = {"node_name": "ip-10-11-1-4.ec2.internal", "pod_name": "harbour-broker-a-10"}
     thread = Thread(incident_id="i-0a")
@@ -160,7 +162,9 @@ def test_the_page_shows_every_thread_in_a_browser(page: Path) -> None:
         assert browser.photograph(chromium, page, OUTPUT / name, size=size).stat().st_size > 10_000
 
 
-def test_the_real_head_is_within_what_slack_accepts(slack: Server, channel: SlackChannel) -> None:
+def test_the_real_head_is_within_what_slack_accepts(
+    slack: SlackServer, channel: SlackChannel
+) -> None:
     worst = incident(
         6, reason="p" * 90_000, pod_name="q" * 9_000, due_at=1e9, replacement=REPLACEMENT
     )

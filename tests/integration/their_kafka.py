@@ -20,7 +20,7 @@ from local.demo import clients
 from local.kubernetes.client import ApiError
 from local.kubernetes.identity import DRIVER_ACCOUNT, DRIVER_NAMESPACE
 from local.kubernetes.strimzi_objects import STRIMZI
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 from local.twin import Twin
 from tests.integration.nodes import is_true, make_subnets
 from tests.integration.waiting import until
@@ -111,7 +111,7 @@ class TheirKafka:
         }
         # moto's EKS has no associations; the twin keeps them beside it.
         kind = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
-        Store(self.twin.place.path("store")).put(kind, "a-acme", association)
+        ResourceStore(self.twin.place.path("store")).put(kind, "a-acme", association)
 
     def _balancer(self) -> None:
         """Make a load balancer with a way to each broker, and one to any of them."""

@@ -22,8 +22,8 @@ from core import naming
 from core.cost import pricing
 from core.errors import Conflict
 from core.rotation.run_record import NodeTurn, Options, Run, open_run
-from core.settings.volumes import Volumes
-from core.volumes.forecast import Sample
+from core.settings.volumes import VolumesSettings
+from core.volumes.forecast import FillSample
 from core.volumes.ledger import History
 from handlers.adapters.claims import EksClaims
 from handlers.adapters.ebs import Ec2Ebs
@@ -230,7 +230,7 @@ def set_up(cluster: Cluster, pool: str, broker: int, **policy: Any) -> Iterator[
         # is.
         made.remember(
             history=History(known_since=now - 48 * HOUR, looked_at=now),
-            samples=(Sample(now - HOUR, 50.0 * GIB),),
+            samples=(FillSample(now - HOUR, 50.0 * GIB),),
             hours=(),
         )
         # Its one replica is on the broker.
@@ -244,7 +244,7 @@ def set_up(cluster: Cluster, pool: str, broker: int, **policy: Any) -> Iterator[
 def _stage(cluster: Cluster, pool: str, broker: int, policy: Mapping[str, Any]) -> Stage:
     described = cluster.twin.aws("lambda").get_function(FunctionName=FUNCTION)["Configuration"]
     variables = described["Environment"]["Variables"]
-    told = read_settings(Volumes, variables, client=cluster.twin.aws("dynamodb"))
+    told = read_settings(VolumesSettings, variables, client=cluster.twin.aws("dynamodb"))
     assumed = cluster.twin.aws("sts").assume_role(
         RoleArn=described["Role"], RoleSessionName="volumes"
     )["Credentials"]

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, Row, Section, Table
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Comparison, Evidence, compared
 from spark.report.sections.cost import exact
 from spark.report.words import change, count, decimal_places, money
@@ -106,7 +106,7 @@ def moves(comparison: Comparison) -> list[tuple[str, Decimal]]:
     return sorted(moved, key=lambda each: (-abs(each[1]), each[0]))
 
 
-def _table(comparison: Comparison, evidence: Evidence) -> Table:
+def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
     before, after = comparison.totals
     places = decimal_places(after)
     currency = evidence.report.currency
@@ -136,10 +136,10 @@ def _table(comparison: Comparison, evidence: Evidence) -> Table:
     title = f"The first {count(days, 'day')} of both months"
     if days != was:
         title = f"The month's {count(days, 'day')}, and the {was} of the one before"
-    return Table(title, columns, rows, foot=cells("Total", before, after))
+    return ReportTable(title, columns, rows, foot=cells("Total", before, after))
 
 
-def _anomalies(evidence: Evidence) -> Table:
+def _anomalies(evidence: Evidence) -> ReportTable:
     currency = evidence.report.currency
     columns = (
         Column("Day", is_text=True),
@@ -164,7 +164,7 @@ def _anomalies(evidence: Evidence) -> Table:
         )
         for index, row in enumerate(ordered)
     )
-    return Table("Days that stand out", columns, rows)
+    return ReportTable("Days that stand out", columns, rows)
 
 
 def _plot(evidence: Evidence) -> Plot:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from core.cost.pricing import plain
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, shown
 from spark.report.model import Monthless, Report, Share
 from spark.report.words import cents, count, decimal_places, money, percent
 from spark.transforms.attribute import Attribution
@@ -90,7 +90,7 @@ def unreadable(report: Report) -> Section | None:
         Column("The row", is_text=True),
     )
     title = f"Rows that could not be read: {report.unread_rows:,}"
-    table = Table("", columns, rows, left_out=report.unread_rows - len(rows))
+    table = ReportTable("", columns, rows, left_out=report.unread_rows - len(rows))
     return Section("unreadable", title, tuple(unread(report)), tables=(table,))
 
 
@@ -145,7 +145,7 @@ def _plot(components: list[Share], report: Report) -> Plot:
     return Plot(svg, tuple((said, colour) for said, colour in COLOURS.values() if colour in parts))
 
 
-def components_table(report: Report, components: list[Share], title: str) -> Table:
+def components_table(report: Report, components: list[Share], title: str) -> ReportTable:
     """Return what a part of a bill bought, with its sum as the foot."""
     places = decimal_places(report.billed)
 
@@ -176,10 +176,10 @@ def components_table(report: Report, components: list[Share], title: str) -> Tab
     )
     kind = "component" if title else "other"
     rows = tuple(Row(cells(share), key=slug(kind, share.name)) for share in components)
-    return Table(title, columns, rows, foot=cells(everything))
+    return ReportTable(title, columns, rows, foot=cells(everything))
 
 
-def _owners(report: Report, owners: list[Share]) -> Table:
+def _owners(report: Report, owners: list[Share]) -> ReportTable:
     places = decimal_places(report.billed)
     columns = (
         Column("Owner", is_text=True),
@@ -201,7 +201,7 @@ def _owners(report: Report, owners: list[Share]) -> Table:
         for share in owners
     ]
     first, left_out = shown(rows, OWNERS_SHOWN)
-    return Table("Whose it is", columns, first, left_out=left_out)
+    return ReportTable("Whose it is", columns, first, left_out=left_out)
 
 
 def slug(kind: str, name: str) -> str:

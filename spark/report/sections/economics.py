@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from core.cost.economics import EBS, IN_PLACE, NVME
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, Row, Section, Table
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, count, dollars, duration, share
@@ -94,7 +94,7 @@ def _rotations(break_even: float | None) -> str:
     return f"EBS is cheaper from {break_even:.1f} rotations a month on."
 
 
-def _table(rows: list[Found], currency: str) -> Table:
+def _table(rows: list[Found], currency: str) -> ReportTable:
     columns = (
         Column("Design", is_text=True),
         Column("Instances", f"{currency} a month"),
@@ -105,7 +105,7 @@ def _table(rows: list[Found], currency: str) -> Table:
         Column("At risk", "hours a month", wide=True),
         Column("Disks full", wide=True),
     )
-    return Table(
+    return ReportTable(
         "", columns, tuple(Row(_cells(row), key=slug("design", row.design)) for row in rows)
     )
 

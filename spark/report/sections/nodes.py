@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
-from spark.report.document import Cell, Column, Row, Section, Table, shown
+from spark.report.document import Cell, Column, ReportTable, Row, Section, shown
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
 from spark.report.words import count, decimal_places, money, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
-from spark.transforms.node_shares import Kind
+from spark.transforms.node_shares import ShareKind
 
 ROWS_SHOWN = 40
 TITLE = "What ran on Kafka's nodes"
@@ -51,11 +51,11 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
-    allocated = [row for row in rows if row.kind != Kind.NOT_ALLOCATED.value]
+    allocated = [row for row in rows if row.kind != ShareKind.NOT_ALLOCATED.value]
     whole = total(_whole(row) for row in rows)
     places = decimal_places(whole)
-    kafka = _had(row for row in allocated if row.kind == Kind.KAFKA.value)
-    others = _had(row for row in allocated if row.kind != Kind.KAFKA.value)
+    kafka = _had(row for row in allocated if row.kind == ShareKind.KAFKA.value)
+    others = _had(row for row in allocated if row.kind != ShareKind.KAFKA.value)
     idle = total(row.unused_cost for row in allocated)
     told = [
         (
@@ -82,8 +82,8 @@ def _whole(row: Found) -> Decimal:
     return Decimal(row.split_cost + row.unused_cost)
 
 
-def _table(rows: Sequence[Found], currency: str) -> Table:
-    order = {kind.value: place for place, kind in enumerate(Kind)}
+def _table(rows: Sequence[Found], currency: str) -> ReportTable:
+    order = {kind.value: place for place, kind in enumerate(ShareKind)}
     ranked = sorted(rows, key=lambda row: (order[row.kind], -_whole(row), _name(row)))
     whole = total(_whole(row) for row in rows)
     places = decimal_places(whole)
@@ -120,21 +120,21 @@ def _table(rows: Sequence[Found], currency: str) -> Table:
         _had(rows),
         total(row.unused_cost for row in rows),
     )
-    return Table("", columns, first, foot=foot, left_out=left_out)
+    return ReportTable("", columns, first, foot=foot, left_out=left_out)
 
 
 def _name(row: Found) -> str:
-    if row.kind == Kind.KAFKA.value:
+    if row.kind == ShareKind.KAFKA.value:
         return "Kafka"
-    if row.kind == Kind.NOT_ALLOCATED.value:
+    if row.kind == ShareKind.NOT_ALLOCATED.value:
         return "In no split line"
     return str(row.workload or "pods without a controller")
 
 
 def _note(row: Found, *, several: bool) -> str:
     parts = [str(row.cluster)] if several else []
-    if row.kind != Kind.NOT_ALLOCATED.value:
-        kind = "" if row.kind == Kind.KAFKA.value else f"{row.workload_type or row.kind}, "
+    if row.kind != ShareKind.NOT_ALLOCATED.value:
+        kind = "" if row.kind == ShareKind.KAFKA.value else f"{row.workload_type or row.kind}, "
         where = f" in {row.namespace}" if row.namespace else ""
         parts.append(f"{kind}{count(row.pods, 'pod')}{where}")
     return ", ".join(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.cost.pricing import total
-from spark.report.document import Cell, Column, Row, Section, Table
+from spark.report.document import Cell, Column, ReportTable, Row, Section
 from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.sections.cost import components_table, exact
@@ -56,7 +56,7 @@ def which_tag(evidence: Evidence) -> Section | None:
     )
 
 
-def _tags(currency: str, rows: list) -> Table:  # type: ignore[type-arg] # rows of pyspark
+def _tags(currency: str, rows: list) -> ReportTable:  # type: ignore[type-arg] # rows of pyspark
     columns = (
         Column("Tag", is_text=True),
         Column("One of its values", is_text=True),
@@ -76,7 +76,7 @@ def _tags(currency: str, rows: list) -> Table:  # type: ignore[type-arg] # rows 
         )
         for row in rows
     )
-    return Table("", columns, cells)
+    return ReportTable("", columns, cells)
 
 
 def easy(evidence: Evidence) -> Section | None:
@@ -110,7 +110,7 @@ def easy(evidence: Evidence) -> Section | None:
         key="easy",
         title="Cheap to do without",
         sentences=(f"{said}; the others are for whoever they belong to.",),
-        tables=(Table("", columns, rows),),
+        tables=(ReportTable("", columns, rows),),
         method=EASY_METHOD,
     )
 

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from core.cost.pricing import total
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, shown
 from spark.report.evidence import Evidence, Found
-from spark.report.next_rotation import Forecast, forecast
+from spark.report.next_rotation import RotationForecast, forecast
 from spark.report.sections.cost import exact
 from spark.report.words import DASH, count, dollars, duration, rate, size
 
@@ -43,7 +43,7 @@ def section(evidence: Evidence) -> Section | None:
     )
 
 
-def _sentences(rows: Sequence[Found], ahead: Forecast | None, currency: str) -> list[str]:
+def _sentences(rows: Sequence[Found], ahead: RotationForecast | None, currency: str) -> list[str]:
     incremental = _sum(rows, "incremental_cost")
     empty = _sum(rows, "empty_cost")
     timed = [row for row in rows if row.total_seconds is not None]
@@ -73,7 +73,7 @@ def _sentences(rows: Sequence[Found], ahead: Forecast | None, currency: str) -> 
     return said
 
 
-def _ahead(ahead: Forecast, currency: str) -> str:
+def _ahead(ahead: RotationForecast, currency: str) -> str:
     total_seconds = ahead.down_seconds + (ahead.catch_up_seconds or 0.0)
     between = ""
     if ahead.rotations > 1:
@@ -108,7 +108,7 @@ def _model_error(rows: Sequence[Found]) -> str | None:
     return f"{sentence}."
 
 
-def _table(rows: Sequence[Found], currency: str) -> Table:
+def _table(rows: Sequence[Found], currency: str) -> ReportTable:
     columns = (
         Column("Rotation", is_text=True),
         Column("Away"),
@@ -122,7 +122,7 @@ def _table(rows: Sequence[Found], currency: str) -> Table:
     )
     listing = [Row(_cells(row), key=f"rotation-{row.incident}") for row in reversed(rows)]
     first, left_out = shown(listing, ROTATIONS_SHOWN)
-    return Table("Rotation by rotation", columns, first, left_out=left_out)
+    return ReportTable("Rotation by rotation", columns, first, left_out=left_out)
 
 
 def _cells(row: Found) -> tuple[Cell, ...]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from core.cost.pricing import total
 from core.volumes.sizing import GIB
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, Row, Section, Table, shown
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, shown
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, count, dollars, rate, share, size
@@ -78,7 +78,7 @@ def _how_many(finding: Finding, number: int) -> str:
     return f"{count(number, 'volume')} {finding.value}"
 
 
-def _table(rows: Sequence[Found], currency: str) -> Table:
+def _table(rows: Sequence[Found], currency: str) -> ReportTable:
     columns = (
         Column("Volume", is_text=True),
         Column("Size", "GiB"),
@@ -91,7 +91,7 @@ def _table(rows: Sequence[Found], currency: str) -> Table:
     )
     listing = [Row(_cells(row), key=slug("volume", row.resource_id)) for row in rows]
     first, left_out = shown(listing, VOLUMES_SHOWN)
-    return Table("Volume by volume", columns, first, left_out=left_out)
+    return ReportTable("Volume by volume", columns, first, left_out=left_out)
 
 
 def _cells(row: Found) -> tuple[Cell, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
-from spark.report.document import Cell, Column, Row, Section, Table
+from spark.report.document import Cell, Column, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, money, percent, size
@@ -93,7 +93,7 @@ def _saves(flow: FlowCost) -> str:
     return f"{'' if flow.is_known else 'at most '}{money(flow.saving, PLACES)}"
 
 
-def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> Table:
+def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable:
     columns = (
         Column("Flow", is_text=True),
         Column("Bytes", "as billed"),
@@ -114,4 +114,4 @@ def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> Table:
         )
         for flow in flows
     )
-    return Table("", columns, rows)
+    return ReportTable("", columns, rows)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from core.cost.pricing import total
 from core.cost.trend import forecast
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, Row, Section, Table
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
 from spark.report.month_ahead import DAYS_AHEAD, MonthAhead, month_ahead, points_of
 from spark.report.sections.cost import exact
@@ -97,7 +97,7 @@ def average(rows: Sequence[Found], column: str, weight: str) -> Decimal | None:
     return Decimal(repr(sum(row[column] * row[weight] for row in known) / units))
 
 
-def _table(told: list[tuple[str, list[Found]]], currency: str) -> Table:
+def _table(told: list[tuple[str, list[Found]]], currency: str) -> ReportTable:
     columns = (
         Column("Cluster", is_text=True),
         *(
@@ -124,7 +124,7 @@ def _table(told: list[tuple[str, list[Found]]], currency: str) -> Table:
                 key=f"unit-{name}",
             )
         )
-    return Table("", columns, tuple(rows))
+    return ReportTable("", columns, tuple(rows))
 
 
 def _days(rows: Sequence[Found]) -> str:

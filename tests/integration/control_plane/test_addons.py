@@ -8,7 +8,7 @@ import pytest
 
 from local.kubernetes.client import ApiError
 from local.pulumi.aws_adapter import Aws
-from local.pulumi.aws_addons import DEFINITIONS, SNAPSHOT_CONTROLLER, Addon
+from local.pulumi.aws_addons import DEFINITIONS, SNAPSHOT_CONTROLLER, AddonAdapter
 from local.pulumi.provider import Existing, Resource
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def test_an_add_on_that_goes_leaves_the_kinds_another_cluster_has(plane: Plane) 
     aws, resource = Aws(plane.place), Resource(URN)
     inputs = {"clusterName": "tide", "addonName": SNAPSHOT_CONTROLLER, "addonVersion": "v1"}
     for _ in range(2):
-        made = Addon().create(aws, resource, inputs)
-        Addon().delete(aws, Existing(resource, made.id, inputs, {}))
+        made = AddonAdapter().create(aws, resource, inputs)
+        AddonAdapter().delete(aws, Existing(resource, made.id, inputs, {}))
         kind = plane.api.get(KIND)["metadata"]
         assert "deletionTimestamp" not in kind
         assert "eks-tide" not in {entry["manager"] for entry in kind["managedFields"]}
@@ -39,8 +39,8 @@ def test_the_last_add_on_takes_its_kinds_and_the_next_brings_them_again(plane: P
         "addonVersion": "v1",
     }
     for _ in range(3):
-        Addon().delete(aws, Existing(resource, "unused", inputs, {}))
+        AddonAdapter().delete(aws, Existing(resource, "unused", inputs, {}))
         with pytest.raises(ApiError, match="not found"):
             plane.api.get(KIND)
-        Addon().create(aws, resource, inputs)
+        AddonAdapter().create(aws, resource, inputs)
         assert "deletionTimestamp" not in plane.api.get(KIND)["metadata"]

@@ -10,7 +10,7 @@ from handlers.adapters.aws import AwsCloud, SqsQueue
 from handlers.adapters.inventory import Ec2Inventory
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
-from handlers.incidents.desk import Desk
+from handlers.incidents.desk import IntakeDesk
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.loop import Loop
@@ -69,7 +69,7 @@ def wire(world: World, table: str) -> DynamoLedger:
         whose=WHOSE,
         cluster="orders",
     )
-    desk = Desk(reception, Notices(reception, inventory, freezes, PREFIX))
+    desk = IntakeDesk(reception, Notices(reception, inventory, freezes, PREFIX))
     sources = Sources(cloud, nodes, kafka, ledger, freezes)
     loop = Loop(
         sources=sources,

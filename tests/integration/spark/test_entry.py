@@ -14,7 +14,7 @@ from core.errors import InvalidInput
 from core.settings import facts
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
-from local.bills.line import Line
+from local.bills.line import BillLine
 from spark import entry, findings, tables
 from spark.tables import IcebergStore, ParquetStore, Table
 from spark.tag_keys import KafkaTags
@@ -40,7 +40,7 @@ class Mornings:
         return {row.billing_period: row for row in self.store.read(tables.DELIVERIES).collect()}
 
 
-def month(period: str, hours: int) -> Iterator[Line]:
+def month(period: str, hours: int) -> Iterator[BillLine]:
     return lines(ClusterBill(name=FACTS.cluster, period=period, hours=hours))
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import Row, SparkSession
 
 from local.bills.cluster import Broker, ClusterBill, Coverage, lines
 from local.bills.export import Layout, write
-from local.bills.line import Line, truth
+from local.bills.line import BillLine, truth
 from spark import frames, tables
 from spark.ingest import bill
 from spark.jobs import ingest, nodes
@@ -47,7 +47,7 @@ class Made:
     usage: list[Row]
 
 
-def made(session: SparkSession, folder: Path, every: Sequence[Line], **how: Any) -> Made:
+def made(session: SparkSession, folder: Path, every: Sequence[BillLine], **how: Any) -> Made:
     delivery = bill.read(session, write(folder / "bill", every, **how))
     store = ParquetStore(session, str(folder / "tables"))
     ingest.run(session, delivery, store, now=NOW)

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from cli import bill_in_s3, emr
-from cli.emr import Run
+from cli.emr import JobRun
 from cli.main import app
 from core.cluster.facts import of_spec
 from core.settings import facts
@@ -107,7 +107,7 @@ def test_the_schedules_job_is_run_and_its_tables_become_the_page(
     submitted: list[Sequence[str]] = []
     follow = emr.follow
 
-    def finished(client: Any, run: Run, on_state: Callable[[str], None]) -> None:
+    def finished(client: Any, run: JobRun, on_state: Callable[[str], None]) -> None:
         asked = client.get_job_run(applicationId=run.application_id, jobRunId=run.run_id)
         told = asked["jobRun"]["jobDriver"]["sparkSubmit"]["entryPointArguments"]
         submitted.append(told)

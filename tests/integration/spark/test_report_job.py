@@ -18,7 +18,7 @@ from core.cost.price_check import disagreements
 from core.errors import InvalidInput
 from local.bills import cluster as bills
 from local.bills import export
-from local.bills.line import Line
+from local.bills.line import BillLine
 from local.bills.pods import PODS
 from spark import tables
 from spark.jobs import report as job
@@ -61,7 +61,7 @@ class World:
         return list(getattr(self.made.evidence, name))
 
 
-def lines() -> Iterator[Line]:
+def lines() -> Iterator[BillLine]:
     """Yield October and eleven days of November, with a volume that nobody mounts."""
     for period, hours in (("2026-10", OCTOBER_HOURS), ("2026-11", NOVEMBER_HOURS)):
         bill = bills.ClusterBill(

@@ -17,7 +17,7 @@ from core.errors import InvalidInput
 from core.naming import CLUSTER_TAG
 from local.bills.cluster import Broker, ClusterBill, hour_lines, lines
 from local.bills.export import Layout, write
-from local.bills.line import Line, month_start, truth
+from local.bills.line import BillLine, month_start, truth
 from spark import tables
 from spark.ingest import bill
 from spark.jobs import ingest
@@ -28,7 +28,7 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 BILL = ClusterBill(region_prefix="APS1-")
 
 
-def usage(session: SparkSession, folder: Path, every: Iterable[Line], **how: Any) -> list[Row]:
+def usage(session: SparkSession, folder: Path, every: Iterable[BillLine], **how: Any) -> list[Row]:
     """Deliver these lines and return their USAGE: the same from lines and from what is added up."""
     delivery = bill.read(session, write(folder, every, **how))
     found: list[Row] = ingest.usage(*delivery.parts).collect()
@@ -58,7 +58,7 @@ def test_2_a_private_discount_counts_once_however_the_export_writes_it(
 ) -> None:
     start = month_start("2026-10")
     hour = next(iter(hour_lines(BILL, 0)))
-    edp = Line(hour=start, kind="EdpDiscount", product="AmazonEC2", unblended=Decimal("-0.05"))
+    edp = BillLine(hour=start, kind="EdpDiscount", product="AmazonEC2", unblended=Decimal("-0.05"))
     as_line = usage(session, tmp_path / "lines", [hour, edp])
     assert total(as_line, "net_cost") == Decimal("0.45")
     in_columns = [dataclasses.replace(hour, net=Decimal("0.45")), edp]
@@ -140,7 +140,7 @@ def test_9_a_region_prefix_is_cut_off_and_nothing_else_is(
         "USE1-EKS-EC2-vCPU-Hours": "EKS-EC2-vCPU-Hours",
     }
     ours = {CLUSTER_TAG: "harbour"}
-    every = [Line(hour=start, usage_type=name, resource_id=name, tags=ours) for name in written]
+    every = [BillLine(hour=start, usage_type=name, resource_id=name, tags=ours) for name in written]
     found = usage(session, tmp_path, every)
     assert {row.resource_id: row.usage_type for row in found} == written
 
@@ -162,7 +162,7 @@ def test_11_a_refresh_replaces_its_month_and_says_until_when_it_may_change(
     store = ParquetStore(session, str(tmp_path / "tables"))
     folder = tmp_path / "bill"
     first = [*lines(BILL)]
-    late = Line(hour=month_start("2026-10"), kind="Tax", unblended=Decimal("0.11"))
+    late = BillLine(hour=month_start("2026-10"), kind="Tax", unblended=Decimal("0.11"))
     for execution, every in (("2026-11-01", first), ("2026-11-02", [*first[1:], late])):
         write(folder, every, execution=execution)
         ingest.run(session, bill.read(session, folder), store, now=NOW)

@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 
 from core.volumes import series
 from core.volumes.policy import Policy
-from core.volumes.throttled import Limit, limited_by
+from core.volumes.throttled import ThrottleLimit, limited_by
 from core.volumes.views import Load
 from spark.findings import SAMPLES
 from spark.transforms.volumes import load_by_volume
@@ -109,7 +109,7 @@ def test_report_and_advisor_see_the_same_of_the_same_minutes(session: SparkSessi
     assert {volume: limited_by(load, Policy()) for volume, load in report.items()} == {
         "vol-quiet": None,
         "vol-just-below": None,
-        "vol-throttled": Limit.VOLUME,
-        "vol-of-a-small-instance": Limit.INSTANCE,
+        "vol-throttled": ThrottleLimit.VOLUME,
+        "vol-of-a-small-instance": ThrottleLimit.INSTANCE,
         "vol-half-scraped": None,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from bench.storm.burst import POISON, Member, Message, Shares, burst, retirement
+from bench.storm.burst import POISON, BurstMessage, Member, Shares, burst, retirement
 from core.events import Advisory, Ignored, Interruption, Kind, parse
 
 MEMBERS = [Member(f"i-{n:017x}", "us-east-1a", "group", f"node-{n}") for n in range(200)]
@@ -29,7 +29,7 @@ HOOKS = {
 }
 
 
-def _burst(seed: int = 1) -> list[Message]:
+def _burst(seed: int = 1) -> list[BurstMessage]:
     return burst(SHARES, HOOKS, size=1000, seed=seed)
 
 

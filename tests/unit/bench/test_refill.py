@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.refill import report
-from bench.refill.measuring import SLOW_DISK, Case, Measured
+from bench.refill.measuring import SLOW_DISK, Measured, RefillCase
 from core.cost import resync
 
 MB = 1e6
@@ -21,7 +21,7 @@ def measured(
     path: str, *, seconds: float, megabytes: float, disk: float | None = None, stop: str = "clean"
 ) -> Measured:
     return Measured(
-        case=Case(path=path, stop=stop, disk_bytes_per_s=disk),
+        case=RefillCase(path=path, stop=stop, disk_bytes_per_s=disk),
         held_bytes=480 * MB,
         append_bytes_per_s=0.5 * MB,
         outage_seconds=30,

@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 
 from cli import emr
-from cli.emr import Run
+from cli.emr import JobRun
 from core.errors import InvalidInput, StillwaterError
 from spark import entry, findings, tables
 from spark.tables import Table
@@ -24,7 +24,7 @@ TOLD = (
     *("--facts", "s3://bills/facts/cluster.json", "--metrics", "s3://bills/metrics"),
     *("--history", "s3://incidents/incidents", "--all-jobs", "--unsettled"),
 )
-RUN = Run("app", "run-1", "s3://bills/tables/runs/token", "s3://bills/logs/")
+RUN = JobRun("app", "run-1", "s3://bills/tables/runs/token", "s3://bills/logs/")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pulumi.automation import OpType
 
 from cli.engine.command import EngineCommand
 from cli.engine.layers import Layers
-from cli.engine.progress import LayerFailed, Step, Watch
+from cli.engine.progress import EngineStep, EngineWatch, LayerFailed
 from core.errors import MissingPrerequisite
 from local.place import Place
 from local.pulumi import bin as engine_bin
@@ -39,8 +39,8 @@ def error(message: str, urn: str = QUEUE) -> Any:
 
 
 def test_steps_are_told_as_they_start_end_and_fail() -> None:
-    heard: list[Step] = []
-    watch = Watch("platform", heard.append)
+    heard: list[EngineStep] = []
+    watch = EngineWatch("platform", heard.append)
     metadata = SimpleNamespace(op=OpType.CREATE, urn=QUEUE, type="aws:sqs/queue:Queue")
     for kind in KINDS[:3]:
         watch(event(kind, metadata=metadata))
@@ -52,7 +52,7 @@ def test_steps_are_told_as_they_start_end_and_fail() -> None:
 
 
 def test_the_summary_becomes_the_result() -> None:
-    watch = Watch("platform", None)
+    watch = EngineWatch("platform", None)
     changes = {
         OpType.CREATE: 3,
         OpType.UPDATE: 2,
@@ -73,7 +73,7 @@ def test_the_summary_becomes_the_result() -> None:
 
 
 def test_each_error_is_said_once_with_its_resource() -> None:
-    watch = Watch("platform", None)
+    watch = EngineWatch("platform", None)
     for message in ("<{%reset%}>AWS refused it.<{%reset%}>\n", "AWS refused it."):
         watch(error(message))
     watch(error("<{%reset%}>update failed<{%reset%}>", STACK))

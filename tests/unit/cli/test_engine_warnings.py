@@ -6,7 +6,7 @@ from pulumi.automation import EngineEvent
 from pulumi.automation.events import DiagnosticEvent
 
 from cli import provision
-from cli.engine.progress import Watch
+from cli.engine.progress import EngineWatch
 
 URN = "urn:pulumi:test-analytics::stillwater::pulumi:pulumi:Stack::stillwater-test-analytics"
 WARNED = "pip found no pyarrow. Reports on EMR read bills line by line."
@@ -26,7 +26,7 @@ def said(severity: str, message: str, urn: str | None = URN) -> EngineEvent:
 
 
 def test_a_warning_is_kept_once_apart_from_errors_and_information() -> None:
-    watch = Watch("analytics", None)
+    watch = EngineWatch("analytics", None)
     for severity in ("info", "warning", "warning", "error"):
         watch(said(severity, f"{WARNED}<{{%reset%}}>\n"))
     assert (watch.warnings, watch.problems) == ([WARNED], [WARNED])

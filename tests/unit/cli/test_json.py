@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli import provision, reference_commands, run_json
-from cli.engine.changes import HIDDEN, Change, Difference, Operation
+from cli.engine.changes import HIDDEN, Difference, Operation, ResourceChange
 from cli.engine.progress import LayerResult
 from cli.main import app
 from cli.project import release
@@ -26,12 +26,12 @@ from tests.unit.cli.test_provision import Api, Stacks, stacks, wanted
 __all__ = ["stacks"]
 REPOSITORY = Path(__file__).resolve().parents[3]
 COMMANDS = reference_commands.commands()
-SECRET = Change(
+SECRET = ResourceChange(
     urn="urn:pulumi:prod-kafka::s::kubernetes:core/v1:Secret::token",
     operation=Operation.UPDATE,
     differences=(Difference("stringData.token", HIDDEN, HIDDEN),),
 )
-GROUP = Change(
+GROUP = ResourceChange(
     urn="urn:pulumi:prod-kafka::s::stillwater:infra:BrokerNodes$aws:autoscaling/group:Group::a",
     operation=Operation.REPLACE,
     protected=True,

@@ -12,11 +12,11 @@ from pulumi.automation import OpType
 from rich.console import Console
 
 from cli import aws, farewell, provision, stack_settings
-from cli.engine.changes import Change, Operation
-from cli.engine.layers import Around, Scope
-from cli.engine.progress import LayerResult, Step
+from cli.engine.changes import Operation, ResourceChange
+from cli.engine.layers import Around, RunScope
+from cli.engine.progress import EngineStep, LayerResult
 from cli.project.found import Project
-from cli.stack_settings import Described
+from cli.stack_settings import DescribedEnvironment
 from core.errors import InvalidInput, StillwaterError
 from core.naming import FOUNDATION, KAFKA, LAYERS
 from infra.eks.api import ApiError
@@ -24,7 +24,7 @@ from tests.unit.cli.keyboard import Keyboard
 from tests.unit.infra.programs import ZONES, spec
 
 FOUND = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "eks_cluster_name": "test-orders"}
-CHANGE = Change(urn="urn:pulumi:t::s::aws:ec2/vpc:Vpc::vpc", operation=Operation.CREATE)
+CHANGE = ResourceChange(urn="urn:pulumi:t::s::aws:ec2/vpc:Vpc::vpc", operation=Operation.CREATE)
 VOLUME = {
     "spec": {
         "claimRef": {"namespace": "kafka", "name": "data-0-orders-0"},
@@ -37,7 +37,7 @@ VOLUME = {
 class Stacks:
     """Layers whose operations end at once; notes which were called."""
 
-    changes: tuple[Change, ...] = (CHANGE,)
+    changes: tuple[ResourceChange, ...] = (CHANGE,)
     outputs_: Mapping[str, Any] = FOUND
     of_kafka: Mapping[str, Any] = {}
     called: list[str]
@@ -91,7 +91,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
 
 
 def describe(monkeypatch: pytest.MonkeyPatch, *, ephemeral: bool) -> None:
-    described = Described(spec(ephemeral=ephemeral), "me")
+    described = DescribedEnvironment(spec(ephemeral=ephemeral), "me")
     monkeypatch.setattr(stack_settings, "read_described", lambda _environment: described)
 
 
@@ -253,11 +253,11 @@ def test_layers_and_targets_are_checked_before_anything_runs() -> None:
 
 def test_a_target_is_any_resource_of_that_name_or_the_one_of_a_urn() -> None:
     urn = "urn:pulumi:t::s::aws:ec2/vpc:Vpc::vpc"
-    assert Scope((urn, "vpc"), refresh=True).options == {
+    assert RunScope((urn, "vpc"), refresh=True).options == {
         "target": [urn, "**::vpc"],
         "refresh": True,
     }
-    assert Scope().options == {"target": None, "refresh": None}
+    assert RunScope().options == {"target": None, "refresh": None}
 
 
 def test_an_interruption_says_what_it_leaves(
@@ -277,5 +277,5 @@ def test_piped_progress_is_a_line_for_each_resource_that_changes() -> None:
     console = pipe()
     with provision._steps(console) as on_step:
         for operation, state in ((OpType.CREATE, "done"), (OpType.SAME, "done")):
-            on_step(Step("kafka", "aws:ec2/vpc:Vpc", "vpc", operation.value, state))
+            on_step(EngineStep("kafka", "aws:ec2/vpc:Vpc", "vpc", operation.value, state))
     assert said(console) == "kafka: create vpc: done\n"

@@ -115,7 +115,7 @@ def test_a_duration_is_said_as_a_person_would(seconds: float, words: str) -> Non
 
 
 def test_what_is_left_is_told_at_the_rate_of_what_is_done() -> None:
-    pace = setup.Pace(parts=2, estimated_seconds=300)
+    pace = setup.SetupPace(parts=2, estimated_seconds=300)
     assert pace.left_seconds == 300
     slow = Progress("pulumi", "3.220.0", "built", 100, 200.0)
     assert pace.take(slow) == "1 of 2, about 7 min left"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.fakes import group_of
 from tests.unit.handlers.healthy import ZONES
-from tests.unit.handlers.scenery import NODES, STATE, Scenery, Table, cut_off
+from tests.unit.handlers.scenery import NODES, STATE, Scenery, TableInMemory, cut_off
 
 
 def _late(scene: Scenery, *, late: bool) -> None:
@@ -26,7 +26,7 @@ def _redriven(scene: Scenery) -> None:
 
 def _backed_up(scene: Scenery) -> None:
     ledger, records = scene.station.ledger, scene.station.records
-    scene.backup = Table(
+    scene.backup = TableInMemory(
         dict(ledger._incidents), dict(ledger._open), dict(records._kept), ledger._leases
     )
 

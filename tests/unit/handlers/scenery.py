@@ -23,7 +23,7 @@ STATE = "EC2 Instance State-change Notification"
 
 
 @dataclass(frozen=True)
-class Table:
+class TableInMemory:
     """What the ledger's table held at a moment."""
 
     incidents: dict[str, tuple[int, str]]
@@ -45,7 +45,7 @@ class Scenery(World):
     doing: list[str] = field(default_factory=list)  # brokers that others have taken out
     heard: list[str] = field(default_factory=list)  # every announcement, as it came
     withheld: list[str] | None = None  # announcements on their way; None: they come at once
-    backup: Table | None = None
+    backup: TableInMemory | None = None
 
     def __post_init__(self) -> None:
         self._announced, self.station.announce = self.station.announce, self._hear  # type: ignore[method-assign]

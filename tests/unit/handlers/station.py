@@ -10,7 +10,7 @@ from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
-from handlers.incidents.desk import Desk
+from handlers.incidents.desk import IntakeDesk
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import Leadership
 from handlers.incidents.loop import Loop
@@ -58,7 +58,7 @@ class Station:
         self.reception = Reception(self.ledger, self.cluster, self.ticks, WHOSE)
         self.freezes = LedgerFreezes(self.records, "orders")
         self.notices = Notices(self.reception, self.cluster, self.freezes, PREFIX, self.records)
-        self.desk = Desk(self.reception, self.notices)
+        self.desk = IntakeDesk(self.reception, self.notices)
         self.broom = Broom(
             reception=self.reception,
             inventory=self.cluster,

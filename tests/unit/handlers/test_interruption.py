@@ -10,7 +10,7 @@ from core.events import Kind
 from core.incidents.ownership import ours
 from core.incidents.record import Incident, State
 from handlers import interruption
-from handlers.incidents.desk import Desk
+from handlers.incidents.desk import IntakeDesk
 from tests.announcements import load
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG
@@ -61,7 +61,7 @@ def test_an_instance_of_another_cluster_is_ignored_with_its_body(station: Statio
     assert reason == "EC2 does not know instance i-0foreign."
     station.cluster.add_instance("i-0foreign", "us-east-1a")
     elsewhere = replace(station.reception, whose=ours(f"{PREFIX}-2"))
-    Desk(elsewhere, replace(station.notices, reception=elsewhere)).take(body, START)
+    IntakeDesk(elsewhere, replace(station.notices, reception=elsewhere)).take(body, START)
     assert f"Instance i-0foreign has no tag {TAG}-2: another's." in {
         reason for _, reason in station.ledger.ignored
     }

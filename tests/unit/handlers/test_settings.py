@@ -10,11 +10,11 @@ import pytest
 from core.errors import InvalidInput
 from core.settings import codec
 from core.settings.environment import setting_text
-from core.settings.functions import ApiServer, Sweep, late_seconds
+from core.settings.functions import ApiServer, SweepSettings, late_seconds
 from handlers.store.settings import read_settings
 
 API = ApiServer(eks_cluster="local-orders", endpoint="https://api:6443", ca_pem="PEM")
-SETTINGS = Sweep(
+SETTINGS = SweepSettings(
     prefix="local-orders",
     cluster="orders",
     region="us-east-1",
@@ -43,8 +43,8 @@ class OneItem:
         return {} if self.kept is None else {"Item": {"settings": {"S": json.dumps(self.kept)}}}
 
 
-def read(environment: dict[str, str], client: Any) -> Sweep:
-    return read_settings(Sweep, environment, client=client)
+def read(environment: dict[str, str], client: Any) -> SweepSettings:
+    return read_settings(SweepSettings, environment, client=client)
 
 
 def test_what_is_kept_joins_the_environment() -> None:

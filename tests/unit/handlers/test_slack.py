@@ -13,7 +13,7 @@ from core.rotation.run_record import Options, Run, note_run, open_run
 from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message
 from core.slack.zone_thread import worth_telling
 from handlers import slack
-from handlers.adapters.slack import RateLimited, Refused, Unreachable
+from handlers.adapters.slack import RateLimited, RefusedBySlack, Unreachable
 from handlers.store.freezes import LedgerFreezes, LostZone
 from handlers.store.notifying import ZoneChronicle
 from handlers.store.runs import LedgerRuns
@@ -133,7 +133,7 @@ def test_a_story_is_given_up_in_the_end(newsroom: Newsroom) -> None:
 
 def test_what_slack_refuses_for_good_fails_the_message(newsroom: Newsroom) -> None:
     newsroom.channel.before = refusing(  # type: ignore[assignment]
-        Refused("Slack refused: channel_not_found.", "channel_not_found")
+        RefusedBySlack("Slack refused: channel_not_found.", "channel_not_found")
     )
     with pytest.raises(StillwaterError, match="channel_not_found"):
         newsroom.take()
@@ -219,7 +219,7 @@ def test_a_token_that_slack_refuses_is_read_again_once() -> None:
         def check(key: str) -> None:
             tried.append(token)
             if token != "new":
-                raise Refused("no", "token_revoked")
+                raise RefusedBySlack("no", "token_revoked")
 
         channel.before = check
         return channel
@@ -230,7 +230,7 @@ def test_a_token_that_slack_refuses_is_read_again_once() -> None:
     channel.post("key", step_message, None)
     assert tried == ["old", "new", "new"]
     hopeless = RenewedChannel(Vault("old"), connect)  # type: ignore[arg-type]
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedBySlack):
         hopeless.post("key", step_message, None)
 
 

@@ -29,7 +29,7 @@ from handlers.volume.departures import Departing
 from handlers.volume.observe import Lookout
 from handlers.volume.sources import Sources
 from handlers.volume.steward import Steward
-from local.aws.modifications import Refused, Shape, check
+from local.aws.modifications import RefusedModification, VolumeShape, check
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.memory_records import MemoryRecords
 
@@ -123,13 +123,15 @@ class World:
         try:
             check(
                 "vol-0a",
-                Shape(self.actual.size_gib, self.actual.iops, self.actual.throughput_mib_per_s),
-                Shape(target.size_gib, target.iops, target.throughput_mib_per_s),
+                VolumeShape(
+                    self.actual.size_gib, self.actual.iops, self.actual.throughput_mib_per_s
+                ),
+                VolumeShape(target.size_gib, target.iops, target.throughput_mib_per_s),
                 state=self.state,
                 starts=[datetime.fromtimestamp(at, UTC) for at in self.starts],
                 now=datetime.fromtimestamp(self.now, UTC),
             )
-        except Refused as refused:
+        except RefusedModification as refused:
             self.refused.append(str(refused))
             return
         self.starts.append(self.now)

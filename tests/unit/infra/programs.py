@@ -116,7 +116,7 @@ def _recorded(raw: str, real_sizes: bool, layer: str) -> bytes:
         return found
 
 
-def _zip(*, own_prices: Path | None = None) -> packaging.Package:
+def _zip(*, own_prices: Path | None = None) -> packaging.FunctionPackage:
     return _BUILT(packaging.cache_directory(), own_prices=own_prices)
 
 

@@ -10,7 +10,12 @@ import pytest
 
 from core.constants import HOOKS
 from core.errors import InvalidInput
-from core.settings.functions import Health, Interruption, Sweep, Tick
+from core.settings.functions import (
+    HealthSettings,
+    InterruptionSettings,
+    SweepSettings,
+    TickSettings,
+)
 from stacks.program import main
 from tests.unit.infra.recording import ACCOUNT, Recorded, run_program
 from tests.unit.infra.told import told
@@ -118,9 +123,9 @@ def test_each_kafka_of_one_eks_cluster_has_names_of_its_own() -> None:
 
 
 def test_the_functions_are_told_whose_machines_are_meant() -> None:
-    tick: Any = told(watched(), "shop-orders-handlers-tick-function", Tick)
-    sweep: Any = told(watched(), "shop-orders-handlers-sweep-function", Sweep)
-    heard: Any = told(watched(), "shop-orders-handlers-interruption-function", Interruption)
+    tick: Any = told(watched(), "shop-orders-handlers-tick-function", TickSettings)
+    sweep: Any = told(watched(), "shop-orders-handlers-sweep-function", SweepSettings)
+    heard: Any = told(watched(), "shop-orders-handlers-interruption-function", InterruptionSettings)
     assert tick.level == "watch"
     assert tick.nth_queue_url is None
     assert tick.kafka_bootstrap == (KAFKA["bootstrap"],)
@@ -183,7 +188,7 @@ def test_every_alarm_is_about_something_that_was_made_of_its_own_kafka() -> None
 
 
 def test_health_finds_the_nodes_of_a_kafka_that_exists_by_itself() -> None:
-    health: Any = told(watched(), "shop-orders-health-function-function", Health)
+    health: Any = told(watched(), "shop-orders-health-function-function", HealthSettings)
     assert health.nodes == ()
     assert (health.cluster, health.namespace) == ("orders", "shop-kafka")
     (role,) = [
@@ -223,7 +228,7 @@ def test_acting_may_change_the_named_groups_and_send_to_the_named_queue_alone() 
     ]
     groups = {arn.rpartition("/")[2] for arn in by["HoldAndReleaseNodes"]}
     assert groups == {"kafka-a", "kafka-b"}
-    tick: Any = told(acting(), "shop-orders-handlers-tick-function", Tick)
+    tick: Any = told(acting(), "shop-orders-handlers-tick-function", TickSettings)
     assert (tick.level, tick.nth_queue_url) == ("act", QUEUE)
 
 
@@ -253,7 +258,7 @@ def test_without_a_termination_handler_the_tick_may_evict_and_sends_nothing_to_a
     assert not tick_rules(acting()) - tick_rules(draining())
     policy = draining().one("iam/rolePolicy:RolePolicy", "shop-orders-handlers-tick-policy").policy
     assert "ForwardToTheTerminationHandler" not in {each["Sid"] for each in policy["Statement"]}
-    tick: Any = told(draining(), "shop-orders-handlers-tick-function", Tick)
+    tick: Any = told(draining(), "shop-orders-handlers-tick-function", TickSettings)
     assert (tick.nth_queue_url, tick.drains) == (None, True)
     assert tick.policy.drain_life_seconds < tick.policy.hold_limit_seconds
 
@@ -278,7 +283,7 @@ def test_a_termination_handler_of_ours_stands_beside_theirs_and_hears_the_tick_a
         each.inputs["targetId"] for each in installing().of("cloudwatch/eventTarget:EventTarget")
     }
     assert "nth" not in fed
-    tick: Any = told(installing(), "shop-orders-handlers-tick-function", Tick)
+    tick: Any = told(installing(), "shop-orders-handlers-tick-function", TickSettings)
     assert (tick.nth_queue_url, tick.drains) == (values["queueURL"], False)
 
 
@@ -309,7 +314,7 @@ def test_nobody_else_gets_a_termination_handler(made: Any) -> None:
 def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
     made = run(level=level, drainer="none", **({"eviction_gate": IMAGE} if level == "gate" else {}))
     assert ("pods/eviction", "create") not in tick_rules(made)
-    tick: Any = told(made, "shop-orders-handlers-tick-function", Tick)
+    tick: Any = told(made, "shop-orders-handlers-tick-function", TickSettings)
     assert not tick.drains
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from core.settings.functions import Tick
+from core.settings.functions import TickSettings
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.test_adopted import IMAGE, KINDS_OF_OURS, ONE, QUEUE, run
 from tests.unit.infra.told import told
@@ -84,10 +84,12 @@ def test_the_gate_writes_its_own_secret_and_webhook_and_the_evictions_it_answers
 
 
 def test_who_decides_is_told_that_evictions_ask() -> None:
-    tick: Any = told(gating(), "shop-orders-handlers-tick-function", Tick)
+    tick: Any = told(gating(), "shop-orders-handlers-tick-function", TickSettings)
     assert (tick.level, tick.gated) == ("gate", True)
     assert tick.reach.policy("kafka-a", tick.policy).drain_route == "asked"
     beside: Any = told(
-        run(**ONE, queue_url=QUEUE, eviction_gate=IMAGE), "shop-orders-handlers-tick-function", Tick
+        run(**ONE, queue_url=QUEUE, eviction_gate=IMAGE),
+        "shop-orders-handlers-tick-function",
+        TickSettings,
     )
     assert (beside.reach.of("kafka-a"), beside.reach.of("eks-quorum-0a")) == ("act", "gate")

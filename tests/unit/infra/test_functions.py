@@ -11,7 +11,7 @@ import pytest
 
 from core.cluster.function_memory import memory_mib
 from core.cluster.operated import policy_of
-from core.settings.functions import Tick, kept_fields
+from core.settings.functions import TickSettings, kept_fields
 from infra.functions.catalogue import EVERY, LOOP
 from infra.functions.samples import SAMPLES
 from infra.functions.webhook import WEBHOOK
@@ -51,7 +51,7 @@ def test_what_is_rendered_is_what_the_handlers_read(operations: Recorded) -> Non
         assert settings.prefix == "test-orders"
         assert settings.ledger_table == operations.outputs["ledger_table"]
         assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]
-    tick = told(operations, "handlers-tick-function", Tick)
+    tick = told(operations, "handlers-tick-function", TickSettings)
     assert tick.kafka_bootstrap[0] == "kafka.stillwater.internal:10010"
     assert tick.kafka.secret == "orders-stillwater-tick"
     assert tick.policy.heartbeat_timeout_seconds == timings.hook_heartbeat_timeout_seconds
@@ -129,7 +129,7 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
         "test-kafka": {"load_balancer_security_group_id": "sg-2", "bootstrap": "127.0.0.1:10010"},
     }
     recorded = run_layer("operations", raw, outputs)
-    assert told(recorded, "handlers-tick-function", Tick).kafka.security == "PLAINTEXT"
+    assert told(recorded, "handlers-tick-function", TickSettings).kafka.security == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
     granted = [rule["resources"] for rule in role.inputs["rules"]]
     others = [["strimzipodsets"], ["leases"], *[["poddisruptionbudgets"]] * 2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.cluster.operated import nodes
-from core.settings.functions import Health
+from core.settings.functions import HealthSettings
 from handlers import health as handler
 from tests.unit.infra.programs import description, run_layers, spec
 from tests.unit.infra.recording import Recorded
@@ -47,7 +47,7 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
 def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
     bare = run_layers(description(metrics={"enabled": False}))["operations"]
     assert [resources for resources, *_ in granted(bare)] == [["pods"], ["secrets"]]
-    assert not told(bare, "health-function-function", Health).exporters
+    assert not told(bare, "health-function-function", HealthSettings).exporters
 
 
 def test_it_is_known_to_the_cluster_by_a_group_of_its_own(connected: Recorded) -> None:
@@ -91,7 +91,7 @@ def test_the_environment_is_what_the_handler_reads(
     connected: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     function = connected.one("lambda/function:Function", "health-function-function").inputs
-    settings = told(connected, "health-function-function", Health)
+    settings = told(connected, "health-function-function", HealthSettings)
     monkeypatch.setattr(handler, "read_settings", lambda _: settings)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from core.cluster import parse
-from core.settings.functions import Tick
+from core.settings.functions import TickSettings
 from infra.nodes.karpenter import budgets
 from tests.unit.infra.charts import unknown_values
 from tests.unit.infra.programs import ZONES, description, run_layer, spec
@@ -202,5 +202,5 @@ def test_an_adopted_cluster_with_node_pools_is_read_and_never_written(pools: lis
     watched = run_adopted(node_pools=pools)
     verbs = on_claims(watched).values()
     assert {verb for each in verbs for verb in each} == ({"list"} if pools else set())
-    tick: Any = told(watched, "shop-orders-handlers-tick-function", Tick)
+    tick: Any = told(watched, "shop-orders-handlers-tick-function", TickSettings)
     assert tick.node_claims is bool(pools)

@@ -37,23 +37,27 @@ for name in ("aws_lambda_powertools", "kafka", "urllib3", "jmespath", "core"):
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> packaging.Package:
+def package(tmp_path_factory: pytest.TempPathFactory) -> packaging.FunctionPackage:
     return packaging.build(tmp_path_factory.mktemp("zip"))
 
 
-def names(package: packaging.Package) -> list[str]:
+def names(package: packaging.FunctionPackage) -> list[str]:
     with zipfile.ZipFile(package.path) as archive:
         return archive.namelist()
 
 
-def test_the_same_sources_make_the_same_bytes(package: packaging.Package, tmp_path: Path) -> None:
+def test_the_same_sources_make_the_same_bytes(
+    package: packaging.FunctionPackage, tmp_path: Path
+) -> None:
     again = packaging.build(tmp_path)
     assert again.path.name == package.path.name
     assert again.source_code_hash == package.source_code_hash
     assert again.path.read_bytes() == package.path.read_bytes()
 
 
-def test_a_directorys_own_prices_go_along(package: packaging.Package, tmp_path: Path) -> None:
+def test_a_directorys_own_prices_go_along(
+    package: packaging.FunctionPackage, tmp_path: Path
+) -> None:
     own = tmp_path / "prices.json"
     own.write_text("{}")
     brought = packaging.build(tmp_path / "zips", own_prices=own)
@@ -77,7 +81,7 @@ def test_entries_carry_no_time_and_no_owner() -> None:
     assert entry.external_attr >> 16 == 0o100644
 
 
-def test_it_is_not_written_twice(package: packaging.Package) -> None:
+def test_it_is_not_written_twice(package: packaging.FunctionPackage) -> None:
     before = package.path.stat().st_mtime_ns
     packaging.build(package.path.parent)
     assert package.path.stat().st_mtime_ns == before
@@ -94,7 +98,7 @@ def test_zips_of_long_ago_are_forgotten_and_recent_ones_kept(tmp_path: Path) -> 
     assert {p.name for p in tmp_path.iterdir()} == {"recent.zip", built.path.name}
 
 
-def test_it_holds_what_the_functions_import_and_no_more(package: packaging.Package) -> None:
+def test_it_holds_what_the_functions_import_and_no_more(package: packaging.FunctionPackage) -> None:
     held = names(package)
     assert "handlers/tick.py" in held
     assert "core/incidents/decide.py" in held
@@ -112,14 +116,14 @@ def test_it_holds_what_the_functions_import_and_no_more(package: packaging.Packa
     }
 
 
-def test_it_says_nothing_of_the_machine_it_was_made_on(package: packaging.Package) -> None:
+def test_it_says_nothing_of_the_machine_it_was_made_on(package: packaging.FunctionPackage) -> None:
     held = names(package)
     assert not [name for name in held if name.startswith("/") or ".." in name]
     assert not [name for name in held if "__pycache__" in name or ".dist-info/" in name]
     assert str(packaging.ROOT).encode() not in package.path.read_bytes()
 
 
-def test_every_handler_imports_from_the_zip_alone(package: packaging.Package) -> None:
+def test_every_handler_imports_from_the_zip_alone(package: packaging.FunctionPackage) -> None:
     # -I: neither the working directory nor PYTHONPATH; boto3 comes with the Lambda runtime.
     ran = subprocess.run(
         [sys.executable, "-I", "-c", PROBE, str(package.path)],

@@ -12,7 +12,7 @@ from core.cluster.operated import of_spec
 from core.cluster.rights import clients
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.probe import ATTEMPTS, Probe
+from core.settings.probe import ATTEMPTS, ProbeSettings
 from infra.alerts.rules import alerts
 from infra.functions.tick import TICK
 from infra.kafka.probe import pod_spec
@@ -30,10 +30,10 @@ def pod(described: ClusterSpec) -> dict[str, Any]:
     return pod_spec(described, described.probe)
 
 
-def told(described: ClusterSpec) -> Probe:
+def told(described: ClusterSpec) -> ProbeSettings:
     (container,) = pod(described)["containers"]
     (settings,) = [e["value"] for e in container["env"] if e["name"] == "STILLWATER_SETTINGS"]
-    return codec.read(Probe, json.loads(settings))
+    return codec.read(ProbeSettings, json.loads(settings))
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_the_schedule_starts_the_job_that_the_stack_hands_out(layers: dict[str, 
 
 
 def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None:
-    made = report_request.Made(
+    made = report_request.JobParts(
         **dict.fromkeys(("application", "role", "bucket", "jobs", "launcher"), "x"),
         bill="export/x",
         packages={},
@@ -86,7 +86,7 @@ def test_the_job_is_told_which_tags_mean_kafka_where_they_are_not_ours() -> None
 
     def known(cluster_tag: str | None, pool_tag: str | None) -> tuple[str | None, str | None]:
         tags = {"--cluster-tag": cluster_tag, "--pool-tag": pool_tag}
-        job = report_request.Described(name="reports", cluster="orders", tags={}, bill_tags=tags)
+        job = report_request.DescribedJob(name="reports", cluster="orders", tags={}, bill_tags=tags)
         submitted = report_request.start(job, made)["JobDriver"]["SparkSubmit"]
         chosen = entry.parser().parse_args(submitted["EntryPointArguments"])
         return chosen.cluster_tag, chosen.pool_tag

@@ -14,7 +14,7 @@ import pytest
 
 from local.iam.accounts import Caller
 from local.iam.guard import context
-from local.iam.policy import Policies, Principal, Request, Verdict, decide
+from local.iam.policy import Policies, PolicyRequest, PolicyVerdict, Principal, decide
 from local.iam.requests import Call
 from local.iam.resources import needs
 from tests.unit.infra import calls
@@ -92,9 +92,9 @@ def calls_of(name: str) -> Iterator[Call]:
 
 
 @functools.cache
-def requests(name: str) -> tuple[Request, ...]:
+def requests(name: str) -> tuple[PolicyRequest, ...]:
     return tuple(
-        Request(
+        PolicyRequest(
             action=need.action,
             resource=need.resource,
             principal=CALLER.principal,
@@ -105,13 +105,13 @@ def requests(name: str) -> tuple[Request, ...]:
     )
 
 
-def asked(document: Mapping[str, Any], request: Request) -> Policies:
+def asked(document: Mapping[str, Any], request: PolicyRequest) -> Policies:
     """Return what is asked: a key's own policy leaves it to those of the account, as ours does."""
     key = OF_THE_ACCOUNT if request.resource == KEY else None
     return Policies(identity=[document], resource=key)
 
 
-def judged(document: Mapping[str, Any], request: Request) -> Verdict:
+def judged(document: Mapping[str, Any], request: PolicyRequest) -> PolicyVerdict:
     return decide(request, asked(document, request))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from local.iam.policy import Request
+from local.iam.policy import PolicyRequest
 from local.iam.requests import Call
 from local.iam.resources import needs
 from tests.unit.infra import test_adopted as adopted
@@ -102,21 +102,21 @@ def policies(shape: str) -> Mapping[str, tuple[str, dict[str, Any]]]:
     return found
 
 
-def requests(shape: str, name: str, prefix: str) -> Iterator[Request]:
+def requests(shape: str, name: str, prefix: str) -> Iterator[PolicyRequest]:
     """Yield what a role needs, of resources that are called as this shape calls them."""
     yield from _usual(name.removeprefix(f"{prefix}-"), prefix)
     yield from _asked(MADE_TOO.get((shape, name), ()), prefix)
 
 
 @functools.cache
-def _usual(role: str, prefix: str) -> Sequence[Request]:
+def _usual(role: str, prefix: str) -> Sequence[PolicyRequest]:
     return tuple(_asked(one_shape.calls_of(role), prefix))
 
 
-def _asked(calls: Iterable[Call], prefix: str) -> Iterator[Request]:
+def _asked(calls: Iterable[Call], prefix: str) -> Iterator[PolicyRequest]:
     for call in calls:
         for need in needs(_called(call, prefix), Named(prefix)):
-            yield Request(
+            yield PolicyRequest(
                 action=need.action,
                 resource=need.resource,
                 principal=one_shape.CALLER.principal,
@@ -149,7 +149,7 @@ def _renamed(value: Any, prefix: str) -> Any:
 
 
 @functools.cache
-def made_of(shape: str, name: str) -> Sequence[Request]:
+def made_of(shape: str, name: str) -> Sequence[PolicyRequest]:
     """Return what a role needs and is allowed, in a shape that has the part."""
     prefix, document = policies(shape)[name]
     asked = requests(shape, name, prefix)

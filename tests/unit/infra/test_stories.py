@@ -10,7 +10,14 @@ import pytest
 
 from core.cluster import parse
 from core.errors import InvalidInput
-from core.settings.functions import Interruption, Slack, Sweep, Tick, Webhook, Writing
+from core.settings.functions import (
+    InterruptionSettings,
+    SlackSettings,
+    SweepSettings,
+    TickSettings,
+    WebhookSettings,
+    Writing,
+)
 from tests.unit.infra.programs import description, run_layer, run_layers
 from tests.unit.infra.recording import ACCOUNT, RANDOM_PASSWORD, Recorded
 from tests.unit.infra.told import told
@@ -34,7 +41,7 @@ def statements(recorded: Recorded, name: str) -> dict[str, dict[str, Any]]:
 
 
 def test_slack_reads_what_it_is_told_by_its_environment(operations: Recorded) -> None:
-    settings = told(operations, "stories-slack-function", Slack)
+    settings = told(operations, "stories-slack-function", SlackSettings)
     assert settings.channel == "C0HARBOUR1"
     assert settings.secret_name == "orders/slack"
     assert settings.api_url == "https://slack.com/api/"
@@ -51,7 +58,7 @@ def test_slack_may_change_its_own_items_and_know_its_own_secret_alone(operations
 
 
 def test_everybody_who_writes_the_ledger_may_ask_for_a_story(operations: Recorded) -> None:
-    writing: tuple[type[Writing], ...] = (Interruption, Tick, Sweep)
+    writing: tuple[type[Writing], ...] = (InterruptionSettings, TickSettings, SweepSettings)
     for kind in writing:
         role = kind.__name__.lower()
         asked = statements(operations, f"handlers-{role}-policy")["AskForAStory"]
@@ -65,7 +72,7 @@ def test_without_a_slack_section_nothing_of_it_is_made() -> None:
     operations = run_layers(description(slack=None))["operations"]
     assert not [f for f in operations.of(FUNCTION) if f.name.startswith("stories")]
     assert "AskForAStory" not in statements(operations, "handlers-tick-policy")
-    tick = told(operations, "handlers-tick-function", Tick)
+    tick = told(operations, "handlers-tick-function", TickSettings)
     assert tick.stories_queue_url is None
 
 
@@ -145,7 +152,7 @@ def test_the_webhook_writes_incidents_and_what_it_ignored(platform: Recorded) ->
 def test_the_webhook_knows_table_and_queue_of_the_layer_above(
     platform: Recorded, operations: Recorded
 ) -> None:
-    settings = told(platform, "webhook-function-function", Webhook)
+    settings = told(platform, "webhook-function-function", WebhookSettings)
     assert settings.ledger_table == operations.outputs["ledger_table"]
     assert settings.ticks_queue_url == operations.outputs["ticks_queue_url"]
 

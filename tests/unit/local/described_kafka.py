@@ -7,7 +7,7 @@ from typing import Any
 from local.kafka.run import settings
 from local.kubernetes import strimzi_resources
 from local.kubernetes.strimzi_config import server_config
-from local.kubernetes.strimzi_model import Cluster, node_ids, read
+from local.kubernetes.strimzi_model import KafkaCluster, node_ids, read
 
 NLB = "127.41.251.1"
 KAFKA: dict[str, Any] = {
@@ -72,17 +72,17 @@ POOLS = [
 ]
 
 
-def cluster(kafka: Any = KAFKA, pools: list[Any] = POOLS) -> Cluster:
+def cluster(kafka: Any = KAFKA, pools: list[Any] = POOLS) -> KafkaCluster:
     return read(kafka, pools, node_ids(pools), "cluster-id")
 
 
-def configured(node_id: int, described: Cluster | None = None) -> dict[str, str]:
+def configured(node_id: int, described: KafkaCluster | None = None) -> dict[str, str]:
     described = described or cluster()
     node = next(n for n in described.nodes if n.node_id == node_id)
     return settings(server_config(described, node))
 
 
-def rendered_pod(node_id: int, described: Cluster | None = None) -> dict[str, Any]:
+def rendered_pod(node_id: int, described: KafkaCluster | None = None) -> dict[str, Any]:
     described = described or cluster()
     node = next(n for n in described.nodes if n.node_id == node_id)
     config = strimzi_resources.config_map(described, node)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.environment import ACCOUNT, REGION
-from local.iam.policy import Policies, Principal, Request, decide
+from local.iam.policy import Policies, PolicyRequest, Principal, decide
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/judged"
 PRINCIPAL = Principal(
@@ -26,7 +26,7 @@ class Case:
     """One question: a request, and all policies that are asked."""
 
     name: str
-    request: Request
+    request: PolicyRequest
     policies: Policies
 
     @property
@@ -281,7 +281,7 @@ def examples() -> Iterator[tuple[Case, str]]:
     for name, statements, more, keys, answer in EXAMPLES:
         others = dict(more)
         action, resource = others.pop("request", MESSAGE)
-        request = Request(
+        request = PolicyRequest(
             action=action,
             resource=resource,
             principal=PRINCIPAL,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, Hook, Transition, heartbeat
+from local.aws.lifecycle import ABANDON, CONTINUE, TERMINATING, GroupHook, HookTransition, heartbeat
 
 
-def hook(name: str = "gate", seconds: int = 60, default: str = ABANDON) -> Hook:
-    return Hook(
+def hook(name: str = "gate", seconds: int = 60, default: str = ABANDON) -> GroupHook:
+    return GroupHook(
         name=name,
         transition=TERMINATING,
         heartbeat_timeout_seconds=seconds,
@@ -17,8 +17,8 @@ def hook(name: str = "gate", seconds: int = 60, default: str = ABANDON) -> Hook:
     )
 
 
-def begin(*hooks: Hook, now: float = 0.0) -> Transition:
-    return Transition.begin("i-1", hooks, now)
+def begin(*hooks: GroupHook, now: float = 0.0) -> HookTransition:
+    return HookTransition.begin("i-1", hooks, now)
 
 
 def test_each_hook_has_its_own_token() -> None:

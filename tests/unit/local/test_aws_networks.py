@@ -11,10 +11,10 @@ from moto import mock_aws
 
 from local.kubernetes import snapshot_crds
 from local.pulumi.aws_adapter import Aws
-from local.pulumi.aws_addons import Addon
+from local.pulumi.aws_addons import AddonAdapter
 from local.pulumi.aws_invokes import answer
 from local.pulumi.aws_s3 import BucketLifecycle
-from local.pulumi.aws_security import DefaultSecurityGroup
+from local.pulumi.aws_security import DefaultSecurityGroupAdapter
 from local.pulumi.provider import Existing, Resource
 
 URN = "urn:pulumi:local-foundation::stillwater::aws:eks/addon:Addon::cluster-addon-coredns"
@@ -47,12 +47,12 @@ def test_the_group_a_vpc_comes_with_is_emptied_and_left_to_its_vpc(aws: Aws) -> 
     ec2 = aws.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
     inputs = {"vpcId": vpc, "tags": {"team": "streaming"}}
-    made = DefaultSecurityGroup().create(aws, Resource(URN), inputs)
+    made = DefaultSecurityGroupAdapter().create(aws, Resource(URN), inputs)
     (group,) = ec2.describe_security_groups(GroupIds=[made.id])["SecurityGroups"]
     assert group["GroupName"] == "default"
     assert (group["IpPermissions"], group["IpPermissionsEgress"]) == ([], [])
     assert group["Tags"] == [{"Key": "team", "Value": "streaming"}]
-    DefaultSecurityGroup().delete(aws, Existing(Resource(URN), made.id, inputs, {}))
+    DefaultSecurityGroupAdapter().delete(aws, Existing(Resource(URN), made.id, inputs, {}))
     assert ec2.describe_security_groups(GroupIds=[made.id])["SecurityGroups"]
 
 
@@ -79,11 +79,13 @@ def test_a_bucket_forgets_old_versions_until_the_setting_goes(aws: Aws) -> None:
 
 def test_an_addon_keeps_the_version_it_was_given_and_takes_the_next(aws: Aws) -> None:
     inputs = {"clusterName": "orders", "addonName": "coredns", "addonVersion": "v1"}
-    made = Addon().create(aws, Resource(URN), inputs)
+    made = AddonAdapter().create(aws, Resource(URN), inputs)
     assert made.id == "orders:coredns"
     assert made.outputs["addonVersion"] == "v1"
     existing = Existing(Resource(URN), made.id, inputs, {**inputs, **made.outputs})
-    assert Addon().update(aws, existing, {**inputs, "addonVersion": "v2"}) == {"addonVersion": "v2"}
+    assert AddonAdapter().update(aws, existing, {**inputs, "addonVersion": "v2"}) == {
+        "addonVersion": "v2"
+    }
 
 
 def test_the_snapshot_kinds_are_named_as_the_api_server_demands() -> None:

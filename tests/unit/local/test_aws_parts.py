@@ -113,7 +113,7 @@ def test_a_rule_with_a_rate_fires_after_each_interval_while_it_is_enabled(
     backend.put_targets("sweep", None, [{"Id": "f", "Arn": arn}])
     invoked: list[tuple[str, Any]] = []
     schedules = events.Schedules(
-        events.Delivery(lambda target, content: invoked.append((target, content)))
+        events.EventDelivery(lambda target, content: invoked.append((target, content)))
     )
     try:
         assert [schedules.fire_due(now) for now in (0.0, 59.0)] == [[], []]

@@ -15,7 +15,7 @@ from local.aws import loadbalancing
 from local.aws.loadbalancing import HealthChecks, forwarding
 from local.aws.loadbalancing_health import NOT_IN_USE, REGISTRATION_SECONDS
 from local.pulumi.aws_adapter import Aws
-from local.pulumi.aws_loadbalancing import Listener, LoadBalancer, TargetGroup
+from local.pulumi.aws_loadbalancing import ListenerAdapter, LoadBalancerAdapter, TargetGroupAdapter
 from local.pulumi.provider import Existing, Resource
 
 PORT, INTERVAL = 9094, 5
@@ -70,8 +70,10 @@ class Site:
             "internal": True,
             "subnets": [self.subnets[zone] for zone in zones],
         }
-        self.balancer = LoadBalancer().create(aws, resource("loadBalancer"), inputs).id
-        self.group = TargetGroup().create(aws, resource("targetGroup"), self.group_inputs()).id
+        self.balancer = LoadBalancerAdapter().create(aws, resource("loadBalancer"), inputs).id
+        self.group = (
+            TargetGroupAdapter().create(aws, resource("targetGroup"), self.group_inputs()).id
+        )
         listener = {
             "loadBalancerArn": self.balancer,
             "port": 10010,
@@ -79,7 +81,7 @@ class Site:
             "tcpIdleTimeoutSeconds": 660,
             "defaultActions": [{"type": "forward", "targetGroupArn": self.group}],
         }
-        Listener().create(aws, resource("listener"), listener)
+        ListenerAdapter().create(aws, resource("listener"), listener)
 
     def group_inputs(self, **check: Any) -> dict[str, Any]:
         timing = {
@@ -172,7 +174,7 @@ def test_a_groups_new_schedule_counts_from_then_on(site: Site) -> None:
     site.build("a", "b")
     before = site.group_inputs()
     existing = Existing(resource("targetGroup"), site.group, before, before)
-    TargetGroup().update(Aws(), existing, site.group_inputs(healthyThreshold=3, interval=10))
+    TargetGroupAdapter().update(Aws(), existing, site.group_inputs(healthyThreshold=3, interval=10))
     site.up = {HERE}
     site.register(HERE)
     states = [site.at(FIRST + 10 * n)[HERE][0] for n in range(3)]
@@ -218,5 +220,5 @@ def test_a_deleted_listener_leaves_its_targets_unused(site: Site) -> None:
     site.register(HERE)
     (listener,) = site.elb.describe_listeners(LoadBalancerArn=site.balancer)["Listeners"]
     made = Existing(resource("listener"), listener["ListenerArn"], {}, {})
-    Listener().delete(Aws(), made)
+    ListenerAdapter().delete(Aws(), made)
     assert site.health()[HERE] == ("unused", NOT_IN_USE)

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import Conflict, InvalidInput, StillwaterError
 from local.kubernetes import tasks
-from local.kubernetes.ebs import Ebs, request, size_gib, tags
+from local.kubernetes.ebs import EbsCalls, request, size_gib, tags
 from local.kubernetes.provisioner import PROVISIONER_FINALIZER as GUARD
 from local.kubernetes.provisioner import finalizers, persistent_volume, to_delete
 from local.kubernetes.tasks import Tasks
@@ -109,7 +109,7 @@ def test_a_volume_says_for_which_claim_and_cluster_it_was_made() -> None:
 
 def test_a_volume_is_made_once_however_often_it_is_asked_for() -> None:
     ec2 = Ec2()
-    ebs: Any = Ebs(ec2)  # type: ignore[arg-type]  # the calls it makes
+    ebs: Any = EbsCalls(ec2)  # type: ignore[arg-type]  # the calls it makes
     labels = {"CSIVolumeName": "pvc-u-1"}
     asked = {"Size": 1, "VolumeType": "gp3"}
     assert ebs.ensure("us-east-1a", asked, labels) == ebs.ensure("us-east-1a", asked, labels)
@@ -117,7 +117,7 @@ def test_a_volume_is_made_once_however_often_it_is_asked_for() -> None:
 
 
 def test_a_volume_another_instance_has_is_refused_until_it_is_detached() -> None:
-    ebs: Any = Ebs(Ec2(("i-old", "/dev/xvdaa")))  # type: ignore[arg-type]  # the calls it makes
+    ebs: Any = EbsCalls(Ec2(("i-old", "/dev/xvdaa")))  # type: ignore[arg-type]  # the calls it makes
     with pytest.raises(Conflict, match="VolumeInUse: vol-1 is already attached to i-old"):
         ebs.attach("vol-1", "i-new")
     ebs.detach("vol-1", "i-old")
@@ -126,7 +126,7 @@ def test_a_volume_another_instance_has_is_refused_until_it_is_detached() -> None
 
 def test_attaching_again_changes_nothing_and_each_volume_has_its_own_device() -> None:
     ec2 = Ec2(("i-1", "/dev/xvdaa"))
-    ebs: Any = Ebs(ec2)  # type: ignore[arg-type]  # the calls it makes
+    ebs: Any = EbsCalls(ec2)  # type: ignore[arg-type]  # the calls it makes
     assert ebs.attach("vol-1", "i-1") == "/dev/xvdaa"
     assert len(ec2.attachments) == 1
     assert ebs._free_device("i-1") == "/dev/xvdab"

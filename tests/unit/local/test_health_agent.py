@@ -12,7 +12,7 @@ from core.health.cases import WELL
 from core.health.node import Role
 from local.kubernetes import strimzi_resources
 from local.kubernetes.health import Agent, node_of
-from local.kubernetes.strimzi_model import HEALTH_RULES, PORTS, RULES_VARIABLE, Cluster, read
+from local.kubernetes.strimzi_model import HEALTH_RULES, PORTS, RULES_VARIABLE, KafkaCluster, read
 from local.place import Place
 from tests.unit.local.described_kafka import KAFKA, cluster, pool
 
@@ -54,7 +54,7 @@ def test_a_pod_without_an_address_is_no_node_yet(tmp_path: Any) -> None:
     assert (node.node_id, node.role, node.host) == (10, Role.BROKER, "127.17.1.5")
 
 
-def probes(of: Cluster) -> list[Any]:
+def probes(of: KafkaCluster) -> list[Any]:
     node = next(n for n in of.nodes if n.is_broker)
     pod = strimzi_resources.pod(of, node, strimzi_resources.config_map(of, node))
     (container,) = pod["spec"]["containers"]

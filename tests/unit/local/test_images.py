@@ -10,7 +10,7 @@ import pytest
 from core.settings.environment import SETTINGS
 from core.settings.probe import AUTHORITY_DIRECTORY
 from local.kubernetes import images, moved_ports
-from local.kubernetes.images import Launch, Request, launch, repository
+from local.kubernetes.images import ContainerLaunch, ContainerRequest, launch, repository
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY
 from local.place import Place
 
@@ -19,8 +19,8 @@ NTH = "public.ecr.aws/aws-ec2/aws-node-termination-handler:v1.25.1"
 
 def request(
     tmp_path: Path, image: str, mounts: dict[str, Path] | None = None, **container: Any
-) -> Request:
-    return Request(
+) -> ContainerRequest:
+    return ContainerRequest(
         place=Place(11, tmp_path),
         cluster="demo",
         pod={"metadata": {"name": "p", "namespace": "kafka", "uid": "u"}, "spec": {}},
@@ -32,7 +32,7 @@ def request(
 
 
 @pytest.fixture
-def nth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+def nth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ContainerLaunch:
     """Return how NTH runs on a machine with name spaces and an administrator's key."""
     (tmp_path / "aws-credentials.json").write_text(
         json.dumps({"access_key_id": "AKIA", "secret_access_key": "s"})
@@ -74,7 +74,7 @@ def test_a_process_runs_its_command_and_finds_its_mounts(tmp_path: Path) -> None
 
 
 def test_nth_runs_in_its_own_mounts_with_the_twins_aws_and_its_pods_role(
-    nth: Launch, tmp_path: Path
+    nth: ContainerLaunch, tmp_path: Path
 ) -> None:
     assert nth.argv[:2] == ["unshare", "-rm"]
     assert nth.argv[-3:] == [
@@ -87,7 +87,7 @@ def test_nth_runs_in_its_own_mounts_with_the_twins_aws_and_its_pods_role(
     assert nth.environment["AWS_EC2_METADATA_DISABLED"] == "true"
 
 
-def test_nths_probe_follows_it_to_the_port_it_was_moved_to(nth: Launch) -> None:
+def test_nths_probe_follows_it_to_the_port_it_was_moved_to(nth: ContainerLaunch) -> None:
     moved = nth.moved_ports[8080]
     assert moved != 8080
     assert nth.environment["PROBES_SERVER_PORT"] == str(moved)
@@ -149,7 +149,7 @@ LBC = "public.ecr.aws/eks/aws-load-balancer-controller:v3.5.0"
 
 
 @pytest.fixture
-def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
+def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ContainerLaunch:
     """Return how the load balancer controller runs."""
     monkeypatch.setattr(images, "_free_port", lambda: 40124)
     monkeypatch.setattr(images, "pod_credentials", lambda *_: {"AWS_ACCESS_KEY_ID": "ASIA"})
@@ -162,7 +162,7 @@ def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launch:
 
 
 def test_the_load_balancer_controller_listens_at_its_pod_where_it_can_be_told(
-    controller: Launch, tmp_path: Path
+    controller: ContainerLaunch, tmp_path: Path
 ) -> None:
     assert "--health-probe-bind-addr=127.11.5.6:61779" in controller.argv
     assert "--metrics-bind-addr=127.11.5.6:8080" in controller.argv
@@ -172,7 +172,7 @@ def test_the_load_balancer_controller_listens_at_its_pod_where_it_can_be_told(
 
 
 def test_its_webhooks_are_found_where_they_were_moved_to(
-    controller: Launch, tmp_path: Path
+    controller: ContainerLaunch, tmp_path: Path
 ) -> None:
     (moved,) = controller.moved_ports.values()
     assert f"--webhook-bind-port={moved}" in controller.argv

@@ -10,8 +10,8 @@ import pytest
 from core.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
 from local.pulumi.kubernetes_helm import chart_folder
-from local.pulumi.kubernetes_login import Cluster, read_kubeconfig
-from local.pulumi.kubernetes_objects import Objects, Target, body, target
+from local.pulumi.kubernetes_login import KubeconfigCluster, read_kubeconfig
+from local.pulumi.kubernetes_objects import Objects, ObjectTarget, body, target
 from local.pulumi.kubernetes_provider import KubernetesProvider, with_value_of
 from local.pulumi.provider import CheckFailed, Existing, Resource
 from local.pulumi.values import UNKNOWN
@@ -49,7 +49,7 @@ def test_a_kubeconfig_of_eks_names_its_cluster_and_region(
     arguments: list[str], name: str, region: str
 ) -> None:
     config = _kubeconfig({"exec": {"command": "aws", "args": arguments}})
-    expected = Cluster("https://127.42.250.4:6443", PEM, eks_name=name, region=region)
+    expected = KubeconfigCluster("https://127.42.250.4:6443", PEM, eks_name=name, region=region)
     assert read_kubeconfig(config) == expected
     assert read_kubeconfig(json.dumps(config)) == expected
 
@@ -177,7 +177,7 @@ def test_nulls_and_the_engines_own_fields_are_not_sent() -> None:
 
 def test_an_id_wins_over_metadata() -> None:
     item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-    assert target(item, "space/b") == Target("v1", "ConfigMap", "b", "space")
+    assert target(item, "space/b") == ObjectTarget("v1", "ConfigMap", "b", "space")
     assert target(item, "b").namespace is None
 
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from local.aws.modifications import Refused, Shape, check
+from local.aws.modifications import RefusedModification, VolumeShape, check
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-VOLUME = Shape(100, 3000, 125)
+VOLUME = VolumeShape(100, 3000, 125)
 
 
 def ago(*hours: float) -> list[datetime]:
@@ -19,16 +19,22 @@ def ago(*hours: float) -> list[datetime]:
 @pytest.mark.parametrize(
     ("target", "state", "hours", "code", "words"),
     [
-        (Shape(90, 3000, 125), None, (), "InvalidParameterValue", "smaller than existing"),
-        (Shape(100, 2999, 125), None, (), "InvalidParameterValue", "minimum is 3000"),
-        (Shape(100, 80_001, 125), None, (), "InvalidParameterValue", "maximum is 80000"),
-        (Shape(100, 3000, 2001), None, (), "InvalidParameterValue", "maximum is 2000"),
-        (Shape(100, 50_001, 125), None, (), "InvalidParameterValue", "500 IOPS per GiB"),
-        (Shape(100, 3000, 751), None, (), "InvalidParameterValue", "0.250000 MiBps per iops"),
-        (Shape(65_537, 3000, 125), None, (), "VolumeModificationSizeLimitExceeded", "65536"),
-        (Shape(110, 3000, 125), "optimizing", (1,), "IncorrectModificationState", "OPTIMIZING"),
+        (VolumeShape(90, 3000, 125), None, (), "InvalidParameterValue", "smaller than existing"),
+        (VolumeShape(100, 2999, 125), None, (), "InvalidParameterValue", "minimum is 3000"),
+        (VolumeShape(100, 80_001, 125), None, (), "InvalidParameterValue", "maximum is 80000"),
+        (VolumeShape(100, 3000, 2001), None, (), "InvalidParameterValue", "maximum is 2000"),
+        (VolumeShape(100, 50_001, 125), None, (), "InvalidParameterValue", "500 IOPS per GiB"),
+        (VolumeShape(100, 3000, 751), None, (), "InvalidParameterValue", "0.250000 MiBps per iops"),
+        (VolumeShape(65_537, 3000, 125), None, (), "VolumeModificationSizeLimitExceeded", "65536"),
         (
-            Shape(110, 3000, 125),
+            VolumeShape(110, 3000, 125),
+            "optimizing",
+            (1,),
+            "IncorrectModificationState",
+            "OPTIMIZING",
+        ),
+        (
+            VolumeShape(110, 3000, 125),
             "completed",
             (23, 10, 5, 1),
             "VolumeModificationRateExceeded",
@@ -37,9 +43,9 @@ def ago(*hours: float) -> list[datetime]:
     ],
 )
 def test_ec2_refuses_with_its_own_code(
-    target: Shape, state: str | None, hours: tuple[float, ...], code: str, words: str
+    target: VolumeShape, state: str | None, hours: tuple[float, ...], code: str, words: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedModification) as refused:
         check("vol-1", VOLUME, target, state=state, starts=ago(*hours), now=NOW)
     assert refused.value.code == code
     assert words in refused.value.message
@@ -47,5 +53,5 @@ def test_ec2_refuses_with_its_own_code(
 
 @pytest.mark.parametrize("hours", [(), (1,), (23, 10, 5), (25, 23, 10, 5), (24, 10, 5, 1)])
 def test_a_fourth_modification_in_24_hours_is_allowed(hours: tuple[float, ...]) -> None:
-    target = Shape(110, 4000, 250)
+    target = VolumeShape(110, 4000, 250)
     check("vol-1", VOLUME, target, state="completed", starts=ago(*hours), now=NOW)

@@ -10,7 +10,7 @@ from core.errors import MissingPrerequisite
 from local.kubernetes import mounts
 from local.kubernetes.client import ApiError
 from local.kubernetes.environment import MissingReference
-from local.kubernetes.mounts import Volumes
+from local.kubernetes.mounts import PodVolumes
 from local.place import Place
 
 CORE = "/api/v1/namespaces/kafka"
@@ -34,15 +34,15 @@ class FakeApi:
         return {"status": {"token": f"token-{len(self.tokens)}"}}
 
 
-def volumes(tmp_path: Path, api: FakeApi, *specs: dict[str, Any]) -> Volumes:
+def volumes(tmp_path: Path, api: FakeApi, *specs: dict[str, Any]) -> PodVolumes:
     pod = {
         "metadata": {"name": "demo-0", "namespace": "kafka", "uid": "u-1"},
         "spec": {"serviceAccountName": "nth", "volumes": list(specs)},
     }
-    return Volumes(api, Place(11, tmp_path), pod)  # type: ignore[arg-type]  # the two calls it makes
+    return PodVolumes(api, Place(11, tmp_path), pod)  # type: ignore[arg-type]  # the two calls it makes
 
 
-def write(found: Volumes) -> None:
+def write(found: PodVolumes) -> None:
     found.write(pod_ip="10.11.5.6", host_ip="10.11.0.4")
 
 

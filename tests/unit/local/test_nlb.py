@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.nlb import PAUSED, Backends, Listener, Proxy, backends, paused_ports
+from local.nlb import PAUSED, Backends, NlbListener, Proxy, backends, paused_ports
 from local.place import Place
 
 ONE, TWO, THREE = ("10.11.1.5", 9094), ("10.11.2.5", 9094), ("10.11.3.5", 9094)
@@ -44,17 +44,17 @@ def test_a_draining_target_keeps_its_connections_and_an_unhealthy_one_does_not()
 
 
 def test_targets_take_turns() -> None:
-    listener = Listener(9094, backends=Backends((ONE, TWO), frozenset({ONE, TWO})))
+    listener = NlbListener(9094, backends=Backends((ONE, TWO), frozenset({ONE, TWO})))
     assert [listener.choose() for _ in range(4)] == [ONE, TWO, ONE, TWO]
 
 
 def test_without_a_target_nobody_is_chosen() -> None:
-    assert Listener(9094).choose() is None
+    assert NlbListener(9094).choose() is None
 
 
 def test_a_paused_port_carries_nothing_until_it_is_open_again(tmp_path: Path) -> None:
     proxy = Proxy(Place(11, tmp_path))
-    proxy.listeners = {9094: Listener(9094), 9095: Listener(9095)}
+    proxy.listeners = {9094: NlbListener(9094), 9095: NlbListener(9095)}
 
     def carries() -> dict[int, bool]:
         proxy.pause(paused_ports(proxy.place))

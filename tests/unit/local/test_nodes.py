@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.kubernetes.cloud import Instance, InstanceType, instance_id_of
+from local.kubernetes.cloud import NodeCapacity, RunningInstance, instance_id_of
 from local.kubernetes.containers import back_off_seconds, exit_code
 from local.kubernetes.node_config import NodeConfig, Taint
 from local.kubernetes.node_object import (
@@ -12,14 +12,14 @@ from local.kubernetes.node_object import (
     resources,
 )
 
-INSTANCE = Instance(
+INSTANCE = RunningInstance(
     instance_id="i-0abc",
     node_name="ip-10-11-0-4.ec2.internal",
     private_ip="10.11.0.4",
     zone="us-east-1a",
     subnet_cidr="10.11.0.0/18",
     type_name="m7g.large",
-    type=InstanceType(vcpus=2, memory_mib=8192, architecture="arm64", max_pods=29),
+    type=NodeCapacity(vcpus=2, memory_mib=8192, architecture="arm64", max_pods=29),
     cluster="demo",
     node_group="system",
     config=NodeConfig(

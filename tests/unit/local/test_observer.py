@@ -13,7 +13,7 @@ from core.health.cases import WELL
 from core.health.node import NEVER, NodeObservation, Recovery, Role
 from core.views import ClusterView, PartitionView, VoterView
 from local.kafka import observer
-from local.kafka.observer import READING_KEPT_SECONDS, Node, Observer, _Reading
+from local.kafka.observer import READING_KEPT_SECONDS, ObservedNode, Observer, _Reading
 
 BROKER = replace(WELL[Role.BROKER], node_id=11, was_in_sync=False, now=100.0)
 VIEW = ClusterView(
@@ -93,8 +93,8 @@ def test_its_own_process_is_no_java_and_proc_can_be_read() -> None:
 
 
 NODES = [
-    *(Node(i, Role.BROKER, f"127.0.0.{i}", "") for i in (10, 11)),
-    Node(0, Role.CONTROLLER, "127.0.0.1", ""),
+    *(ObservedNode(i, Role.BROKER, f"127.0.0.{i}", "") for i in (10, 11)),
+    ObservedNode(0, Role.CONTROLLER, "127.0.0.1", ""),
 ]
 
 

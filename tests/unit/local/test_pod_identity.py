@@ -11,7 +11,7 @@ from botocore.exceptions import NoCredentialsError
 
 from local.kubernetes import identity
 from local.place import Place
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 
 ROLE = "arn:aws:iam::123456789012:role/test-orders-nth"
 TYPE = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
@@ -54,7 +54,7 @@ def test_a_pod_has_its_associations_role_or_nothing(
     monkeypatch.setenv("STILLWATER_IAM", "on")
     monkeypatch.setattr(identity, "client", lambda *_: FakeAws(actions))
     place = Place(11, tmp_path)
-    Store(place.path("store")).put(TYPE, "a-1", ASSOCIATION)
+    ResourceStore(place.path("store")).put(TYPE, "a-1", ASSOCIATION)
     given = identity.pod_credentials(place, "test-orders", "kube-system", "nth")
     assert given.get("AWS_ACCESS_KEY_ID") == key
 

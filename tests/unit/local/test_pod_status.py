@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from local.kubernetes.status import Observation, creating, pod_status
+from local.kubernetes.status import PodObservation, creating, pod_status
 
 NOW, BEFORE = "2026-11-20T10:00:00Z", "2026-11-20T09:00:00Z"
 GATE = "target-health.elbv2.k8s.aws/demo-broker-10"
@@ -21,7 +21,7 @@ def running(*, ready: bool) -> dict[str, Any]:
     return {"name": "kafka", "ready": ready, "state": state, "lastState": {}}
 
 
-def seen(*containers: dict[str, Any], **more: Any) -> Observation:
+def seen(*containers: dict[str, Any], **more: Any) -> PodObservation:
     facts: dict[str, Any] = {
         "pod_ip": "10.11.5.6",
         "host_ip": "10.11.0.4",
@@ -30,7 +30,7 @@ def seen(*containers: dict[str, Any], **more: Any) -> Observation:
         "initialized": True,
         "containers": containers,
     }
-    return Observation(**{**facts, **more})
+    return PodObservation(**{**facts, **more})
 
 
 def condition(status: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.kubernetes.probes import ProbeSet, Question, Schedule, Target, Track, ask
+from local.kubernetes.probes import ProbeSet, ProbeTarget, Question, Schedule, Track, ask
 
 
 def track(role: Question, **figures: Any) -> Track:
@@ -126,7 +126,7 @@ def test_a_container_without_probes_is_ready_as_soon_as_it_runs() -> None:
 
 def test_a_port_may_be_a_name_and_may_have_been_moved() -> None:
     container = {"ports": [{"name": "liveness-probe", "containerPort": 8080}]}
-    target = Target("127.11.0.9", container, {}, {8080: 40123})
+    target = ProbeTarget("127.11.0.9", container, {}, {8080: 40123})
     assert target.port("liveness-probe") == 40123
     assert target.port(8080) == 40123
     assert target.port("9092") == 9092
@@ -146,12 +146,12 @@ def test_a_port_may_be_a_name_and_may_have_been_moved() -> None:
 def test_a_command_answers_by_its_exit_code_within_its_time(
     command: list[str], timeout_seconds: float, expected: tuple[bool, str]
 ) -> None:
-    target = Target("127.0.0.1", {}, {"PATH": "/usr/bin:/bin", "ROLE": "broker"}, {})
+    target = ProbeTarget("127.0.0.1", {}, {"PATH": "/usr/bin:/bin", "ROLE": "broker"}, {})
     assert ask({"exec": {"command": command}}, target, timeout_seconds) == expected
 
 
 @pytest.mark.parametrize("probe", [{"exec": {"command": ["/no/such"]}}, {"grpc": {"port": 1}}])
 def test_a_probe_that_cannot_be_asked_fails_with_a_reason(probe: dict[str, Any]) -> None:
-    ok, message = ask(probe, Target("127.0.0.1", {}, {}, {}), 1.0)
+    ok, message = ask(probe, ProbeTarget("127.0.0.1", {}, {}, {}), 1.0)
     assert not ok
     assert message

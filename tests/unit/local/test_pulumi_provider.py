@@ -13,7 +13,7 @@ from pulumi.runtime.proto import provider_pb2
 from core.errors import StillwaterError
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, adapts
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import (
     Existing,
     Resource,
@@ -79,7 +79,7 @@ def thing(monkeypatch: pytest.MonkeyPatch) -> Thing:
 
 @pytest.fixture
 def provider(tmp_path: Path, thing: Thing) -> AwsProvider:
-    return AwsProvider(Aws(), Store(tmp_path))
+    return AwsProvider(Aws(), ResourceStore(tmp_path))
 
 
 def existing(state: State, inputs: Properties, kind: str = THING) -> Existing:

@@ -13,7 +13,7 @@ from moto import mock_aws
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import Existing, Resource
 from local.pulumi.values import Properties
 
@@ -65,7 +65,7 @@ def provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsPro
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with mock_aws():
-        yield AwsProvider(Aws(), Store(tmp_path))
+        yield AwsProvider(Aws(), ResourceStore(tmp_path))
 
 
 def create(provider: AwsProvider, kind: str, inputs: Properties) -> Existing:

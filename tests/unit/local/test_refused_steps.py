@@ -11,7 +11,7 @@ import pytest
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import Existing, Resource
 from local.refusals import gate, together
 from local.refusals.refusal import Refused, Wanted
@@ -261,7 +261,7 @@ def test_a_bucket_that_is_emptied_first_is_deleted() -> None:
 
 
 def test_the_provider_keeps_what_others_hold(tmp_path: Path) -> None:
-    provider = AwsProvider(Aws(), Store(tmp_path))
+    provider = AwsProvider(Aws(), ResourceStore(tmp_path))
     vpc, inner = "aws:ec2/vpc:Vpc", f"aws:{SUBNET}"
     provider.store.put(vpc, HERE, {"cidrBlock": "10.0.0.0/16"})
     provider.store.put(inner, "subnet-1", dict(subnet(1).inputs))

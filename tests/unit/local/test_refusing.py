@@ -11,7 +11,7 @@ import pytest
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import Existing, Resource, one_sentence
 from local.refusals import afterwards
 from local.refusals.refusal import Refused
@@ -30,7 +30,7 @@ ASSOCIATION = {
 
 @pytest.fixture
 def provider(tmp_path: Path) -> AwsProvider:
-    return AwsProvider(Aws(), Store(tmp_path))
+    return AwsProvider(Aws(), ResourceStore(tmp_path))
 
 
 def resource(token: str, name: str = "seeded") -> Resource:
@@ -54,7 +54,7 @@ def test_what_exists_is_refused_a_second_time(provider: AwsProvider, tmp_path: P
     made = provider.gate
     made.judge(resource(ENTRY, "one"), ASSOCIATION)
     provider.store.put(ENTRY, "a-1", ASSOCIATION)
-    later = AwsProvider(Aws(), Store(tmp_path))
+    later = AwsProvider(Aws(), ResourceStore(tmp_path))
     with pytest.raises(Refused, match="Association already exists"):
         later.gate.judge(resource(ENTRY, "another"), ASSOCIATION)
 

@@ -17,7 +17,7 @@ from moto.ec2.responses import EC2Response
 from local.aws import root_volumes
 from local.aws.agenda import Agenda
 from local.aws.root_volumes import MAKING_SECONDS, SWAPPING_SECONDS, TROUBLE_TAG
-from local.kubernetes.cloud import Cloud
+from local.kubernetes.cloud import InstanceCloud
 
 
 class Ec2:
@@ -209,7 +209,7 @@ def test_the_kubelet_sees_each_boot_by_its_root_volume(ec2: Ec2) -> None:
         ec2.launch(**owned, **({TROUBLE_TAG: trouble} if trouble else {}))
         for trouble in ("", "failed", "failed-detached", "slow")
     )
-    cloud = Cloud(ec2.api)
+    cloud = InstanceCloud(ec2.api)
     cloud.states()
     before = {id_: cloud.boot(id_) for id_ in (well, failed, dark, slow)}
     assert None not in before.values()

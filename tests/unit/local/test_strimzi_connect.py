@@ -24,7 +24,7 @@ from tests.unit.infra.programs import spec
 
 if TYPE_CHECKING:
     from local.kubernetes.client import Api
-    from local.kubernetes.strimzi_objects import Objects
+    from local.kubernetes.strimzi_objects import OperatorObjects
 
 ANONYMOUS = {"tls": False, "authentication": "none", "anonymous_clients": True}
 PLAIN = {"internal_listener": ANONYMOUS}
@@ -161,7 +161,9 @@ def test_workers_whose_user_is_still_being_made_are_looked_at_again_soon(
 
     monkeypatch.setattr(strimzi_connects, "Informer", Watched)
     api = Holding()
-    connects = strimzi_connects.Connects(cast("Api", api), cast("Objects", api), lambda *_: None)
+    connects = strimzi_connects.Connects(
+        cast("Api", api), cast("OperatorObjects", api), lambda *_: None
+    )
     assert connects.reconcile_all()
     assert api.said == "Waiting for Secret authority."
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.kubernetes.strimzi_topics import Refused, _bring, _is_settled, topic_name
+from local.kubernetes.strimzi_topics import RefusedTopic, _bring, _is_settled, topic_name
 
 
 class RememberingCluster:
@@ -73,7 +73,7 @@ def test_what_is_not_said_is_left_as_it_is() -> None:
 )
 def test_what_no_topic_can_become_is_refused_in_a_sentence(spec: dict[str, int], says: str) -> None:
     cluster = RememberingCluster(orders=(2, 3))
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(RefusedTopic, match=says):
         bring(cluster, **spec)
     assert cluster.topics["orders"] == (2, 3)
 

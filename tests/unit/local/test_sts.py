@@ -8,14 +8,14 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from local.kubernetes.eks_token import PREFIX, token
-from local.kubernetes.sts import PresignedRequest, Principal, RefusalError, caller_identity
+from local.kubernetes.sts import KeyOwner, PresignedRequest, RefusalError, caller_identity
 
 KEY = ReadOnlyCredentials("AKIAEXAMPLE", "top/secret+key", None)
 SESSION = ReadOnlyCredentials("ASIAEXAMPLE", "other secret", "session=token/with+signs")
 ACCOUNT = "123456789012"
 KNOWN = {
-    KEY.access_key: Principal(KEY.secret_key, f"arn:aws:iam::{ACCOUNT}:user/a", ACCOUNT, "AIDA1"),
-    SESSION.access_key: Principal(
+    KEY.access_key: KeyOwner(KEY.secret_key, f"arn:aws:iam::{ACCOUNT}:user/a", ACCOUNT, "AIDA1"),
+    SESSION.access_key: KeyOwner(
         SESSION.secret_key,
         f"arn:aws:sts::{ACCOUNT}:assumed-role/r/s",
         ACCOUNT,

@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import Store
+from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import Resource, State
 from tests.unit.infra.programs import description, run_layers
 from tests.unit.infra.real_outputs import real
@@ -71,7 +71,7 @@ def _named(resource: Recorded) -> set[str]:
 
 def test_no_id_that_the_twin_draws_is_refused(tmp_path: Path, cache: None) -> None:
     layers = run_layers(description(**EVERYTHING), real_sizes=True)
-    provider = AwsProvider(Aws(), Store(tmp_path))
+    provider = AwsProvider(Aws(), ResourceStore(tmp_path))
     drawn: dict[str, str] = {}
     made = 0
     with mock_aws():

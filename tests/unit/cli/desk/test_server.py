@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from cli.desk.reading import Cluster, LastAnswer, LedgerSeen, Reading, Source
+from cli.desk.reading import DeskCluster, DeskReading, DeskSource, LastAnswer, LedgerSeen
 from cli.desk.server import HEADERS, PAGES, TOKEN_HEADER, application
-from cli.desk.watch import Watch
+from cli.desk.watch import DeskWatch
 from cli.desk.wishes import WISHES, fulfil
 from core.errors import Conflict, InvalidInput, StillwaterError
 
 PORT = 4321
 TOKEN = "a" * 43
 OURS = {"Host": f"127.0.0.1:{PORT}", TOKEN_HEADER: TOKEN}
-CLUSTER = Cluster("prod", "prod-orders", "us-east-1", 14_400.0)
+CLUSTER = DeskCluster("prod", "prod-orders", "us-east-1", 14_400.0)
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Desk:
 
     refusal: Exception | None = None
     wished: list[tuple[str, object]] = field(default_factory=list)
-    asked: list[Source] = field(default_factory=list)
+    asked: list[DeskSource] = field(default_factory=list)
 
     def fulfil(self, name: str, said: object) -> str:
         if self.refusal is not None:
@@ -36,9 +36,13 @@ class Desk:
         self.wished.append((name, said))
         return "Done."
 
-    def ask(self, source: Source) -> LastAnswer:
+    def ask(self, source: DeskSource) -> LastAnswer:
         self.asked.append(source)
-        return LastAnswer(LedgerSeen(), 5.0) if source is Source.LEDGER else LastAnswer(failed="no")
+        return (
+            LastAnswer(LedgerSeen(), 5.0)
+            if source is DeskSource.LEDGER
+            else LastAnswer(failed="no")
+        )
 
     def get(self, path: str, headers: Mapping[str, str] = OURS) -> tuple[int, dict[str, str], str]:
         return self.request("GET", path, headers)
@@ -52,7 +56,9 @@ class Desk:
     async def _request(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, dict[str, str], str]:
-        app = application(Watch(Reading(CLUSTER), self.ask, lambda: 5.0), self.fulfil, TOKEN, PORT)
+        app = application(
+            DeskWatch(DeskReading(CLUSTER), self.ask, lambda: 5.0), self.fulfil, TOKEN, PORT
+        )
         told: list[Mapping[str, Any]] = []
         gone = asyncio.Event()
         bodies = [{"type": "http.request", "body": body, "more_body": False}]
@@ -65,7 +71,7 @@ class Desk:
 
         async def send(message: Mapping[str, Any]) -> None:
             told.append(message)
-            if set(self.asked) == set(Source):
+            if set(self.asked) == set(DeskSource):
                 gone.set()
 
         scope = {
@@ -127,7 +133,7 @@ def test_a_wish_is_done_and_the_ledger_read_anew() -> None:
     status, _, body = desk.request("POST", "/wishes/hold", OURS, {"instance": "i-0a"})
     assert (status, json.loads(body)) == (200, {"said": "Done."})
     assert desk.wished == [("hold", {"instance": "i-0a"})]
-    assert desk.asked == [Source.LEDGER]
+    assert desk.asked == [DeskSource.LEDGER]
 
 
 @pytest.mark.parametrize(
@@ -177,4 +183,4 @@ def test_a_stream_begins_at_once_and_tells_what_was_read() -> None:
     assert status == 200
     assert headers["content-type"].startswith("text/event-stream")
     assert events[0]["verdict"]["tone"] == "unknown"
-    assert set(desk.asked) == set(Source)
+    assert set(desk.asked) == set(DeskSource)

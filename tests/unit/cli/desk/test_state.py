@@ -8,20 +8,27 @@ from typing import Any
 
 import pytest
 
-from cli.desk.reading import Cluster, LastAnswer, LedgerSeen, Reading, Source, VolumesSeen
+from cli.desk.reading import (
+    DeskCluster,
+    DeskReading,
+    DeskSource,
+    LastAnswer,
+    LedgerSeen,
+    VolumesSeen,
+)
 from cli.desk.state import page_state
 from core.availability.lease import Lease
 from core.incidents.pause import Pause
 from core.incidents.record import Incident, State
 from core.rotation.run_record import Options, Phase, RunState, open_run
-from core.volumes.forecast import Sample
+from core.volumes.forecast import FillSample
 from core.volumes.sizing import GIB
 from core.zones.incident import ZoneIncident, ZoneState
 from handlers.store.volume_records import Memory
 from tests import desk_data
 
 NOW = 1_795_168_800.0
-CLUSTER = Cluster("prod", "prod-orders", "us-east-1", 14_400.0, 730.0, {"broker": 3.6})
+CLUSTER = DeskCluster("prod", "prod-orders", "us-east-1", 14_400.0, 730.0, {"broker": 3.6})
 WELL = {"status": "healthy", "message": "All 9 parts are healthy.", "at": "now", "parts": []}
 OUT = desk_data.incident("i-0a", 10, "us-east-1a", 4, NOW - 190)
 HOLDING = desk_data.incident("i-0b", 20, "us-east-1b", 3, NOW - 150)
@@ -36,14 +43,16 @@ FROZEN = ZoneIncident(
 )
 
 
-def reading(*incidents: Incident, **ledger: Any) -> Reading:
+def reading(*incidents: Incident, **ledger: Any) -> DeskReading:
     """Return a reading of this very second in which everything was read."""
     seen = LedgerSeen(incidents=incidents, **ledger)
-    values = {Source.LEDGER: seen, Source.VOLUMES: VolumesSeen(), Source.HEALTH: WELL}
-    return Reading(CLUSTER, {source: LastAnswer(value, NOW) for source, value in values.items()})
+    values = {DeskSource.LEDGER: seen, DeskSource.VOLUMES: VolumesSeen(), DeskSource.HEALTH: WELL}
+    return DeskReading(
+        CLUSTER, {source: LastAnswer(value, NOW) for source, value in values.items()}
+    )
 
 
-def verdict(of: Reading, now: float = NOW) -> tuple[str, str, str]:
+def verdict(of: DeskReading, now: float = NOW) -> tuple[str, str, str]:
     found = page_state(of, now)["verdict"]
     return found["tone"], found["title"], " ".join(found["sentences"])
 
@@ -62,14 +71,14 @@ def test_a_used_lease_is_somebody_out_whatever_became_of_the_incident() -> None:
 
 
 def test_before_the_ledger_was_read_nobody_can_tell() -> None:
-    shown = page_state(Reading(CLUSTER), NOW)
+    shown = page_state(DeskReading(CLUSTER), NOW)
     assert shown["verdict"]["tone"] == "unknown"
     assert shown["incidents"] is shown["waits"] is shown["health"] is None
 
 
-@pytest.mark.parametrize("source", list(Source))
+@pytest.mark.parametrize("source", list(DeskSource))
 @pytest.mark.parametrize("failed", ["throttled", ""], ids=["failed", "too old"])
-def test_what_was_not_read_is_never_calm(source: Source, failed: str) -> None:
+def test_what_was_not_read_is_never_calm(source: DeskSource, failed: str) -> None:
     old = replace(reading().of(source), read_at=NOW - 3600)
     before = replace(reading(), answers={**reading().answers, source: old})
     seen = before.after(source, LastAnswer(failed=failed)) if failed else before
@@ -80,7 +89,7 @@ def test_what_was_not_read_is_never_calm(source: Source, failed: str) -> None:
 
 
 def test_a_reading_that_fails_keeps_the_one_before_it_and_says_it_is_old() -> None:
-    seen = reading(OUT).after(Source.LEDGER, LastAnswer(failed="The ledger says nothing."))
+    seen = reading(OUT).after(DeskSource.LEDGER, LastAnswer(failed="The ledger says nothing."))
     tone, title, said = verdict(seen)
     assert (tone, title) == ("unknown", "As last read: Broker 10 is out")
     assert "The ledger says nothing." in said
@@ -104,7 +113,7 @@ def test_what_needs_a_person_is_an_alarm(incident: Incident) -> None:
 def test_a_run_that_stopped_and_a_cluster_that_is_ill_are_alarms() -> None:
     run = replace(open_run([], Options(), "ada", NOW), state=RunState.STOPPED, reason="No way.")
     assert verdict(reading(run=run)) == ("alarm", "Nobody is out", "The rotation stopped: No way.")
-    ill = reading().after(Source.HEALTH, LastAnswer({**WELL, "status": "unknown"}, NOW))
+    ill = reading().after(DeskSource.HEALTH, LastAnswer({**WELL, "status": "unknown"}, NOW))
     assert verdict(ill)[0] == "alarm"
 
 
@@ -159,9 +168,9 @@ def test_a_retained_instance_can_be_released_and_not_held() -> None:
     ids=["size known", "size unknown"],
 )
 def test_a_volumes_forecast_is_said_or_that_nobody_knows(sizes: dict[str, int], said: str) -> None:
-    samples = tuple(Sample(NOW - 3600 * h, (60 - h / 2) * GIB) for h in range(48, -1, -1))
+    samples = tuple(FillSample(NOW - 3600 * h, (60 - h / 2) * GIB) for h in range(48, -1, -1))
     seen = VolumesSeen({"sizes_gib": sizes}, {"data-0": Memory(samples=samples)})
-    shown = page_state(reading().after(Source.VOLUMES, LastAnswer(seen, NOW)), NOW)
+    shown = page_state(reading().after(DeskSource.VOLUMES, LastAnswer(seen, NOW)), NOW)
     (claim,) = shown["volumes"]["claims"]
     assert claim["forecast"].startswith(said)
 

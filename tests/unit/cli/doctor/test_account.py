@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from cli.doctor.account import Account, target_group_name
+from cli.doctor.account import LiveAccount, target_group_name
 from cli.doctor.target import Target
 from core.cluster.expected import expectation_of
 from core.doctor.snapshot import Alarm, Hook, Queue, hook_of
@@ -30,7 +30,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
 
 
 def read(session: boto3.Session) -> dict[str, Mapping[str, Any]]:
-    account = Account(Target(SPEC, session), EXPECTED)
+    account = LiveAccount(Target(SPEC, session), EXPECTED)
     return {part: found for _, reader in account.readers() for part, found in reader()}
 
 
@@ -168,7 +168,7 @@ def test_an_alarm_that_tells_nobody_does_not_act(session: boto3.Session) -> None
 def test_a_refusal_is_not_taken_for_absence(
     session: boto3.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    account = Account(Target(SPEC, session), EXPECTED)
+    account = LiveAccount(Target(SPEC, session), EXPECTED)
 
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "GetQueueUrl")

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cli.doctor import examine as examining
-from cli.doctor.account import Account, Found
+from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
 from cli.doctor.examine import Diagnosis, UnreadPart, _read
 from core.cluster.expected import expectation_of
@@ -34,7 +34,7 @@ class Side:
 
 def read(account: Readers, cluster: Readers, api: Callable[[], Any] = object) -> Any:
     return _read(
-        WANTED, cast("Account", Side(account)), cast("KubernetesCluster", Side(cluster, api))
+        WANTED, cast("LiveAccount", Side(account)), cast("KubernetesCluster", Side(cluster, api))
     )
 
 

@@ -17,14 +17,14 @@ from cli.project import command, written
 from cli.project.command import Given
 from cli.project.found import at
 from cli.project.origin import Origin
-from cli.project.written import Answers, render, write
+from cli.project.written import InitAnswers, render, write
 from core.errors import InvalidInput, StillwaterError
 from core.naming import LAYERS
 from infra import spec as specs
 from tests.unit.cli.keyboard import Keyboard
 
 RELEASE = Origin("1")
-ANSWERS = Answers(
+ANSWERS = InitAnswers(
     name="orders",
     environment="prod",
     region="us-east-1",
@@ -37,7 +37,7 @@ ANSWERS = Answers(
 )
 
 
-def answers(**changed: Any) -> Answers:
+def answers(**changed: Any) -> InitAnswers:
     return dataclasses.replace(ANSWERS, **changed)
 
 

@@ -10,9 +10,9 @@ from core.availability.kafka_rights import (
     READING,
     RIGHT_OF,
     THROTTLING,
+    KafkaOperation,
     KafkaRequest,
-    Operation,
-    Resource,
+    KafkaResource,
     grant,
     rights_for,
 )
@@ -24,20 +24,20 @@ def test_every_call_has_its_line_and_belongs_to_who_reads_moves_leaders_or_throt
 
 def test_a_function_that_only_reads_may_change_nothing() -> None:
     assert {right.operation for right in rights_for(READING)} == {
-        Operation.DESCRIBE,
-        Operation.DESCRIBE_CONFIGS,
+        KafkaOperation.DESCRIBE,
+        KafkaOperation.DESCRIBE_CONFIGS,
     }
 
 
 def test_no_right_reaches_a_record_or_an_acl() -> None:
     assert {(r.resource, r.operation) for r in rights_for(KafkaRequest)} == {
-        (Resource.CLUSTER, Operation.ALTER),
-        (Resource.CLUSTER, Operation.ALTER_CONFIGS),
-        (Resource.CLUSTER, Operation.DESCRIBE),
-        (Resource.CLUSTER, Operation.DESCRIBE_CONFIGS),
-        (Resource.TOPIC, Operation.ALTER_CONFIGS),
-        (Resource.TOPIC, Operation.DESCRIBE),
-        (Resource.TOPIC, Operation.DESCRIBE_CONFIGS),
+        (KafkaResource.CLUSTER, KafkaOperation.ALTER),
+        (KafkaResource.CLUSTER, KafkaOperation.ALTER_CONFIGS),
+        (KafkaResource.CLUSTER, KafkaOperation.DESCRIBE),
+        (KafkaResource.CLUSTER, KafkaOperation.DESCRIBE_CONFIGS),
+        (KafkaResource.TOPIC, KafkaOperation.ALTER_CONFIGS),
+        (KafkaResource.TOPIC, KafkaOperation.DESCRIBE),
+        (KafkaResource.TOPIC, KafkaOperation.DESCRIBE_CONFIGS),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.cluster import adoption
-from core.cluster.adopted_drift import Gate, Standing, findings, secrets_named, unread
+from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread
 from core.cluster.adoption import Adoption
 from core.naming import CLUSTER_TAG
 from core.survey.facts import Unread
@@ -70,7 +70,7 @@ NTH = TerminationHandler(
     drain_timeout_seconds=120,
     queue_url=QUEUE,
 )
-WELL = Gate(available=2, image=IMAGE, trusted=True)
+WELL = StandingGate(available=2, image=IMAGE, trusted=True)
 OTHER = "system:serviceaccount:ops:strimzi"
 UNASKED, RETAIN = "not asked by the gate before it rolls a pod", "retain on TerminateHookAbandon"
 BESIDE = "system:serviceaccount:shop-kafka:strimzi-cluster-operator"

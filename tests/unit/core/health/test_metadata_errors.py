@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.health.kafka_metrics import Metric, NodeMetrics, Sample
+from core.health.kafka_metrics import Metric, MetricSample, NodeMetrics
 from core.health.metadata_errors import (
     ErrorCounts,
     ErrorSnapshot,
@@ -32,7 +32,9 @@ SNAPSHOTS = st.builds(
 
 
 def metrics(**values: int) -> NodeMetrics:
-    return NodeMetrics(tuple(Sample(Metric[k.upper()], float(v), {}) for k, v in values.items()))
+    return NodeMetrics(
+        tuple(MetricSample(Metric[k.upper()], float(v), {}) for k, v in values.items())
+    )
 
 
 BROKER = metrics(metadata_load_errors=0, metadata_apply_errors=0)

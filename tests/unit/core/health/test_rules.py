@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.health.cases import CASES, NOW, WELL, Case
+from core.health.cases import CASES, NOW, WELL, HealthCase
 from core.health.kafka_metrics import NodeMetrics, parse
 from core.health.limits import Limits
 from core.health.node import NEVER, STATES, NodeObservation, Recovery, Role, with_metrics
@@ -39,14 +39,14 @@ def test_a_node_that_is_well_is_alive_and_ready(role: Role, rules: RuleSet) -> N
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.well], ids=lambda c: c.what)
-def test_what_is_well_by_intent_is_well_by_the_strict_rules(case: Case) -> None:
+def test_what_is_well_by_intent_is_well_by_the_strict_rules(case: HealthCase) -> None:
     assert is_alive(liveness(case.observed))
     if not case.observed.recovering:
         assert is_ready(readiness(case.observed))
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if not c.well], ids=lambda c: c.what)
-def test_strict_fails_what_is_not_well(case: Case) -> None:
+def test_strict_fails_what_is_not_well(case: HealthCase) -> None:
     assert not readiness(case.observed).healthy
     assert not all(passes(case.observed, RuleSet.STRICT)) or case.serves
 
@@ -54,7 +54,7 @@ def test_strict_fails_what_is_not_well(case: Case) -> None:
 @pytest.mark.parametrize(
     "case", [c for c in CASES if c.shipped_green and not c.well], ids=lambda c: c.what
 )
-def test_the_shipped_rules_stay_green_where_strict_is_not(case: Case) -> None:
+def test_the_shipped_rules_stay_green_where_strict_is_not(case: HealthCase) -> None:
     assert passes(case.observed, RuleSet.SHIPPED) == (True, True)
     assert not readiness(case.observed).healthy
 

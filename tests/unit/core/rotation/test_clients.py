@@ -11,7 +11,7 @@ from core.rotation.clients import KEY, counting_since
 from core.rotation.progress import next_step
 from core.rotation.requests import resume
 from core.rotation.run_record import Run, RunState
-from core.rotation.step import Call, RunStep
+from core.rotation.step import PersonCall, RunStep
 from tests.unit.core.rotation.test_who_is_next import a_run, begun, seen_at
 from tests.unit.policies import policy_with
 
@@ -39,7 +39,7 @@ def test_a_run_that_spent_too_much_stops_for_a_person_and_says_what_failed() -> 
     step = stepped(replace(ALLOWED, failed=1.5 * TENTH))
     assert step.run.state is RunState.STOPPED
     assert begun(step) == []
-    assert [action.key for action in step.actions if isinstance(action, Call)] == [KEY]
+    assert [action.key for action in step.actions if isinstance(action, PersonCall)] == [KEY]
     assert "15.0 % of the clients' error budget" in step.run.reason
 
 

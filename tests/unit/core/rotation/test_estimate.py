@@ -13,7 +13,7 @@ from core.rotation.estimate import (
     REPLACEMENT_SECONDS,
     RESTART_SECONDS,
     SWAP_SECONDS,
-    Estimate,
+    MoveEstimate,
     medians,
     seconds_by_kind,
 )
@@ -38,19 +38,19 @@ def run_of(**took: float) -> Run:
 
 def test_before_any_run_a_node_in_place_takes_its_stated_phases() -> None:
     phases = BEFORE_STOP_SECONDS + SWAP_SECONDS + BOOT_SECONDS + RESTART_SECONDS
-    assert Estimate(POLICY, None, {}).seconds(STAYS) == phases + 10
+    assert MoveEstimate(POLICY, None, {}).seconds(STAYS) == phases + 10
 
 
 def test_a_run_measures_nodes_in_place_apart_from_those_that_moved() -> None:
     earlier = run_of(moved=300.0, stays=120.0)
     assert medians(earlier, stop_together=False) == {"broker": 300.0, "broker in place": 120.0}
-    estimate = Estimate(POLICY, earlier, {})
+    estimate = MoveEstimate(POLICY, earlier, {})
     assert (estimate.seconds(MOVED), estimate.seconds(STAYS)) == (300.0, 120.0)
 
 
 def test_a_run_of_moved_nodes_alone_says_nothing_of_a_boot() -> None:
-    unmeasured = Estimate(POLICY, None, {}).seconds(STAYS)
-    assert Estimate(POLICY, run_of(moved=300.0), {}).seconds(STAYS) == unmeasured
+    unmeasured = MoveEstimate(POLICY, None, {}).seconds(STAYS)
+    assert MoveEstimate(POLICY, run_of(moved=300.0), {}).seconds(STAYS) == unmeasured
 
 
 AHEAD = replace(MOVED, node_id=30, ahead=True)
@@ -59,7 +59,7 @@ AHEAD = replace(MOVED, node_id=30, ahead=True)
 def test_whose_machine_is_ready_takes_as_long_as_a_machine_or_a_return_whichever_is_longer() -> (
     None
 ):
-    unmeasured = Estimate(POLICY, None, {})
+    unmeasured = MoveEstimate(POLICY, None, {})
     assert unmeasured.seconds(MOVED) == REPLACEMENT_SECONDS + AWAY_SECONDS + 10
     assert unmeasured.seconds(AHEAD) == max(REPLACEMENT_SECONDS, AWAY_SECONDS + 10)
 
@@ -71,7 +71,7 @@ def test_one_node_that_waited_for_its_machine_says_what_the_next_will_take(
     waited = replace(
         MOVED, phase=Phase.DONE, began_at=100.0, machine_at=100.0 + machine, done_at=400.0
     )
-    estimate = Estimate(POLICY, open_run([waited], Options(), "ada", 0.0), {})
+    estimate = MoveEstimate(POLICY, open_run([waited], Options(), "ada", 0.0), {})
     assert (estimate.seconds(MOVED), estimate.seconds(AHEAD)) == (300.0, inferred)
 
 
@@ -86,7 +86,7 @@ def test_what_was_measured_with_a_machine_ready_counts_before_what_is_inferred()
 
 
 def test_a_broker_is_away_for_longer_while_its_machine_boots() -> None:
-    estimate = Estimate(POLICY, None, {10: 1e6, 20: 1e6})
+    estimate = MoveEstimate(POLICY, None, {10: 1e6, 20: 1e6})
     moved, stays = estimate.resync_bytes(MOVED), estimate.resync_bytes(STAYS)
     assert moved is not None
     assert stays is not None

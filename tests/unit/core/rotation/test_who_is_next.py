@@ -9,7 +9,7 @@ import pytest
 from core.rotation.observation import RunObservation
 from core.rotation.progress import OVERTAKEN_AFTER_SECONDS, next_step
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
-from core.rotation.step import Begin, Call, RunStep
+from core.rotation.step import Begin, PersonCall, RunStep
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.availability.clusters import around, turn_of
 from tests.unit.policies import policy_with
@@ -104,7 +104,7 @@ def test_a_deadline_counts_while_nobody_goes_and_the_first_is_who_it_stopped_at(
     assert [turn.since for turn in run.turns] == [1.0, None, None]
     step = _all_refused(2.0 + DEADLINE)
     assert step.run.state is RunState.STOPPED
-    assert [a.key for a in step.actions if isinstance(a, Call)] == ["blocked:10"]
+    assert [a.key for a in step.actions if isinstance(a, PersonCall)] == ["blocked:10"]
     assert "Node 20 waits." in step.run.reason
 
 

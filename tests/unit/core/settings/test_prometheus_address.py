@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.errors import InvalidInput
-from core.settings.prometheus_address import Service, Workspace, parse
+from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace, parse
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ def test_a_service_is_known_by_its_name_and_port(
     address: str, resource_name: str, prefix: str
 ) -> None:
     found = parse(address)
-    assert isinstance(found, Service)
+    assert isinstance(found, PrometheusService)
     assert (found.resource_name, found.prefix) == (resource_name, prefix)
 
 
 def test_a_workspace_is_known_by_its_region_and_id() -> None:
     url = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d-4e5f"
     found = parse(f"{url}/")
-    assert isinstance(found, Workspace)
+    assert isinstance(found, PrometheusWorkspace)
     assert (found.region, found.id, found.url) == ("eu-west-1", "ws-0a1b2c3d-4e5f", url)
 
 

@@ -12,8 +12,8 @@ from core.events import Kind
 from core.incidents.record import Incident, State, Transition
 from core.slack.incident_thread import (
     LONGEST_POST_SECONDS,
-    Step,
     Thread,
+    ThreadStep,
     from_json,
     head_message,
     next_step,
@@ -55,9 +55,9 @@ def incident(steps: int = len(WALK), **changed: object) -> Incident:
     return replace(walked, **changed)  # type: ignore[arg-type]
 
 
-def told(of: Incident, thread: Thread) -> tuple[list[Step], Thread]:
+def told(of: Incident, thread: Thread) -> tuple[list[ThreadStep], Thread]:
     """Take every step as Slack would, and return them."""
-    steps: list[Step] = []
+    steps: list[ThreadStep] = []
     while (step := next_step(of, thread, "local-orders", 3600)) is not None:
         thread = thread.after(step, "C0HARBOUR", thread.ts or "1.000100")
         steps.append(step)

@@ -14,7 +14,7 @@ from decimal import Decimal
 from core.cost import pricing
 from core.volumes import limits
 from core.volumes.decisions import DecisionKind, VolumeDecision
-from core.volumes.forecast import Sample, forecast
+from core.volumes.forecast import FillSample, forecast
 from core.volumes.ledger import (
     History,
     Modification,
@@ -101,7 +101,7 @@ class Simulation:
         self.used = self.dice.uniform(0.1, 0.6) * 100 * GIB
         self.rate = 0.0
         self.demand = 0.0
-        self.samples: deque[Sample] = deque(maxlen=14 * 24)
+        self.samples: deque[FillSample] = deque(maxlen=14 * 24)
         self.hours: deque[Hour] = deque(maxlen=10 * 24)
         self.changes: list[tuple[float, VolumeDecision]] = []
         self.full_though_legal: list[float] = []
@@ -173,7 +173,7 @@ class Simulation:
 
     def _remember(self, step: int, now: float) -> None:
         if step % 2 == 0:
-            self.samples.append(Sample(now, self.used))
+            self.samples.append(FillSample(now, self.used))
             limit = self.ec2.shape.throughput_mib_per_s * MIB
             had = min(self.demand, limit)
             self.hours.append(Hour(now, had / MIB * 4, had, exceeded=self.demand > limit))

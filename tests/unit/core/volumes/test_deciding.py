@@ -15,7 +15,7 @@ from core.volumes.ledger import History, ModificationState
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
 from core.volumes.sizing import GIB, MIB
-from core.volumes.views import Load, Rotation, Trouble, VolumeSet
+from core.volumes.views import BrokerAbsence, Load, Trouble, VolumeSet
 from tests.unit.core.volumes.views import (
     DAY,
     FAST,
@@ -219,7 +219,9 @@ def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
 
 def test_a_rotation_that_pays_is_prepared_and_undone() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.05)
-    rotation = Rotation(pod="orders-broker-a-0", append_bytes_per_s=110 * MIB, away_seconds=300)
+    rotation = BrokerAbsence(
+        pod="orders-broker-a-0", append_bytes_per_s=110 * MIB, away_seconds=300
+    )
     found = first(volume_set(policy=policy, rotation=rotation))
     assert found.kind is DecisionKind.ROTATION
     assert found.target == Gp3(100, Performance(3000, 298))
@@ -236,13 +238,15 @@ def test_a_rotation_that_pays_is_prepared_and_undone() -> None:
 
 def test_a_rotation_that_does_not_pay_is_left_as_it_is() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.05)
-    idle = Rotation(pod="orders-broker-a-0", append_bytes_per_s=1 * MIB, away_seconds=60)
+    idle = BrokerAbsence(pod="orders-broker-a-0", append_bytes_per_s=1 * MIB, away_seconds=60)
     assert first(volume_set(policy=policy, rotation=idle)).kind is DecisionKind.KEEP
 
 
 def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.05)
-    rotation = Rotation(pod="orders-broker-a-0", append_bytes_per_s=110 * MIB, away_seconds=300)
+    rotation = BrokerAbsence(
+        pod="orders-broker-a-0", append_bytes_per_s=110 * MIB, away_seconds=300
+    )
     used = view(history=history(done(10 * HOUR), done(9 * HOUR)))
     assert first(volume_set(used, policy=policy, rotation=rotation)).refused_by == "slots"
 

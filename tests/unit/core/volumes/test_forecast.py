@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from core.volumes.forecast import Sample, forecast
+from core.volumes.forecast import FillSample, forecast
 from tests.unit.core.volumes.views import DAY, HOUR, NOW
 
 
-def hourly(days: float, per_hour: float, start: float = 0.0) -> list[Sample]:
+def hourly(days: float, per_hour: float, start: float = 0.0) -> list[FillSample]:
     count = int(days * 24)
-    return [Sample(NOW - (count - n) * HOUR, start + n * per_hour) for n in range(count)]
+    return [FillSample(NOW - (count - n) * HOUR, start + n * per_hour) for n in range(count)]
 
 
 def test_a_steady_fill_is_full_when_arithmetic_says() -> None:
@@ -30,7 +30,7 @@ def test_what_is_there_already_is_there_in_no_time() -> None:
 
 
 def test_two_samples_of_an_hour_are_no_trend_of_days() -> None:
-    seen = forecast([Sample(NOW - HOUR, 0.0)], 50.0, NOW)
+    seen = forecast([FillSample(NOW - HOUR, 0.0)], 50.0, NOW)
     assert seen.long_rate == 0
     assert math.isclose(seen.short_rate * HOUR, 50.0)
     assert seen.seconds_until(550.0) == 10 * HOUR
@@ -39,7 +39,7 @@ def test_two_samples_of_an_hour_are_no_trend_of_days() -> None:
 
 
 def test_a_spike_of_the_last_minutes_shows() -> None:
-    flat = [*hourly(7, 0.0, 100.0), Sample(NOW - 900, 100.0)]
+    flat = [*hourly(7, 0.0, 100.0), FillSample(NOW - 900, 100.0)]
     seen = forecast(flat, 200.0, NOW)
     found = seen.seconds_until(300.0)
     assert found is not None
@@ -48,7 +48,7 @@ def test_a_spike_of_the_last_minutes_shows() -> None:
 
 def test_a_volume_that_breathes_is_reckoned_at_its_height() -> None:
     swing = [
-        Sample(NOW - (168 - n) * HOUR, 500 + 100 * math.sin(2 * math.pi * n / 24))
+        FillSample(NOW - (168 - n) * HOUR, 500 + 100 * math.sin(2 * math.pi * n / 24))
         for n in range(168)
     ]
     seen = forecast(swing, 500.0, NOW)

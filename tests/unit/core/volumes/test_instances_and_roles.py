@@ -9,7 +9,7 @@ from core.volumes.decisions import DecisionKind, VolumeDecision
 from core.volumes.limits import Gp3, Performance, instance_ceiling
 from core.volumes.policy import Policy
 from core.volumes.sizing import MIB
-from core.volumes.views import Load, Rotation, VolumeSet
+from core.volumes.views import BrokerAbsence, Load, VolumeSet
 from tests.unit.core.volumes.views import (
     FAST,
     NOW,
@@ -34,7 +34,9 @@ def test_a_controllers_volume_grows_by_its_own_fill() -> None:
 
 
 def test_a_controllers_volume_is_neither_raised_nor_lowered_nor_made_ready_for_a_rotation() -> None:
-    rotation = Rotation(pod="orders-controller-a-0", append_bytes_per_s=110 * MIB, away_seconds=300)
+    rotation = BrokerAbsence(
+        pod="orders-controller-a-0", append_bytes_per_s=110 * MIB, away_seconds=300
+    )
     busy = volume_set(view(load=throttled(instance=0.9)), policy=CONTROLLER, rotation=rotation)
     assert first(busy).kind is DecisionKind.KEEP
     quiet = view(FAST, load=Load(hours=quiet_hours(30)))
@@ -80,9 +82,11 @@ def test_no_type_of_the_table_bursts_below_what_it_sustains() -> None:
 
 def test_a_run_of_several_nodes_pays_once_for_all_of_them() -> None:
     policy = Policy(apply=True, usd_per_minute_saved=0.001)
-    one = Rotation(pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, measured=5)
+    one = BrokerAbsence(pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, measured=5)
     assert first(volume_set(policy=policy, rotation=one)).kind is DecisionKind.KEEP
-    many = Rotation(pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, nodes=9, measured=5)
+    many = BrokerAbsence(
+        pod="p", append_bytes_per_s=80 * MIB, away_seconds=400, nodes=9, measured=5
+    )
     found = first(volume_set(policy=policy, rotation=many))
     assert found.kind is DecisionKind.ROTATION
     assert "9 nodes, each away for 400 s, measured of 5 earlier departures" in found.reason

@@ -10,7 +10,7 @@ from core.volumes.samples import (
     HOUR_SECONDS,
     MOST_SAMPLES,
     WANTED,
-    Wanted,
+    WantedMetric,
     Whose,
     before_due,
     expression,
@@ -60,7 +60,9 @@ def test_claims_are_those_of_this_clusters_namespace() -> None:
 
 
 @given(st.sampled_from(WANTED), st.integers(1, MOST_SAMPLES))
-def test_questions_ask_for_each_moment_once_and_for_no_more(wanted: Wanted, series: int) -> None:
+def test_questions_ask_for_each_moment_once_and_for_no_more(
+    wanted: WantedMetric, series: int
+) -> None:
     asked = list(slices(wanted, NOON, series))
     step, moments = wanted.step_seconds, 0
     for number, (begin, end) in enumerate(asked):

@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import StillwaterError
 from core.settings import prometheus_address
-from core.settings.prometheus_address import Service, Workspace
+from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace
 from handlers.adapters.prometheus import Prometheus, Signed, ThroughApiServer, route
 from handlers.adapters.volume_series import PrometheusVolumes
 
@@ -92,7 +92,7 @@ def test_a_service_is_asked_through_the_api_servers_proxy() -> None:
             return f"{path} within {seconds}"
 
     address = prometheus_address.parse("https://thanos.metrics.svc:10902/query")
-    assert isinstance(address, Service)
+    assert isinstance(address, PrometheusService)
     said = ThroughApiServer(Api(), address).get("/api/v1/query?query=up", 3)  # type: ignore[arg-type]
     assert said == (
         "/api/v1/namespaces/metrics/services/https:thanos:10902/proxy/query/api/v1/query?query=up"
@@ -106,7 +106,7 @@ def test_a_workspace_is_asked_under_a_signature_for_its_region(
     address = prometheus_address.parse(
         "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-0a1b2c3d"
     )
-    assert isinstance(address, Workspace)
+    assert isinstance(address, PrometheusWorkspace)
     assert isinstance(route(address, None), Signed)  # type: ignore[arg-type]
     way = Signed(address, boto3.Session("AKIDEXAMPLE", "secret", "token"))
     sent: dict[str, Any] = {}
