@@ -10,12 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.printing import Tab
-from tests.tabs import evaluated
+from tests.tabs import evaluate
 
 SCRIPT = Path(__file__).with_suffix(".js").read_text()
 
 
 def too_faint(tab: Tab) -> list[str]:
     """Return the texts that stand out too little: element, contrast, and how each begins."""
-    found: list[str] = evaluated(tab, SCRIPT)
+    found: list[str] = evaluate(tab, SCRIPT)
     return found

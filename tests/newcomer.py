@@ -86,14 +86,14 @@ def statements(page: str) -> list[Statement]:
     return found
 
 
-def typed(page: str) -> list[Statement]:
+def typed_statements(page: str) -> list[Statement]:
     """Return what is typed of a page; a sentence's command is its block's."""
     return [each for each in statements(page) if each.reason is None and not each.mention]
 
 
 def neither(page: str) -> list[Statement]:
     """Return what a page says and nobody types or gives a reason for."""
-    lines = [each.text for each in typed(page)]
+    lines = [each.text for each in typed_statements(page)]
     return [
         each
         for each in statements(page)

@@ -37,9 +37,9 @@ class Printed:
     found: Any
 
 
-def printed(browser: str, page: Path, script: str, *, dark: bool = False) -> Printed:
+def print_page(browser: str, page: Path, script: str, *, dark: bool = False) -> Printed:
     """Print a page, for a reader who may prefer the dark; `script` is asked for its value."""
-    with opened(browser) as tab:
+    with open_tab(browser) as tab:
         width, height = PAPER_PX
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         tab.ask("Emulation.setDeviceMetricsOverride", **size)
@@ -101,7 +101,7 @@ class Tab:
 
 
 @contextmanager
-def opened(browser: str, *flags: str) -> Iterator[Tab]:
+def open_tab(browser: str, *flags: str) -> Iterator[Tab]:
     """Yield a tab of a browser of its own, which ends with the block."""
     with (
         tempfile.TemporaryDirectory(

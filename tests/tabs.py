@@ -16,7 +16,7 @@ SIZES = {"desktop": (1280, 900, False), "phone": (390, 844, True)}
 WIDER_THAN_THE_SCREEN = "document.documentElement.scrollWidth - innerWidth"
 
 
-def evaluated(tab: Tab, script: str) -> Any:
+def evaluate(tab: Tab, script: str) -> Any:
     """Return the value of an expression, or of the promise it is."""
     answer = tab.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
     return answer["result"].get("value")

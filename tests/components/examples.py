@@ -14,10 +14,10 @@ _PAGE = REPOSITORY / "docs" / "how-to" / "components.md"
 
 def example(heading: str) -> dict[str, Any]:
     """Return the program in YAML below a heading."""
-    return dict(yaml.safe_load(written(heading, "yaml")))
+    return dict(yaml.safe_load(program_below(heading, "yaml")))
 
 
-def written(heading: str, language: str) -> str:
+def program_below(heading: str, language: str) -> str:
     """Return the program below a heading, as it stands there."""
     _, _, rest = _PAGE.read_text().partition(f"\n## {heading}\n")
     section, _, _ = rest.partition("\n## ")

@@ -16,7 +16,7 @@ import yaml
 from cli.engine.layers import Layers
 from local import environment
 from local.twin import Twin
-from tests.components.examples import COMPONENTS, written
+from tests.components.examples import COMPONENTS, program_below
 
 # npm fetches and compiles; Go compiles the whole SDK of Pulumi the first time.
 pytestmark = pytest.mark.timeout(900)
@@ -114,7 +114,7 @@ def shop(languages: Twin, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
     (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(settings))
     for name, content in language.files.items():
         (tmp_path / name).write_text(content)
-    (tmp_path / language.program).write_text(written(language.heading, language.block))
+    (tmp_path / language.program).write_text(program_below(language.heading, language.block))
     # The host keeps the schema beside the package: not in the repository, then.
     (tmp_path / "components").symlink_to(COMPONENTS)
     made = Shop(languages, tmp_path, language)

@@ -17,11 +17,11 @@ from tests.integration.alert_cases import (
     STATE,
     UNDER_MIN_ISR,
     Case,
-    asked,
+    asked_series,
     certificate,
     claim_name,
     constant,
-    cordoned,
+    cordon_series,
     each,
     growing,
     metadata_case,
@@ -79,7 +79,7 @@ def unbound(phase_name: str) -> dict[str, str]:
     return {series(CLAIM_PHASE, **labels, phase=phase_name): constant(1)}
 
 
-def attempted(failed_per_minute: float) -> dict[str, str]:
+def probe_series(failed_per_minute: float) -> dict[str, str]:
     """Return what a probe of three brokers says, an attempt a second with each."""
     labels = {"namespace": NAMESPACE, "cluster": CLUSTER, "broker": "10"}
     return {
@@ -90,24 +90,24 @@ def attempted(failed_per_minute: float) -> dict[str, str]:
 
 CASES: Mapping[str, Case] = {
     "KafkaClientsFail": Case(
-        fires=attempted(6),
+        fires=probe_series(6),
         lead=1,
         says="Attempts of the probe fail: 2 % in an hour or 5 % in six of the clients' error "
         "budget of 30 days, and burning still.",
-        quiet=attempted(0.1),
+        quiet=probe_series(0.1),
     ),
     "KafkaClientsFailSlowly": Case(
-        fires=attempted(0.9),
+        fires=probe_series(0.9),
         lead=1,
         says="Attempts of the probe fail now and then: 10 % in a day or three of the clients' "
         "error budget of 30 days, and burning still.",
-        quiet=attempted(0.1),
+        quiet=probe_series(0.1),
     ),
     "KafkaProbeSilent": Case(
-        fires={key: constant(5) for key in attempted(0)},
+        fires={key: constant(5) for key in probe_series(0)},
         lead=6,
         says="Nobody probes: what clients see is unknown, and no alert on it can fire.",
-        quiet=attempted(0),
+        quiet=probe_series(0),
     ),
     "KafkaNoActiveController": Case(
         fires={node_said(ACTIVE, node_id): constant(0) for node_id in CONTROLLERS},
@@ -201,12 +201,12 @@ CASES: Mapping[str, Case] = {
         quiet={node_said(IDLE, 10): growing(0.9 * NANOSECONDS_PER_MINUTE)},
     ),
     "KafkaRotationStuck": Case(
-        fires=cordoned(10),
+        fires=cordon_series(10),
         labels={"namespace": NAMESPACE, **on_pod(10)},
         says=f"{pod_name(10)} is still on node-10, which is cordoned, twice as long as a drain "
         "may take.",
         # Gone within the drain's own limit, as most are.
-        quiet=cordoned(10, until=6),
+        quiet=cordon_series(10, until=6),
     ),
     "KafkaEvictionGateAway": Case(
         fires={pod_info(10): constant(1), GATES: constant(0)},
@@ -220,7 +220,7 @@ CASES: Mapping[str, Case] = {
         quiet={node_said(SHUTTING_DOWN, 0): "1+0x4 0+0x196"},
     ),
     "KafkaUnderMinIsrInRotation": Case(
-        fires={**cordoned(10), node_said(UNDER_MIN_ISR, 20): constant(5)},
+        fires={**cordon_series(10), node_said(UNDER_MIN_ISR, 20): constant(5)},
         says="5 partitions cannot be written while a node is drained: the drain took a replica "
         "that was needed.",
         # The same, and no node leaves: KafkaUnderMinIsr's business.
@@ -277,7 +277,7 @@ CASES: Mapping[str, Case] = {
         quiet=unbound("Bound"),
     ),
     "KafkaVolumeThrottled": Case(
-        fires=asked("aws_ebs_csi_exceeded", 30),
+        fires=asked_series("aws_ebs_csi_exceeded", 30),
         lead=2,
         labels={
             "name": claim_name(10),
@@ -287,12 +287,12 @@ CASES: Mapping[str, Case] = {
         says=f"{claim_name(10)} is asked for more than the volume gives, 50% of the time.",
         # Another's volume in the same account, and the instance's limit, which is another alert.
         quiet={
-            **asked("aws_ebs_csi_exceeded", 30, volume_id="vol-other"),
-            **asked("aws_ebs_csi_ec2_exceeded", 30),
+            **asked_series("aws_ebs_csi_exceeded", 30, volume_id="vol-other"),
+            **asked_series("aws_ebs_csi_ec2_exceeded", 30),
         },
     ),
     "KafkaInstanceThrottled": Case(
-        fires=asked("aws_ebs_csi_ec2_exceeded", 30),
+        fires=asked_series("aws_ebs_csi_ec2_exceeded", 30),
         lead=2,
         labels={
             "name": claim_name(10),
@@ -301,7 +301,7 @@ CASES: Mapping[str, Case] = {
         },
         says=f"The instance under {claim_name(10)} is asked for more than it gives its volumes, "
         "50% of the time.",
-        quiet=asked("aws_ebs_csi_exceeded", 30),
+        quiet=asked_series("aws_ebs_csi_exceeded", 30),
     ),
     "KafkaCertificateExpires": Case(
         # The tests' clock starts at the epoch.

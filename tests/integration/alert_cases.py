@@ -96,7 +96,7 @@ def resizing(value: float) -> Series:
     return {series(name, **labels, condition="Resizing", status="true"): constant(value)}
 
 
-def asked(counters: str, per_minute: float, *, volume_id: str = "vol-0a") -> Series:
+def asked_series(counters: str, per_minute: float, *, volume_id: str = "vol-0a") -> Series:
     driver = {"instance_id": "i-0a", "volume_id": volume_id}
     volumes = {"persistentvolume": "pv-10", "csi_driver": "ebs.csi.aws.com"}
     return {
@@ -118,7 +118,7 @@ def certificate(days: float, cluster: str = CLUSTER) -> Series:
     return {series(name, **labels): constant(days * SECONDS_PER_DAY * 1000)}
 
 
-def cordoned(node_id: int, *, since: int = 0, until: int = ALWAYS) -> Series:
+def cordon_series(node_id: int, *, since: int = 0, until: int = ALWAYS) -> Series:
     node = series("kube_node_spec_unschedulable", node=f"node-{node_id}")
     return {
         pod_info(node_id): constant(1),

@@ -162,7 +162,7 @@ class Cluster:
             self.create_topic(load.TOPIC, assignments=replicas, configs=least)
         client = self.twin.start_program("load", "local.demo.load", self.bootstrap, str(directory))
         try:
-            demo._wait_for_acks(self.twin, quiet())
+            demo._wait_for_acks(self.twin, quiet_narrator())
             yield Load(self)
         finally:
             self.twin.processes.stop(client, grace_seconds=5)
@@ -203,6 +203,6 @@ def _in_sync(view: ClusterView) -> bool:
     )
 
 
-def quiet() -> narration.Narrator:
+def quiet_narrator() -> narration.Narrator:
     """Return a narrator nobody hears."""
     return narration.Narrator(Console(file=io.StringIO()), time.time())

@@ -12,7 +12,7 @@ from rich.console import Console
 from cli import health as command
 from core.health.cluster import PartKind
 from tests.integration.cluster import Cluster
-from tests.integration.retold import told
+from tests.integration.retold import retell
 
 # An examination's own bound, and what a cold start on a busy machine adds to it.
 BOUND_SECONDS = 14.0
@@ -45,7 +45,7 @@ def show(status_code: int, body: Mapping[str, Any]) -> None:
 
 def told_of_workers(cluster: Cluster, count: int) -> AbstractContextManager[None]:
     """Have λ health look at Connect workers, as if the spec had asked for them."""
-    return told(cluster, name_of(cluster), connect_workers=count, connect_startup_seconds=120)
+    return retell(cluster, name_of(cluster), connect_workers=count, connect_startup_seconds=120)
 
 
 @contextmanager

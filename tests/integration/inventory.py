@@ -59,12 +59,12 @@ OF_A_VERSION = ("resourceVersion", "generation", "managedFields", "uid", "creati
 OF_A_MACHINE = ("kubernetes.io/hostname",)
 
 
-def taken(twin: Twin) -> dict[str, Any]:
+def take_inventory(twin: Twin) -> dict[str, Any]:
     """Return everything by names that outlast a rotation; what shares one stands there together."""
     found: dict[str, list[Any]] = {}
     for name, state in (*_aws(twin), *_kubernetes(twin.api)):
         found.setdefault(name, []).append(state)
-    return {name: sorted(states, key=_written) for name, states in found.items()}
+    return {name: sorted(states, key=_text) for name, states in found.items()}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -76,7 +76,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
     }
 
 
-def _written(state: Any) -> str:
+def _text(state: Any) -> str:
     return json.dumps(state, sort_keys=True, default=str)
 
 

@@ -113,11 +113,11 @@ def define(api: Api) -> list[str]:
     for name, each in zip(names, made, strict=True):
         api.apply(f"{DEFINITIONS}/{name}", each, field_manager=NAME)
     for name in names:
-        _established(api, name)
+        _is_established(api, name)
     return names
 
 
-def _established(api: Api, name: str) -> None:
+def _is_established(api: Api, name: str) -> None:
     for _ in range(600):
         conditions = api.get(f"{DEFINITIONS}/{name}").get("status", {}).get("conditions") or ()
         if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
@@ -217,7 +217,7 @@ class StandInKubelet:
         self.api.post(LEASES, {"metadata": named, **lease})
         driver = {"name": naming.EBS_CSI_DRIVER, "nodeID": name, "topologyKeys": None}
         self.api.post(CSI_NODES, {"metadata": named, "spec": {"drivers": [driver]}})
-        self._say(f"{NODES}/{name}", {"conditions": [_ready("KubeletReady")]})
+        self._say(f"{NODES}/{name}", {"conditions": [_ready_condition("KubeletReady")]})
 
     def _pods(self, nodes: set[str]) -> None:
         path = f"/api/v1/namespaces/{self.namespace}/pods"
@@ -231,7 +231,7 @@ class StandInKubelet:
             if told is not None and self._stopped(pod):
                 self.api.delete(f"{path}/{name}", gracePeriodSeconds=0)
             elif told is None and pod["status"].get("phase") != "Running":
-                status = {"phase": "Running", "conditions": [_ready("Started")]}
+                status = {"phase": "Running", "conditions": [_ready_condition("Started")]}
                 self._say(f"{path}/{name}", status)
 
     def _stopped(self, pod: Json) -> bool:
@@ -242,7 +242,7 @@ class StandInKubelet:
         self.api.strategic(f"{path}/status", {"status": status})
 
 
-def _ready(reason: str) -> Json:
+def _ready_condition(reason: str) -> Json:
     now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "type": "Ready",

@@ -262,7 +262,7 @@ def kafka_pod(broker: int) -> Json:
 
 
 @contextlib.contextmanager
-def staged(twin: Twin, directory: Path, spec: ClusterSpec) -> Iterator[Stage]:
+def set_stage(twin: Twin, directory: Path, spec: ClusterSpec) -> Iterator[Stage]:
     """Bring three brokers up on nodes of Karpenter's, behind a gate, and take all of it away."""
     api = twin.api
     (pool,) = [each for each in spec.pools if each.name == "broker"]
@@ -282,12 +282,12 @@ def staged(twin: Twin, directory: Path, spec: ClusterSpec) -> Iterator[Stage]:
         until(
             lambda: all(stage.runs(broker) for broker in ZONES),
             "every broker runs on a node of Karpenter's",
-            alive=lambda: _alive(karpenter),
+            alive=lambda: _check_alive(karpenter),
         )
         yield stage
 
 
-def _alive(karpenter: Child) -> None:
+def _check_alive(karpenter: Child) -> None:
     assert karpenter.alive, karpenter.tail()
 
 

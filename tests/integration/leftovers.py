@@ -40,7 +40,9 @@ EC2 = (
 def in_aws(twin: Twin, environment: str = demo_spec.ENVIRONMENT) -> list[str]:
     """Return what moto still has of an environment's cluster."""
     prefix = f"{environment}-{demo_spec.CLUSTER}"
-    return sorted({*_tagged(twin, environment), *_in_ec2(twin, environment), *_named(twin, prefix)})
+    return sorted(
+        {*_tagged_arns(twin, environment), *_in_ec2(twin, environment), *_named_arns(twin, prefix)}
+    )
 
 
 def in_store(twin: Twin) -> list[str]:
@@ -89,7 +91,7 @@ def everything(api: Api) -> Iterator[dict[str, Any]]:
             yield from ({**item, "kind": resource["kind"]} for item in listed)
 
 
-def _tagged(twin: Twin, environment: str) -> Iterator[str]:
+def _tagged_arns(twin: Twin, environment: str) -> Iterator[str]:
     """Yield the ARNs of what carries our tags, but for EC2's."""
     ours = [
         {"Key": naming.CLUSTER_TAG, "Values": [demo_spec.CLUSTER]},
@@ -131,7 +133,7 @@ def _keys_to_be_deleted(twin: Twin) -> Iterator[str]:
             yield str(key["KeyId"])
 
 
-def _named(twin: Twin, prefix: str) -> Iterator[str]:
+def _named_arns(twin: Twin, prefix: str) -> Iterator[str]:
     def names(service: str, call: str, each: Callable[[Any], Iterable[str]]) -> Iterator[str]:
         client = twin.aws(service)
         if client.can_paginate(call):

@@ -20,7 +20,7 @@ def variables_of(cluster: Cluster, function: str) -> dict[str, str]:
 
 
 @contextmanager
-def told(
+def retell(
     cluster: Cluster,
     function: str,
     *,

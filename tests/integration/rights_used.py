@@ -37,7 +37,7 @@ SELDOM = {
 }
 
 
-def used(journals: Iterable[Path]) -> Mapping[str, set[str]]:
+def used_actions(journals: Iterable[Path]) -> Mapping[str, set[str]]:
     """Return the actions that each role was allowed."""
     found: dict[str, set[str]] = defaultdict(set)
     for path in journals:
@@ -48,7 +48,7 @@ def used(journals: Iterable[Path]) -> Mapping[str, set[str]]:
     return found
 
 
-def held() -> Iterator[tuple[str, set[str]]]:
+def held_rights() -> Iterator[tuple[str, set[str]]]:
     """Yield each role's end of its name, and the rights of its policy."""
     for layer in run_layers().values():
         for policy in layer.of(POLICY):
@@ -56,9 +56,9 @@ def held() -> Iterator[tuple[str, set[str]]]:
             yield str(policy.inputs["role"]).removeprefix(f"{PREFIX}-"), rights
 
 
-def unused(actions: Mapping[str, set[str]]) -> Iterator[str]:
+def unused_rights(actions: Mapping[str, set[str]]) -> Iterator[str]:
     """Yield a sentence for each right that is held and was not used."""
-    for role, rights in held():
+    for role, rights in held_rights():
         mine = set().union(*(a for name, a in actions.items() if name.endswith(f"-{role}")))
         for right in sorted(rights - mine) if role not in ABSENT else ():
             if (role, right) in SELDOM:
@@ -71,7 +71,7 @@ def main() -> int:
     if not journals:
         sys.stderr.write(f"There are no journals in {JOURNALS}; run the integration tests.\n")
         return 2
-    found = list(unused(used(journals)))
+    found = list(unused_rights(used_actions(journals)))
     sys.stdout.write("".join(f"{sentence}\n" for sentence in found))
     return 1 if found else 0
 

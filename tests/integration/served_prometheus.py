@@ -17,7 +17,9 @@ RBAC = "apis/rbac.authorization.k8s.io/v1"
 
 
 @contextmanager
-def served(cluster: Cluster, service: PrometheusService, command: Sequence[str]) -> Iterator[None]:
+def serve_prometheus(
+    cluster: Cluster, service: PrometheusService, command: Sequence[str]
+) -> Iterator[None]:
     """Run a Prometheus in a namespace of its own, for the block; its Service selects the pod."""
     space = f"/api/v1/namespaces/{service.namespace}"
     labels = {"app.kubernetes.io/name": "prometheus"}
@@ -40,7 +42,7 @@ def served(cluster: Cluster, service: PrometheusService, command: Sequence[str])
 
 
 @contextmanager
-def allowed(cluster: Cluster, service: PrometheusService, users: str) -> Iterator[None]:
+def allow_functions(cluster: Cluster, service: PrometheusService, users: str) -> Iterator[None]:
     """Allow a group of functions what infra.functions does where a spec names this Service."""
     role_name = f"stillwater-{users}"
     (rule,) = rbac.may_get("services/proxy", [service.resource_name])

@@ -28,7 +28,7 @@ from local.iam.switch import ON, SWITCH
 from local.pulumi.project import twin_project
 from local.twin import Twin
 from tests.integration import inventory
-from tests.integration.cluster import quiet
+from tests.integration.cluster import quiet_narrator
 from tests.integration.conftest import LOGS
 from tests.integration.their_kafka import (
     EKS,
@@ -103,7 +103,7 @@ def described(twin: Twin, theirs: TheirKafka) -> Path:
 @pytest.fixture(scope="module")
 def acting(twin: Twin, theirs: TheirKafka, described: Path) -> Iterator[Layers]:
     """Watched first, then acted on; what was before it must be what is after it."""
-    before = inventory.taken(twin)
+    before = inventory.take_inventory(twin)
     project = twin_project(twin.place, EKS, described, layers=(OPERATIONS,))
     layers = Layers(EKS, twin.environment(), project, layers=(OPERATIONS,))
     layers.up()
@@ -111,7 +111,7 @@ def acting(twin: Twin, theirs: TheirKafka, described: Path) -> Iterator[Layers]:
     layers.up()
     yield layers
     layers.destroy()
-    left = inventory.differences(before, inventory.taken(twin))
+    left = inventory.differences(before, inventory.take_inventory(twin))
     assert left == {}, json.dumps(left, indent=1)
 
 
@@ -148,7 +148,7 @@ def load(twin: Twin, theirs: TheirKafka) -> Iterator[Any]:
         return result.summary(twin)
 
     try:
-        demo._wait_for_acks(twin, quiet())
+        demo._wait_for_acks(twin, quiet_narrator())
         yield counted
     finally:
         twin.processes.stop(client, grace_seconds=5)

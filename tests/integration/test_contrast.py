@@ -17,8 +17,8 @@ from spark.report import formats, story
 from tests import browser
 from tests.contrast import too_faint
 from tests.integration import test_survey_page, test_timeline_page
-from tests.printing import opened
-from tests.tabs import SIZES, WIDER_THAN_THE_SCREEN, evaluated, prepare
+from tests.printing import open_tab
+from tests.tabs import SIZES, WIDER_THAN_THE_SCREEN, evaluate, prepare
 from tests.unit.spark import month
 
 CHROMIUM = browser.find()
@@ -50,7 +50,7 @@ def test_every_word_stands_out_and_nothing_sticks_out(
 ) -> None:
     assert CHROMIUM is not None
     faint, wide = {}, {}
-    with opened(CHROMIUM) as tab:
+    with open_tab(CHROMIUM) as tab:
         prepare(tab, size=size, dark=dark)
         for name, path in pages.items():
             tab.events.clear()
@@ -58,7 +58,7 @@ def test_every_word_stands_out_and_nothing_sticks_out(
             tab.wait_for("Page.loadEventFired")
             if found := too_faint(tab):
                 faint[name] = found
-            if (more := evaluated(tab, WIDER_THAN_THE_SCREEN)) > 0:
+            if (more := evaluate(tab, WIDER_THAN_THE_SCREEN)) > 0:
                 wide[name] = more
     assert (faint, wide) == ({}, {})
 
@@ -72,7 +72,7 @@ def test_what_is_too_faint_is_named_with_its_contrast(tmp_path: Path) -> None:
         "large</h1><p style='color:#000;opacity:.3'>thin</p>"
         "<p style='opacity:0'>not there yet</p><p style='color:#222'>clear</p>"
     )
-    with opened(CHROMIUM) as tab:
+    with open_tab(CHROMIUM) as tab:
         prepare(tab)
         tab.ask("Page.navigate", url=page.resolve().as_uri())
         tab.wait_for("Page.loadEventFired")

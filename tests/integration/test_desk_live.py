@@ -17,8 +17,8 @@ from tests.contrast import too_faint
 from tests.integration.aws.cloud import session_of
 from tests.integration.cluster import Cluster
 from tests.integration.conftest import REPOSITORY
-from tests.printing import Tab, opened
-from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluated, prepare, unhappy
+from tests.printing import Tab, open_tab
+from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluate, prepare, unhappy
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 CHROMIUM = browser.find()
@@ -59,36 +59,36 @@ def test_whoever_keeps_the_desk_open_sees_a_broker_leave_and_come_back(
     cluster: Cluster, address: str
 ) -> None:
     assert CHROMIUM is not None
-    with opened(CHROMIUM, REACHES) as tab:
+    with open_tab(CHROMIUM, REACHES) as tab:
         prepare(tab)
         tab.ask("Page.navigate", url=f"{address}#{TOKEN}")
         tab.wait_for("Page.loadEventFired")
-        cluster.until(lambda: evaluated(tab, ALL_READ), "the desk has read all there is")
-        calm = evaluated(tab, TITLE)
+        cluster.until(lambda: evaluate(tab, ALL_READ), "the desk has read all there is")
+        calm = evaluate(tab, TITLE)
         assert calm
-        assert "metadata log of node 10" in evaluated(tab, BODY)
+        assert "metadata log of node 10" in evaluate(tab, BODY)
         keep(tab, "before")
 
         rotation = demo.terminate(cluster.twin)
         broker = f"broker {demo.BROKER_ID}"
         cluster.until(
-            lambda: f"{broker} is out".casefold() in evaluated(tab, TITLE).casefold(),
+            lambda: f"{broker} is out".casefold() in evaluate(tab, TITLE).casefold(),
             "the desk says who is out",
             demo.ROTATION_LIMIT_SECONDS,
         )
         # Nobody reloads it: what it shows of an incident it was told.
-        assert evaluated(tab, HERE) in {"draining", "gating"}
-        assert rotation.instance_id in evaluated(tab, "document.body.textContent")
-        assert "holds" in evaluated(tab, BODY) or "is out for" in evaluated(tab, BODY)
+        assert evaluate(tab, HERE) in {"draining", "gating"}
+        assert rotation.instance_id in evaluate(tab, "document.body.textContent")
+        assert "holds" in evaluate(tab, BODY) or "is out for" in evaluate(tab, BODY)
         keep(tab, "out")
         prepare(tab, size="phone", dark=True)
-        assert evaluated(tab, WIDER_THAN_THE_SCREEN) <= 0
+        assert evaluate(tab, WIDER_THAN_THE_SCREEN) <= 0
         assert too_faint(tab) == []
         keep(tab, "out-dark-phone")
         prepare(tab)
 
         cluster.released(rotation.instance_id)
-        cluster.until(lambda: evaluated(tab, TITLE) == calm, "the desk is as calm as before")
-        assert evaluated(tab, ALL_READ)
+        cluster.until(lambda: evaluate(tab, TITLE) == calm, "the desk is as calm as before")
+        assert evaluate(tab, ALL_READ)
         keep(tab, "after")
         assert unhappy(tab) == []

@@ -26,7 +26,7 @@ from local.kubernetes.strimzi_authorities import FORCE_REPLACE
 from local.kubernetes.strimzi_certificates import is_of
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
-from tests.integration.retold import told
+from tests.integration.retold import retell
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN_SECONDS = 10.0
@@ -103,7 +103,7 @@ def told_to_stop(cluster: Cluster, incident: Incident) -> list[dict[str, Any]]:
 
 def deaf_to_kafka(cluster: Cluster) -> AbstractContextManager[None]:
     """Give λ tick an address of Kafka at which nobody answers, for the block."""
-    return told(cluster, TICK, kafka_bootstrap=[NOBODY])
+    return retell(cluster, TICK, kafka_bootstrap=[NOBODY])
 
 
 @pytest.mark.long

@@ -29,7 +29,7 @@ from tests.integration.health_function import (
     parts,
     show,
 )
-from tests.integration.retold import told
+from tests.integration.retold import retell
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 FROZEN = max(BROKERS)
@@ -158,7 +158,7 @@ def mute() -> Iterator[str]:
 
 
 def test_the_answer_comes_in_time_though_nobody_else_gives_one(cluster: Cluster, mute: str) -> None:
-    with told(
+    with retell(
         cluster,
         name_of(cluster),
         variables={"AWS_ENDPOINT_URL_DYNAMODB": f"http://{mute}"},

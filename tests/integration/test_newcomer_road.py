@@ -294,13 +294,13 @@ def _before(road: Road, statement: Statement, ups: int) -> None:
 
 
 def test_whoever_types_the_pages_gets_what_they_promise(road: Road) -> None:
-    readme = [each.text for each in newcomer.typed(README)]
+    readme = [each.text for each in newcomer.typed_statements(README)]
     asked = readme.index("stillwater up prod") + 1
     begun = readme.index("stillwater init kafka --region us-east-1")
     # The rest of README is of a cluster that is there: the tutorial's, once it is.
     later = [*readme[:begun], *readme[asked:]]
     ups = 0
-    for statement in newcomer.typed(TUTORIAL):
+    for statement in newcomer.typed_statements(TUTORIAL):
         if statement.text.startswith("stillwater init"):
             # README's road begins where the state has a place.
             _at(road, "readme")

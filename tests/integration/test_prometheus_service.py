@@ -30,8 +30,8 @@ from local import environment
 from local.demo import spec as demo_spec
 from local.place import PLACE_VARIABLE
 from tests.integration.cluster import Cluster
-from tests.integration.retold import told, variables_of
-from tests.integration.served_prometheus import allowed, served
+from tests.integration.retold import retell, variables_of
+from tests.integration.served_prometheus import allow_functions, serve_prometheus
 from tests.integration.stored_series import RATES, Attempted, Busy, Room, exposition, store
 from tests.integration.volume_stage import FUNCTION, schedule_stilled
 
@@ -80,7 +80,7 @@ def prometheus(
     probes = [Attempted(cluster=demo_spec.CLUSTER, attempts=3.0, failed=0.3)]
     home: Path = tmp_path_factory.mktemp("prometheus")
     series = exposition(int(time.time()), rooms, busy, probes)
-    with served(provisioned, service, store(home, series)):
+    with serve_prometheus(provisioned, service, store(home, series)):
         yield
 
 
@@ -103,7 +103,7 @@ def asking(cluster: Cluster, volume_ids: Mapping[str, str]) -> Iterator[None]:
     with schedule_stilled(cluster):
         remembered = {key: records.read(key).document for key in keys}
         try:
-            with told(cluster, FUNCTION, volumes=asked):
+            with retell(cluster, FUNCTION, volumes=asked):
                 yield
         finally:
             for key, document in remembered.items():
@@ -131,7 +131,7 @@ def test_the_deployed_function_asks_a_service_as_far_as_its_role_lets_it(
     assert "Prometheus did not answer: The Kubernetes API answered 403" in refused
     assert f"the fill of {FULL} is not known" in reason(before, "controller-a")
 
-    with allowed(cluster, service, "volumes"):
+    with allow_functions(cluster, service, "volumes"):
         shown = cluster.until(
             lambda: (found := plan(cluster)) and "403" not in str(found["unknown"]) and found,
             "the role is in force",
@@ -163,14 +163,14 @@ def test_a_run_waits_while_nobody_counts_and_stops_where_clients_fail(
         assert found is not None
         return found
 
-    with told(cluster, TICK, probe_budget=budget):
+    with retell(cluster, TICK, probe_budget=budget):
         rotations.ask("start", selection={"node_ids": [BROKER]})
         try:
             # Its role may not ask: what clients lose is unknown, and nobody begins.
             cluster.until(lambda: "403" in run().reason, "the run waits for a count")
             assert f"unknown, so node {BROKER} waits" in run().reason
             assert run().state is RunState.RUNNING
-            with allowed(cluster, service, "handlers"):
+            with allow_functions(cluster, service, "handlers"):
                 cluster.until(lambda: run().state is RunState.STOPPED, "the run stops itself", 120)
             stopped = run()
             assert "attempts of the probe failed within 5 min: 1.2 %" in stopped.reason

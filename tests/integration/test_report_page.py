@@ -9,8 +9,8 @@ import pytest
 
 from spark.report import formats, story
 from tests import browser, printing
-from tests.printing import opened
-from tests.tabs import evaluated, prepare
+from tests.printing import open_tab
+from tests.tabs import evaluate, prepare
 from tests.unit.spark import month
 
 CHROMIUM = browser.find()
@@ -77,18 +77,18 @@ def test_the_page_opens_without_a_complaint_and_nothing_sticks_out(page: Path) -
 @browser.needed
 def test_on_a_phone_a_figure_stands_in_one_line_at_the_right_edge_of_its_card(page: Path) -> None:
     assert CHROMIUM is not None
-    with opened(CHROMIUM) as tab:
+    with open_tab(CHROMIUM) as tab:
         prepare(tab, size="phone")
         tab.ask("Page.navigate", url=page.resolve().as_uri())
         tab.wait_for("Page.loadEventFired")
-        assert evaluated(tab, FIGURES) > 100
-        assert evaluated(tab, ASTRAY) == []
+        assert evaluate(tab, FIGURES) > 100
+        assert evaluate(tab, ASTRAY) == []
 
 
 @browser.needed
 def test_on_paper_nothing_is_cut_off_and_nothing_is_dark(page: Path) -> None:
     assert CHROMIUM is not None
-    made = printing.printed(CHROMIUM, page, IN_PRINT, dark=True)
+    made = printing.print_page(CHROMIUM, page, IN_PRINT, dark=True)
     width, _ = printing.PAPER_PX
     # What is wider than the paper is cut off, or makes a browser print everything smaller.
     assert made.found["reaches"] <= width + 1

@@ -10,7 +10,7 @@ from core.incidents.record import Incident, State
 from local.demo import result
 from local.demo import rotation as demo
 from local.demo.costs import Costs
-from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster, quiet
+from tests.integration.cluster import BROKERS, CONTROLLERS, Cluster, quiet_narrator
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 # A replacement may be Ready before the first look at it, so not every state must be seen.
@@ -70,7 +70,7 @@ def test_a_brokers_node_dies_under_load_and_nothing_is_lost(cluster: Cluster) ->
     old_node, zone, volumes = home(cluster, demo.BROKER_ID)
     with cluster.under_load() as load:
         rotation = demo.terminate(cluster.twin)
-        demo.follow(cluster.twin, str(cluster.outputs["ledger_table"]), rotation, quiet())
+        demo.follow(cluster.twin, str(cluster.outputs["ledger_table"]), rotation, quiet_narrator())
         figures = result.assemble(
             cluster.twin,
             rotation,

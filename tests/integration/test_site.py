@@ -17,12 +17,12 @@ import pytest
 
 from tests import browser
 from tests.contrast import too_faint
-from tests.printing import opened
+from tests.printing import open_tab
 from tests.tabs import (
     LOOPBACK,
     REACHES,
     WIDER_THAN_THE_SCREEN,
-    evaluated,
+    evaluate,
     eventually,
     prepare,
     unhappy,
@@ -88,14 +88,14 @@ def test_every_page_opens_without_a_complaint_fits_the_screen_and_can_be_read(
     pages = sorted((folder / NAME).rglob("*.html"))
     assert len(pages) > 50
     wide, faint, complaints = {}, {}, {}
-    with opened(CHROMIUM, REACHES) as tab:
+    with open_tab(CHROMIUM, REACHES) as tab:
         prepare(tab, size=size, dark=dark)
         for page in pages[::every]:
             tab.events.clear()
             tab.ask("Page.navigate", url=f"{address}{page.relative_to(folder).as_posix()}")
             tab.wait_for("Page.loadEventFired")
             name = page.relative_to(folder / NAME).as_posix()
-            if (more := evaluated(tab, WIDER_THAN_THE_SCREEN)) > 0:
+            if (more := evaluate(tab, WIDER_THAN_THE_SCREEN)) > 0:
                 wide[name] = more
             if found := too_faint(tab):
                 faint[name] = found
@@ -110,17 +110,17 @@ def test_every_page_opens_without_a_complaint_fits_the_screen_and_can_be_read(
 @browser.needed
 def test_a_reader_finds_a_page_by_a_word_and_another_version_by_its_number(address: str) -> None:
     assert CHROMIUM is not None
-    with opened(CHROMIUM, REACHES) as tab:
+    with open_tab(CHROMIUM, REACHES) as tab:
         prepare(tab)
         tab.ask("Page.navigate", url=address)
         title = "document.title"
-        eventually(lambda: evaluated(tab, title).startswith("Stillwater"), wanted=True)
+        eventually(lambda: evaluate(tab, title).startswith("Stillwater"), wanted=True)
         versions = "[...document.querySelectorAll('.md-version__link')].map((one) => one.innerText)"
-        eventually(lambda: evaluated(tab, versions), [NAME, "0.0.10", "0.0.2"])
-        evaluated(tab, "document.querySelector('.md-search__input').focus()")
+        eventually(lambda: evaluate(tab, versions), [NAME, "0.0.10", "0.0.2"])
+        evaluate(tab, "document.querySelector('.md-search__input').focus()")
         tab.ask("Input.insertText", text="eviction gate")
         found = (
             "[...document.querySelectorAll('.md-search-result__link')]"
             ".some((one) => one.href.includes('how-to/eviction-gate.html'))"
         )
-        eventually(lambda: evaluated(tab, found), wanted=True)
+        eventually(lambda: evaluate(tab, found), wanted=True)

@@ -49,14 +49,14 @@ def bodies(seed: int, count: int) -> Iterator[str | bytes]:
         if way < 0.1:
             yield whole
         elif way < 0.7:
-            yield _restructured(whole, dice)
+            yield _restructure(whole, dice)
         elif way < 0.9:
-            yield _scrambled(whole, dice)
+            yield _scramble(whole, dice)
         else:
             yield _made_up(dice)
 
 
-def _restructured(whole: str, dice: random.Random) -> str:
+def _restructure(whole: str, dice: random.Random) -> str:
     event = json.loads(whole)
     for _ in range(dice.randint(1, 4)):
         dice.choice(_CHANGES)(event, dice)
@@ -66,19 +66,19 @@ def _restructured(whole: str, dice: random.Random) -> str:
     return message
 
 
-def _replaced(event: Any, dice: random.Random) -> None:
+def _replace(event: Any, dice: random.Random) -> None:
     holder, key = _place(event, dice)
     if holder is not None:
         holder[key] = copy.deepcopy(dice.choice(ODDITIES))
 
 
-def _removed(event: Any, dice: random.Random) -> None:
+def _remove(event: Any, dice: random.Random) -> None:
     holder, key = _place(event, dice)
     if holder is not None:
         del holder[key]
 
 
-def _swapped(event: Any, dice: random.Random) -> None:
+def _swap(event: Any, dice: random.Random) -> None:
     """Put a part of another announcement where a part of this one was."""
     holder, key = _place(event, dice)
     other, from_key = _place(json.loads(BODIES[dice.choice(sorted(BODIES))]), dice)
@@ -86,11 +86,11 @@ def _swapped(event: Any, dice: random.Random) -> None:
         holder[key] = other[from_key]
 
 
-def _retimed(event: Any, dice: random.Random) -> None:
+def _retime(event: Any, dice: random.Random) -> None:
     event["time"] = dice.choice(_TIMES)
 
 
-def _multiplied(event: Any, dice: random.Random) -> None:
+def _multiply(event: Any, dice: random.Random) -> None:
     """Name many entities, some of them twice."""
     detail = event.get("detail")
     if isinstance(detail, dict):
@@ -100,11 +100,11 @@ def _multiplied(event: Any, dice: random.Random) -> None:
 
 
 _CHANGES: tuple[Callable[[Any, random.Random], None], ...] = (
-    _replaced,
-    _removed,
-    _swapped,
-    _retimed,
-    _multiplied,
+    _replace,
+    _remove,
+    _swap,
+    _retime,
+    _multiply,
 )
 
 
@@ -125,7 +125,7 @@ def _containers(value: Any) -> Iterator[Any]:
             yield from _containers(inner)
 
 
-def _scrambled(whole: str, dice: random.Random) -> bytes:
+def _scramble(whole: str, dice: random.Random) -> bytes:
     """Cut, repeat, flip or insert bytes."""
     raw = bytearray(whole.encode())
     for _ in range(dice.randint(1, 6)):

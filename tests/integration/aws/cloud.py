@@ -219,7 +219,7 @@ class Cloud:
             Handler="handlers.handler",
             Timeout=timeout,
             Environment={"Variables": variables or {}},
-            Code={"ZipFile": zipped({"handlers/__init__.py": source})},
+            Code={"ZipFile": zip_of({"handlers/__init__.py": source})},
         )
         return name
 
@@ -258,7 +258,7 @@ class Cloud:
         ]
 
 
-def zipped(files: dict[str, str]) -> bytes:
+def zip_of(files: dict[str, str]) -> bytes:
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
         for path, text in files.items():

@@ -15,8 +15,8 @@ from core import naming
 from tests import browser, desk_data, served_desk
 from tests.contrast import too_faint
 from tests.integration.aws.cloud import Cloud
-from tests.printing import Tab, opened
-from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluated, eventually, prepare, unhappy
+from tests.printing import Tab, open_tab
+from tests.tabs import REACHES, WIDER_THAN_THE_SCREEN, evaluate, eventually, prepare, unhappy
 from tests.unit.handlers.tables import make_table
 from tests.unit.infra.programs import spec
 
@@ -50,7 +50,7 @@ def shown(tab: Tab, address: str, *, size: str = "desktop", dark: bool = False) 
     prepare(tab, size=size, dark=dark)
     tab.ask("Page.navigate", url=address)
     title = "document.querySelector('#verdict h2').textContent"
-    eventually(lambda: evaluated(tab, title), "Broker 10 is out, 2 more wait")
+    eventually(lambda: evaluate(tab, title), "Broker 10 is out, 2 more wait")
 
 
 @browser.needed
@@ -63,12 +63,12 @@ def test_the_desk_shows_who_is_out_why_others_wait_and_nothing_sticks_out(
     served: Open, size: str, dark: bool
 ) -> None:
     assert CHROMIUM is not None
-    with opened(CHROMIUM, REACHES) as tab:
+    with open_tab(CHROMIUM, REACHES) as tab:
         shown(tab, f"{served.address}#{TOKEN}", size=size, dark=dark)
         # No λ health here: that is said, and not taken for health.
         failed = "document.body.innerText.includes('Health cannot be read')"
-        eventually(lambda: evaluated(tab, failed), wanted=True)
-        text = evaluated(tab, "document.body.innerText")
+        eventually(lambda: evaluate(tab, failed), wanted=True)
+        text = evaluate(tab, "document.body.innerText")
         for sentence in (
             "payments-7 would keep 1 in-sync replica",
             "frozen",
@@ -76,8 +76,8 @@ def test_the_desk_shows_who_is_out_why_others_wait_and_nothing_sticks_out(
             "broker 50",
         ):
             assert sentence.lower() in text.lower()
-        assert evaluated(tab, "location.hash") == ""
-        assert evaluated(tab, WIDER_THAN_THE_SCREEN) <= 0
+        assert evaluate(tab, "location.hash") == ""
+        assert evaluate(tab, WIDER_THAN_THE_SCREEN) <= 0
         assert too_faint(tab) == []
         picture = tab.ask("Page.captureScreenshot", captureBeyondViewport=True)["data"]
         # An empty page compresses to a few kilobytes.
@@ -90,9 +90,9 @@ def test_a_hold_is_asked_for_with_the_keyboard_alone_and_written_into_the_ledger
     served: Open,
 ) -> None:
     assert CHROMIUM is not None
-    with opened(CHROMIUM, REACHES) as tab:
+    with open_tab(CHROMIUM, REACHES) as tab:
         shown(tab, f"{served.address}#{TOKEN}")
-        evaluated(tab, f"document.querySelector('[data-key=\"hold {WAITING}\"]').focus()")
+        evaluate(tab, f"document.querySelector('[data-key=\"hold {WAITING}\"]').focus()")
         for key in ("Enter", "Enter"):
             # The first opens the question, whose field has the focus; the second answers it.
             for kind in ("keyDown", "keyUp"):
@@ -101,16 +101,16 @@ def test_a_hold_is_asked_for_with_the_keyboard_alone_and_written_into_the_ledger
                 tab.ask("Input.dispatchKeyEvent", type=kind, **named, **text)
         eventually(lambda: served.desk.latest(WAITING).held_until is not None, wanted=True)
         toast = "document.querySelector('#toast').textContent"
-        eventually(lambda: "holds instance" in evaluated(tab, toast), wanted=True)
+        eventually(lambda: "holds instance" in evaluate(tab, toast), wanted=True)
         waits = "document.querySelector('#waits').innerText.match(/a person's hold/g).length"
-        eventually(lambda: evaluated(tab, waits), 2)
+        eventually(lambda: evaluate(tab, waits), 2)
 
 
 @browser.needed
 def test_without_the_token_the_page_shows_nothing(served: Open) -> None:
     assert CHROMIUM is not None
-    with opened(CHROMIUM, REACHES) as tab:
+    with open_tab(CHROMIUM, REACHES) as tab:
         tab.ask("Page.navigate", url=served.address)
         live = "document.querySelector('#live')?.textContent"
-        eventually(lambda: evaluated(tab, live), "open the address that the terminal printed")
-        assert "Broker 10" not in evaluated(tab, "document.body.innerText")
+        eventually(lambda: evaluate(tab, live), "open the address that the terminal printed")
+        assert "Broker 10" not in evaluate(tab, "document.body.innerText")

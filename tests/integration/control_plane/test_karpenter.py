@@ -24,7 +24,7 @@ from infra.nodes.karpenter import budgets
 from local.twin import Twin
 from tests.integration import karpenter_kwok as kwok
 from tests.integration.karpenter_kwok import Json
-from tests.integration.karpenter_stage import GRACE_SECONDS, PODS, Stage, pod_name, staged
+from tests.integration.karpenter_stage import GRACE_SECONDS, PODS, Stage, pod_name, set_stage
 from tests.unit.infra.programs import spec
 
 pytestmark = [pytest.mark.integration, pytest.mark.long]
@@ -35,7 +35,7 @@ GATED = {"node_provisioner": "karpenter", "eviction_gate": {"image": "gate:1"}}
 @pytest.fixture(scope="module")
 def stage(twin: Twin, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Karpenter's, until the module's last test."""
-    with staged(twin, tmp_path_factory.mktemp("karpenter"), spec(**GATED)) as found:
+    with set_stage(twin, tmp_path_factory.mktemp("karpenter"), spec(**GATED)) as found:
         yield found
 
 

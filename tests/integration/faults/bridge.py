@@ -21,7 +21,7 @@ from tests.explorer.search import play, quiet
 from tests.explorer.stage import Stage, explored
 from tests.integration.faults.outages import refusal
 from tests.integration.faults.table import case
-from tests.integration.faults.taps import Call, Killed, unanswered
+from tests.integration.faults.taps import Call, Killed, timeout_error
 from tests.integration.faults.world import World
 
 SEEDS = range(3)
@@ -74,7 +74,7 @@ def effects(stage: Stage) -> Iterator[tuple[int, int, Place]]:
                 )
 
 
-def drawn(stage: Stage, seed: int) -> Drawn:
+def draw(stage: Stage, seed: int) -> Drawn:
     dice = random.Random(seed)  # noqa: S311 - to be repeated
     first: Mapping[Place, tuple[int, int]] = {
         place: (number, call)
@@ -111,7 +111,7 @@ def strike(world: World, fault: Drawn, leaving: Sequence[str]) -> list[Call]:
     def after(call: Call, _: Any) -> None:
         if meets(call):
             struck.append(call)
-            raise Killed if fault.kind == "death" else unanswered(call)
+            raise Killed if fault.kind == "death" else timeout_error(call)
 
     world.taps.before.append(before)
     world.taps.after.append(after)
@@ -126,7 +126,7 @@ def strike(world: World, fault: Drawn, leaving: Sequence[str]) -> list[Call]:
 )
 def explored_seeds_replayed(world: World) -> None:
     with explored() as stage:
-        faults = [drawn(stage, seed) for seed in SEEDS]
+        faults = [draw(stage, seed) for seed in SEEDS]
     for seed, fault in enumerate(faults):
         world.renew()
         leaving = world.terminate(10)

@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from core.incidents.record import State
-from tests.integration.faults.feed import delivered
-from tests.integration.faults.messages import rotated
+from tests.integration.faults.feed import delivery_times
+from tests.integration.faults.messages import check_rotated
 from tests.integration.faults.points import Places, Point, first_times
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import Call, Killed
@@ -112,7 +112,7 @@ def killed_at_every_point_of_one_rotation(world: World) -> None:
 
     world.taps.after.append(kill)
     (instance_id,) = world.terminate(20)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert {json.loads(body)["incident_id"] for body in world.ticks.dead()} <= {instance_id}
 
 
@@ -132,7 +132,7 @@ def tick_dead_for_long(world: World) -> None:
     assert world.state(instance_id) is State.OPENED
     assert world.machinery.out() == []
     world.taps.before.remove(kill)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -147,7 +147,7 @@ def tick_overtaken(world: World) -> None:
         world.renew()
         stopped = stop_before_lease(world, number)
         (instance_id,) = world.terminate((10, 20, 30)[number % 3])
-        rotated(world, instance_id)
+        check_rotated(world, instance_id)
         assert stopped[number]
         assert world.witness.forwarded == [instance_id]
         assert world.shortcomings() == [], f"stopped before take {number + 1} of the lease"
@@ -192,10 +192,10 @@ def tick_outlives_its_lease(world: World) -> None:
         world.ticks.post = lambda body: [] if slow in body else [0.0]
         world.terminate(20)
         world.run_until(lambda: 20 in world.machinery.out(), 2 * LEASE_SECONDS)
-        world.ticks.post = delivered
+        world.ticks.post = delivery_times
 
     world.taps.before.append(stand_still)
     world.terminate(10)
-    rotated(world, slow)
+    check_rotated(world, slow)
     assert stopped
     assert len(world.witness.forwarded) == len(set(world.witness.forwarded)) == 2  # one each

@@ -60,7 +60,7 @@ class TerminationHandler:
                     )
         if not self.alive:
             return
-        for message in _received(sqs, self.url):
+        for message in _receive_all(sqs, self.url):
             self._hidden.append((now + VISIBILITY_SECONDS, message))
             event = json.loads(message["Body"])
             id_ = str(event.get("id") or event.get("RequestId"))
@@ -100,7 +100,7 @@ class TerminationHandler:
         return True
 
 
-def _received(sqs: Any, url: str) -> list[Any]:
+def _receive_all(sqs: Any, url: str) -> list[Any]:
     # Hidden for longer than any test lasts: messages come back by the clock of the case alone.
     answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=40_000)
     return list(answer.get("Messages", []))

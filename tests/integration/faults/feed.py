@@ -20,7 +20,7 @@ HIDDEN_SECONDS = 40_000
 Post = Callable[[str], list[float]]
 
 
-def delivered(body: str) -> list[float]:
+def delivery_times(body: str) -> list[float]:
     """Return when a message is delivered that nothing happens to: once, at once."""
     del body
     return [0.0]
@@ -32,7 +32,7 @@ class Feed:
 
     cloud: Cloud
     most_receives: int
-    post: Post = delivered
+    post: Post = delivery_times
     lost: int = 0
     waiting: list[tuple[float, str, Any]] = field(default_factory=list)
     _failed: list[tuple[float, Any]] = field(default_factory=list)

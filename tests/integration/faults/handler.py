@@ -8,7 +8,7 @@ from dataclasses import replace
 from core.incidents.record import State
 from core.incidents.requests import ask_release
 from core.naming import DRAIN_HOOK, GATE_HOOK
-from tests.integration.faults.messages import rotated
+from tests.integration.faults.messages import check_rotated
 from tests.integration.faults.outages import refusing
 from tests.integration.faults.table import case
 from tests.integration.faults.world import World
@@ -26,7 +26,7 @@ def handler_killed_in_the_drain(world: World) -> None:
     world.handler.kill()
     world.run(60)
     world.handler.start()
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -46,7 +46,7 @@ def handler_down_for_long(world: World) -> None:
     assert (incident.state, incident.forwarded.times) == (State.DRAINING, 3)
     assert "drain_stuck" in incident.pages
     world.handler.start()
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -73,7 +73,7 @@ def handler_away_past_the_drain_limit(world: World) -> None:
     assert retained is not None
     assert "drain_limit" in retained.pages
     world.ledger.put(ask_release(replace(retained), "a person", world.now))
-    rotated(world, kept, rounds=2)
+    check_rotated(world, kept, rounds=2)
 
 
 @case(
@@ -91,7 +91,7 @@ def eviction_refused(world: World) -> None:
     assert "budget:orders-kafka" in incident.pages
     assert world.machinery.out() == []
     world.machinery.evictions_allowed = True
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -116,7 +116,7 @@ def no_capacity(world: World) -> None:
     world.cloud.autoscaling.resume_processes(
         AutoScalingGroupName=group, ScalingProcesses=["Launch"]
     )
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 def launch_failed(group: str) -> str:
@@ -162,7 +162,7 @@ def hook_abandoned(world: World) -> None:
     assert retained is not None
     released = world.ledger.put(ask_release(replace(retained), "a person", world.now))
     assert released.open
-    rotated(world, instance_id, rounds=2)
+    check_rotated(world, instance_id, rounds=2)
 
 
 @case(

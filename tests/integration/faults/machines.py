@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from core.incidents.record import State
 from local.aws.instances import MARKET_TAG
-from tests.integration.faults.messages import rotated
+from tests.integration.faults.messages import check_rotated
 from tests.integration.faults.outages import refusing
 from tests.integration.faults.table import case
 from tests.integration.faults.taps import Call
@@ -67,7 +67,7 @@ def spot_warning_in_a_rotation(world: World) -> None:
         warned = world.now
         world.run_until(lambda: 10 in world.machinery.out(), 60)
         assert world.now - warned <= 15
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -119,7 +119,7 @@ def killed_beside_a_rotation(world: World) -> None:
         world.run_until(lambda: 20 in world.machinery.out())
     world.run_until(lambda: world.state(killed) is State.LOST)
     assert world.witness.forwarded == []
-    rotated(world, leaving)
+    check_rotated(world, leaving)
 
 
 @case(
@@ -169,7 +169,7 @@ def replacement_dies_before_the_drain(world: World) -> None:
         world.ended(spare)
         world.run_until(lambda: world.state(instance_id) is State.REPLACING)
     assert world.witness.forwarded == []
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -184,7 +184,7 @@ def replacement_dies_after_the_drain(world: World) -> None:
     world.cloud.ec2.terminate_instances(InstanceIds=[spare])
     world.witness.killed.add(spare)
     world.ended(spare)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(

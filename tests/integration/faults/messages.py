@@ -20,7 +20,7 @@ def hook_in(body: str) -> str:
     return str(json.loads(body)["detail"]["LifecycleHookName"])
 
 
-def rotated(world: World, instance_id: str, *, rounds: int = 1) -> None:
+def check_rotated(world: World, instance_id: str, *, rounds: int = 1) -> None:
     """Check that one incident carried an instance from its announcement to its end."""
     world.finish()
     incident = world.incident(instance_id)
@@ -38,7 +38,7 @@ def rotated(world: World, instance_id: str, *, rounds: int = 1) -> None:
 def announcements_duplicated(world: World) -> None:
     world.events.post = lambda _: [0.0, 0.0, 30.0, 600.0]
     (instance_id,) = world.terminate(10)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.witness.forwarded == [instance_id]
 
 
@@ -50,7 +50,7 @@ def announcements_duplicated(world: World) -> None:
 def announcements_reordered(world: World) -> None:
     world.events.post = lambda body: [120.0 if hook_in(body) == DRAIN_HOOK else 0.0]
     (instance_id,) = world.terminate(20)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.witness.forwarded == [instance_id]
 
 
@@ -63,7 +63,7 @@ def announcements_late(world: World) -> None:
     world.events.post = lambda _: [300.0]
     since = world.now
     (instance_id,) = world.terminate(30)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     incident = world.incident(instance_id)
     assert incident is not None
     assert incident.transitions[0].actor == "sweep"
@@ -79,7 +79,7 @@ def announcements_late(world: World) -> None:
 def announcements_lost(world: World) -> None:
     world.events.post = lambda _: []
     (instance_id,) = world.terminate(10)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.events.lost
     assert world.witness.hooks[instance_id, DRAIN_HOOK] == ["CONTINUE"]
 
@@ -92,7 +92,7 @@ def announcements_lost(world: World) -> None:
 def drain_announcement_lost(world: World) -> None:
     world.events.post = lambda body: [] if hook_in(body) == DRAIN_HOOK else [0.0]
     (instance_id,) = world.terminate(20)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.witness.hooks[instance_id, DRAIN_HOOK] == ["CONTINUE"]
 
 
@@ -121,7 +121,7 @@ def messages_malformed(world: World) -> None:
     bad_tick = "{no tick"
     world.ticks.send(bad_tick)
     (instance_id,) = world.terminate(30)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.ticks.dead() == [bad_tick]
     assert world.events.dead() == []
 
@@ -153,7 +153,7 @@ def announcements_foreign(world: World) -> None:
 def ticks_lost(world: World) -> None:
     world.ticks.post = every(3, [])
     (instance_id,) = world.terminate(10)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.ticks.lost
 
 
@@ -165,7 +165,7 @@ def ticks_lost(world: World) -> None:
 def ticks_redelivered(world: World) -> None:
     world.ticks.post = lambda _: [0.0, 0.0, 60.0]
     (instance_id,) = world.terminate(20)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.witness.forwarded == [instance_id]
     # Each delivery that took a turn would send a tick of its own, and that one two more.
     sent = [call for call in world.taps.effects if call.name == "ticks.send"]
@@ -192,7 +192,7 @@ def writes_conflict(world: World) -> None:
 
     world.taps.before.append(overtake)
     (instance_id,) = world.terminate(30)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
     assert world.witness.forwarded == [instance_id]
 
 

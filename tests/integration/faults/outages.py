@@ -9,9 +9,9 @@ from typing import Any
 from core.errors import StillwaterError
 from core.incidents.record import State
 from core.naming import GATE_HOOK
-from tests.integration.faults.messages import rotated
+from tests.integration.faults.messages import check_rotated
 from tests.integration.faults.table import case
-from tests.integration.faults.taps import AWS, Call, throttled, unanswered
+from tests.integration.faults.taps import AWS, Call, throttling_error, timeout_error
 from tests.integration.faults.wiring import LEASE_SECONDS
 from tests.integration.faults.world import DRAINS, World
 
@@ -19,7 +19,7 @@ from tests.integration.faults.world import DRAINS, World
 def refusal(call: Call) -> Exception:
     """Return what an adapter raises when what it asks does not answer."""
     if call.adapter in AWS:
-        return throttled(call)
+        return throttling_error(call)
     return StillwaterError(f"{call.adapter} did not answer.")
 
 
@@ -57,7 +57,7 @@ def once_each() -> Callable[[Call], bool]:
 def every_call_refused_once(world: World) -> None:
     with refusing(world, once_each()):
         (instance_id,) = world.terminate(10)
-        rotated(world, instance_id)
+        check_rotated(world, instance_id)
 
 
 @case(
@@ -70,11 +70,11 @@ def every_answer_lost_once(world: World) -> None:
 
     def lose(call: Call, _: Any) -> None:
         if call.effect and new(call):
-            raise unanswered(call)
+            raise timeout_error(call)
 
     world.taps.after.append(lose)
     (instance_id,) = world.terminate(20)
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 def throttle_in(world: World, state: State, adapters: set[str], node_id: int) -> str:
@@ -95,7 +95,7 @@ def aws_throttled_before_the_drain(world: World) -> None:
     instance_id = throttle_in(world, State.REPLACING, {"cloud", "inventory"}, 10)
     assert world.state(instance_id) is State.REPLACING
     assert world.witness.forwarded == []
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -106,7 +106,7 @@ def aws_throttled_before_the_drain(world: World) -> None:
 def aws_throttled_in_the_drain(world: World) -> None:
     instance_id = throttle_in(world, State.DRAINING, {"cloud", "inventory"}, 20)
     assert world.state(instance_id) in DRAINS
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -117,7 +117,7 @@ def aws_throttled_in_the_drain(world: World) -> None:
 def dynamodb_down(world: World) -> None:
     instance_id = throttle_in(world, State.REPLACING, {"ledger", "records"}, 30)
     assert world.witness.forwarded == []
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -132,7 +132,7 @@ def sqs_takes_nothing(world: World) -> None:
     with refusing(world, lambda call: call.method == "send"):
         world.run(300)
     assert world.witness.forwarded == []
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def api_server_down_before_the_drain(world: World) -> None:
         world.run(300)
         assert world.state(instance_id) is State.REPLACING
         assert world.witness.forwarded == []
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -170,7 +170,7 @@ def api_server_down_in_the_drain(world: World) -> None:
         world.run(300)
         assert world.state(instance_id) in DRAINS
         assert (instance_id, GATE_HOOK) not in world.witness.hooks
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -192,8 +192,8 @@ def api_server_down_beyond_the_lease(world: World) -> None:
         blind = world.incident(first)
         assert blind is not None
         assert "blind" in blind.pages
-    rotated(world, first)
-    rotated(world, second)
+    check_rotated(world, first)
+    check_rotated(world, second)
 
 
 @case(
@@ -207,7 +207,7 @@ def kafka_unreachable_before_the_drain(world: World) -> None:
         world.run(300)
         assert world.state(instance_id) is State.HOLDING
         assert world.witness.forwarded == []
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)
 
 
 @case(
@@ -222,4 +222,4 @@ def kafka_unreachable_at_the_gate(world: World) -> None:
         world.run(300)
         assert world.state(instance_id) is State.GATING
         assert (instance_id, GATE_HOOK) not in world.witness.hooks
-    rotated(world, instance_id)
+    check_rotated(world, instance_id)

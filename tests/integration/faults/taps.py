@@ -102,12 +102,12 @@ class _Tapped:
         return called
 
 
-def throttled(call: Call) -> ClientError:
+def throttling_error(call: Call) -> ClientError:
     """Return what boto3 raises once its own retries are used up."""
     error = {"Error": {"Code": "Throttling", "Message": "Rate exceeded"}}
     return ClientError(error, call.method)  # type: ignore[arg-type]
 
 
-def unanswered(call: Call) -> ReadTimeoutError:
+def timeout_error(call: Call) -> ReadTimeoutError:
     """Return what boto3 raises when the effect took place and its answer got lost."""
     return ReadTimeoutError(endpoint_url=f"https://{call.adapter}.amazonaws.com")

@@ -29,7 +29,7 @@ from handlers.store.ledger import rounds
 from local import environment
 from tests.integration.aws.cloud import Cloud
 from tests.integration.faults.drains import TerminationHandler
-from tests.integration.faults.feed import Feed, delivered
+from tests.integration.faults.feed import Feed, delivery_times
 from tests.integration.faults.machinery import Machinery
 from tests.integration.faults.taps import Killed, Taps
 from tests.integration.faults.wiring import POLICY, make_table, wire
@@ -92,7 +92,7 @@ class World:
         self.taps.clear()
         self.taps.before.append(self.witness.about_to)
         self.taps.after.append(self.witness.saw)
-        self.events.post = self.ticks.post = delivered
+        self.events.post = self.ticks.post = delivery_times
         self.sweeps, self.since, self.policy = True, self.now, POLICY
         self.witness.renew()
         self.handler.drained.clear()
@@ -221,7 +221,7 @@ class World:
     def deliver(self, function: str, feed: Feed, message: Any) -> None:
         """Invoke a function with one message; what it does not answer well comes again."""
         entry = tick.handler if function == "tick" else interruption.handler
-        body = message["Body"] if function == "tick" else _stamped(message["Body"], self.now)
+        body = message["Body"] if function == "tick" else _stamp(message["Body"], self.now)
         record = {
             "messageId": message["MessageId"],
             "receiptHandle": message["ReceiptHandle"],
@@ -262,7 +262,7 @@ class World:
         return found
 
 
-def _stamped(body: str, now: float) -> str:
+def _stamp(body: str, now: float) -> str:
     """Say that what Auto Scaling announced was announced now: its clock is not the case's."""
     try:
         event = json.loads(body)

@@ -19,7 +19,7 @@ def of(linter: str) -> Mapping[str, Mapping[str, str]]:
     return read[linter]
 
 
-def unexplained(linter: str, findings: Iterable[Finding]) -> list[Finding]:
+def unexplained_findings(linter: str, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings that no reason covers."""
     known = of(linter)
     return sorted(
@@ -31,7 +31,7 @@ def unexplained(linter: str, findings: Iterable[Finding]) -> list[Finding]:
     )
 
 
-def unused(linter: str, findings: Iterable[Finding]) -> list[Finding]:
+def unused_reasons(linter: str, findings: Iterable[Finding]) -> list[Finding]:
     """Return the reasons, by check and pattern, that no finding needs."""
     found = set(findings)
     return sorted(

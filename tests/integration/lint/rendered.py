@@ -79,16 +79,16 @@ def _of(resource: Resource) -> Iterator[Rendered]:
         yield Rendered(resource.name, manifest)
     elif chart_name(resource) in CHARTS:
         namespace = str(resource.inputs["namespace"])
-        yield from (Rendered(resource.name, each, namespace) for each in _templated(resource))
+        yield from (Rendered(resource.name, each, namespace) for each in _template(resource))
 
 
-def _templated(release: Resource) -> list[dict[str, Any]]:
+def _template(release: Resource) -> list[dict[str, Any]]:
     # Most variants of a cluster give a chart the same values.
-    return _rendered(json.dumps(release.inputs, sort_keys=True))
+    return _render(json.dumps(release.inputs, sort_keys=True))
 
 
 @functools.cache
-def _rendered(release: str) -> list[dict[str, Any]]:
+def _render(release: str) -> list[dict[str, Any]]:
     inputs = json.loads(release)
     chart = str(inputs["chart"]).rpartition("/")[2]
     with tempfile.TemporaryDirectory() as home:

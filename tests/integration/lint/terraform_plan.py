@@ -110,7 +110,7 @@ def plan(layers: Mapping[str, Recorded]) -> dict[str, Any]:
         if resource.type.startswith("aws:")
     ]
     addresses = {resource.mock_urn: address(layer, resource) for layer, resource in resources}
-    planned = [_planned(addresses[r.mock_urn], r) for _, r in resources]
+    planned = [_planned_resource(addresses[r.mock_urn], r) for _, r in resources]
     return {
         "format_version": "1.2",
         "terraform_version": "1.9.0",
@@ -123,7 +123,7 @@ def plan(layers: Mapping[str, Recorded]) -> dict[str, Any]:
             for each in planned
         ],
         "configuration": {
-            "root_module": {"resources": [_configured(r, addresses) for _, r in resources]}
+            "root_module": {"resources": [_configuration(r, addresses) for _, r in resources]}
         },
     }
 
@@ -140,7 +140,7 @@ def terraform_type(resource: Resource) -> str:
     return f"aws_{TYPES[type_]}"
 
 
-def _planned(at: str, resource: Resource) -> dict[str, Any]:
+def _planned_resource(at: str, resource: Resource) -> dict[str, Any]:
     type_, _, name = at.partition(".")
     return {
         "address": at,
@@ -152,7 +152,7 @@ def _planned(at: str, resource: Resource) -> dict[str, Any]:
     }
 
 
-def _configured(resource: Resource, addresses: Mapping[str, str]) -> dict[str, Any]:
+def _configuration(resource: Resource, addresses: Mapping[str, str]) -> dict[str, Any]:
     at = addresses[resource.mock_urn]
     type_, _, name = at.partition(".")
     expressions = {}

@@ -93,9 +93,9 @@ def _judged(programs: Mapping[str, dict[str, Recorded]], home: Path) -> set[reas
 def test_every_finding_has_a_reason_and_every_reason_a_finding(
     linter: str, findings: Mapping[str, set[reasons.Finding]]
 ) -> None:
-    open_ = reasons.unexplained(linter, findings[linter])
+    open_ = reasons.unexplained_findings(linter, findings[linter])
     assert not open_, f"Fix it in infra/, or say why not in {reasons.FILE.name}: {open_}"
-    idle = reasons.unused(linter, findings[linter])
+    idle = reasons.unused_reasons(linter, findings[linter])
     assert not idle, f"Nothing needs these any more; take them out of {reasons.FILE.name}: {idle}"
 
 

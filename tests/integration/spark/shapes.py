@@ -49,7 +49,7 @@ def line(day: int, cost: str, meter: tuple[str, str, str, str] = METERS[0], **mo
     }
 
 
-def seeded(seed: int) -> random.Random:
+def seeded_random(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - the same bill every time
 
 
@@ -59,7 +59,7 @@ def a_cost(chance: random.Random, most: float = 9.0) -> str:
 
 
 def payer_of_40_accounts() -> Iterator[Line]:
-    chance = seeded(40)
+    chance = seeded_random(40)
     for number in range(40):
         account = f"{210000000000 + number}"
         for day in range(30):
@@ -100,7 +100,7 @@ def _broker(day: int, number: int, cost: str, prefix: str = "", **more: Any) -> 
 
 
 def tagless() -> Iterator[Line]:
-    chance = seeded(7)
+    chance = seeded_random(7)
     for day in range(30):
         for meter in METERS:
             yield line(day, a_cost(chance), meter, line_item_resource_id=f"r-{meter[1]}")
@@ -120,7 +120,7 @@ def eu_west_1() -> Iterator[Line]:
 
 
 def _of_eu_west_1() -> Iterator[Line]:
-    chance = seeded(1)
+    chance = seeded_random(1)
     for day in range(30):
         for number in range(3):
             yield _broker(day, number, a_cost(chance), "EU-", region="eu-west-1")
@@ -150,7 +150,7 @@ def _of_eu_west_1() -> Iterator[Line]:
 
 def discounts_and_refunds() -> Iterator[Line]:
     """Yield commitments, credits, refunds and a private discount written as lines."""
-    chance = seeded(3)
+    chance = seeded_random(3)
     for day in range(30):
         covered = a_cost(chance, 2)
         yield _broker(
@@ -191,7 +191,7 @@ def discounts_and_refunds() -> Iterator[Line]:
 
 def a_resource_a_line(lines: int = 20_000) -> Iterator[Line]:
     """Yield lines that have nothing in common but what was bought."""
-    chance = seeded(11)
+    chance = seeded_random(11)
     for number in range(lines):
         yield line(
             number % 30,
@@ -222,11 +222,11 @@ def amount(each: Line, name: str) -> Decimal:
     return Decimal(repr(float(each.get(name, 0.0))))
 
 
-def billed(each: Line) -> Decimal:
+def billed_cost(each: Line) -> Decimal:
     return amount(each, "line_item_unblended_cost")
 
 
-def amortised(each: Line) -> Decimal:
+def amortised_cost(each: Line) -> Decimal:
     """Return AWS's published view of one line (CID, summary_view), written once more by hand."""
     kind = each.get("line_item_line_item_type", "Usage")
     text = each.get("line_item_line_item_description", "")
@@ -242,7 +242,7 @@ def amortised(each: Line) -> Decimal:
         return upfront + amount(each, "reservation_unused_recurring_fee")
     if kind == "SavingsPlanNegation" or "one-time fee for Savings Plan" in text:
         return Decimal(0)
-    return billed(each)
+    return billed_cost(each)
 
 
 def is_kafkas(each: Line) -> bool:

@@ -34,7 +34,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
         options = ("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
         log = folder / "master.log"
         started.append(_start("org.apache.spark.deploy.master.Master", options, log))
-        address = _seen(_MASTER, log, started)
+        address = _wait_for_log(_MASTER, log, started)
         for number in range(workers):
             log = folder / f"worker-{number}.log"
             options = (
@@ -44,7 +44,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
             )
             started.append(_start("org.apache.spark.deploy.worker.Worker", options, log))
         for number in range(workers):
-            _seen(re.compile(f"({_REGISTERED})"), folder / f"worker-{number}.log", started)
+            _wait_for_log(re.compile(f"({_REGISTERED})"), folder / f"worker-{number}.log", started)
         yield address
     finally:
         for process in reversed(started):
@@ -144,7 +144,9 @@ def _start(main: str, options: Sequence[str], log: Path) -> subprocess.Popen[byt
         )
 
 
-def _seen(wanted: re.Pattern[str], log: Path, started: Sequence[subprocess.Popen[bytes]]) -> str:
+def _wait_for_log(
+    wanted: re.Pattern[str], log: Path, started: Sequence[subprocess.Popen[bytes]]
+) -> str:
     """Return what a log says, once it does."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:

@@ -74,9 +74,11 @@ def of(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
 @pytest.mark.parametrize("name", shapes.SHAPES)
 def test_totals_are_the_lines_own_to_the_last_digit(of: dict[str, Reported], name: str) -> None:
     one = of[name]
-    assert one.made.bill_total == one.made.report_total == total(map(shapes.billed, one.lines))
+    assert one.made.bill_total == one.made.report_total == total(map(shapes.billed_cost, one.lines))
     assert total(row.billed_cost for row in one.usage) == one.made.bill_total
-    assert total(row.amortised_cost for row in one.usage) == total(map(shapes.amortised, one.lines))
+    assert total(row.amortised_cost for row in one.usage) == total(
+        map(shapes.amortised_cost, one.lines)
+    )
     assert sum(row.charges for row in one.usage) == len(one.lines)
 
 
@@ -87,7 +89,7 @@ def test_every_account_and_day_has_what_its_lines_say(of: dict[str, Reported], n
     for each in one.lines:
         account = each.get("line_item_usage_account_id", "123456789012")
         key = (account, each["line_item_usage_start_date"].date())
-        wanted[key] = wanted.get(key, Decimal(0)) + shapes.billed(each)
+        wanted[key] = wanted.get(key, Decimal(0)) + shapes.billed_cost(each)
     found: dict[tuple[str, date], Decimal] = {}
     for row in one.usage:
         key = (row.account, row.day)
@@ -100,8 +102,8 @@ def test_kafkas_is_what_the_tags_say_and_the_headline(of: dict[str, Reported], n
     one = of[name]
     own = [each for each in one.lines if shapes.is_kafkas(each)]
     kafka = one.made.evidence.report.kafkas
-    assert kafka.billed == total(map(shapes.billed, own))
-    assert kafka.amortised == total(map(shapes.amortised, own))
+    assert kafka.billed == total(map(shapes.billed_cost, own))
+    assert kafka.amortised == total(map(shapes.amortised_cost, own))
     shown = one.made.document.total
     assert Decimal(shown.exact) == one.made.bill_total
     assert Decimal(shown.headline) == (kafka.billed if own else one.made.bill_total)
@@ -135,7 +137,7 @@ def test_a_tag_of_the_users_own_makes_it_kafkas(session: SparkSession, tmp_path:
     one = reported(session, tmp_path, "tagless", kafka=tags)
     own = [each for each in one.lines if each["resource_tags"].get("user_team") == "streaming"]
     kafka = one.made.evidence.report.kafkas
-    assert kafka.billed == total(map(shapes.billed, own))
+    assert kafka.billed == total(map(shapes.billed_cost, own))
     assert kafka.clusters == ["streaming"]
     assert {row.resource_id for row in one.usage if row.attribution != "unattributed"} == {
         "i-0kafka"
@@ -161,7 +163,7 @@ def test_discounts_of_others_are_no_part_of_broker_compute(of: dict[str, Reporte
     one = of["discounts_and_refunds"]
     own = [each for each in one.lines if shapes.is_kafkas(each)]
     rows = [row for row in one.usage if row.component == "broker compute"]
-    assert total(row.billed_cost for row in rows) == total(map(shapes.billed, own))
+    assert total(row.billed_cost for row in rows) == total(map(shapes.billed_cost, own))
     unused = [each for each in one.made.evidence.easy if "commitments" in each.easy.value]
     assert [each.usd for each in unused] == [Decimal("14.375")]
 
@@ -189,4 +191,4 @@ def test_of_a_bill_by_the_month_no_day_and_no_size_is_said(
     assert story.BY_THE_MONTH in made.document.story
     assert (made.evidence.storage, made.evidence.economics) == ([], [])
     assert made.document.section("unit") is None
-    assert made.report_total == total(map(shapes.billed, first))
+    assert made.report_total == total(map(shapes.billed_cost, first))

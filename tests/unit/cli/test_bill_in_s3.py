@@ -42,7 +42,7 @@ def deliver(s3: Any, period: str, execution: str) -> str:
     return folder
 
 
-def copied(folder: Path) -> set[str]:
+def copied_files(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
@@ -56,7 +56,7 @@ def test_the_newest_refresh_of_a_month_is_copied_and_nothing_else(
     put(s3, "data/BILLING_PERIOD=2026-10/left-behind.snappy.parquet")
     address = EXPORT.replace("s3:", f"{scheme}:", 1)
     found = bill_in_s3.bill(s3, f"{address}/", tmp_path / "copy", ["2026-10"])
-    assert copied(found) == {
+    assert copied_files(found) == {
         f"data/{newest}/bill-00001.snappy.parquet",
         f"metadata/{newest}/bill-Manifest.json",
     }
@@ -84,8 +84,8 @@ def test_of_another_folder_everything_is_copied_and_nothing_leads_out_of_it(
     for name in ("day=1/a.jsonl", "day=2/b.jsonl", "day=2/", "../outside.jsonl"):
         put(s3, name)
     found = bill_in_s3.everything(s3, EXPORT, tmp_path / "copy")
-    assert copied(found) == {"day=1/a.jsonl", "day=2/b.jsonl"}
-    assert copied(tmp_path) == {"copy/day=1/a.jsonl", "copy/day=2/b.jsonl"}
+    assert copied_files(found) == {"day=1/a.jsonl", "day=2/b.jsonl"}
+    assert copied_files(tmp_path) == {"copy/day=1/a.jsonl", "copy/day=2/b.jsonl"}
 
 
 def test_nothing_at_an_address_is_said(s3: Any, tmp_path: Path) -> None:

@@ -16,14 +16,14 @@ from core.incidents.record import Incident, State, Transition
 from handlers.store.archive import archive_line
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import announced
+from tests.unit.handlers.walks import announce
 
 
 @pytest.fixture
 def closed() -> Incident:
     """An incident that was kept, with its page."""
     station = Station()
-    announced(station)
+    announce(station)
     station.now += station.policy.hold_limit_seconds + 1
     station.tick()
     found = station.incident(OLD)

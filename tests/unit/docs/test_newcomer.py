@@ -35,7 +35,9 @@ def person(tmp_path: Path) -> Person:
 
 def commands(page: str) -> list[str]:
     """Return the lines of a page that call the command, from the one that makes a directory on."""
-    found = [each.text for each in newcomer.typed(page) if each.text.startswith("stillwater ")]
+    found = [
+        each.text for each in newcomer.typed_statements(page) if each.text.startswith("stillwater ")
+    ]
     return found[next(n for n, line in enumerate(found) if " init " in line) :]
 
 

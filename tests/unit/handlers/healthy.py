@@ -20,13 +20,13 @@ def healthy_kafka(*, out: int | None = None) -> ClusterView:
             PartitionView(topic, p, in_sync[0], replicas, in_sync, 2)
             for topic, row in _topics().items()
             for p in range(3)
-            if (replicas := _turned(row, p))
+            if (replicas := _rotate_row(row, p))
             if (in_sync := tuple(b for b in replicas if b in alive))
         ),
     )
 
 
-def _turned(row: tuple[int, ...], number: int) -> tuple[int, ...]:
+def _rotate_row(row: tuple[int, ...], number: int) -> tuple[int, ...]:
     """Let each broker of a row be preferred in turn, where there are two to a zone."""
     start = number % len(row) if len(ZONES) > 3 else 0
     return row[start:] + row[:start]

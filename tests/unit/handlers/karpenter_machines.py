@@ -30,7 +30,7 @@ def claim_of(instance_id: str = OLD, zone: str = "us-east-1a", **changes: object
     return replace(found, **changes)  # type: ignore[arg-type]
 
 
-def deleted(instance_id: str = OLD, zone: str = "us-east-1a", **changes: object) -> NodeClaim:
+def delete_claim(instance_id: str = OLD, zone: str = "us-east-1a", **changes: object) -> NodeClaim:
     return claim_of(instance_id, zone, deleted=True, deleted_at=START - 10, **changes)
 
 
@@ -54,7 +54,7 @@ def end(door: Door, *claims: NodeClaim) -> None:
         cluster.node_views[each.instance_id or ""] = replace(node, schedulable=False)
 
 
-def brought(door: Door, instance_id: str, zone: str = "us-east-1a") -> None:
+def bring_node(door: Door, instance_id: str, zone: str = "us-east-1a") -> None:
     """Karpenter has launched a node in the place of another."""
     door.spare(instance_id, zone)
     cluster = door.station.cluster

@@ -9,13 +9,13 @@ from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 
 
-def ended(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
+def end_instance(cluster: FakeCluster, instance_id: str, state: str = "stopped") -> None:
     """EC2 ends an instance; its kubelet falls silent, and its Node stays for now."""
     cluster.set_state(instance_id, state)
     cluster.node_views[instance_id] = replace(cluster.node_views[instance_id], ready=False)
 
 
-def moved(station: Station) -> None:
+def move_pod(station: Station) -> None:
     """Kubernetes gives up the pod, the group replaces the instance, the pod starts there."""
     station.cluster.attached.pop(node_named(OLD), None)
     station.cluster.add_instance(NEW, "us-east-1a")

@@ -11,7 +11,7 @@ from tests.unit.handlers.healthy import ZONES
 from tests.unit.handlers.scenery import NODES, STATE, Scenery, TableInMemory, cut_off
 
 
-def _late(scene: Scenery, *, late: bool) -> None:
+def _announce_late(scene: Scenery, *, late: bool) -> None:
     """Announcements come late, the last of them first."""
     coming, scene.withheld = scene.withheld or [], [] if late else None
     for body in reversed(coming):
@@ -31,7 +31,7 @@ def _backed_up(scene: Scenery) -> None:
     )
 
 
-def _restored(scene: Scenery) -> None:
+def _restore_table(scene: Scenery) -> None:
     """Somebody restores the ledger's table to the moment of its backup."""
     ledger, records, backup = scene.station.ledger, scene.station.records, scene.backup
     if backup is None:
@@ -93,11 +93,11 @@ def _behind(scene: Scenery, zone: str) -> None:
 
 
 PLAIN: Mapping[str, Callable[[Scenery], None]] = {
-    "announcements late": lambda scene: _late(scene, late=True),
-    "announcements come": lambda scene: _late(scene, late=False),
+    "announcements late": lambda scene: _announce_late(scene, late=True),
+    "announcements come": lambda scene: _announce_late(scene, late=False),
     "redriven": _redriven,
     "backed up": _backed_up,
-    "restored": _restored,
+    "restored": _restore_table,
 }
 OF_ZONE: Mapping[str, Callable[[Scenery, str], None]] = {
     "spare dies": _spare_ends,

@@ -98,7 +98,7 @@ class Scenery(World):
         for zone, at in list(self.warned.items()):
             if self.station.now >= at + 120:
                 del self.warned[zone]
-                gone(self, zone)
+                end_machine(self, zone)
         super()._end()
 
     def _start(self) -> None:
@@ -116,7 +116,7 @@ class Scenery(World):
     def _show_kafka(self) -> None:
         super()._show_kafka()
         cluster = self.station.cluster
-        cluster.kafka = _told(cluster.kafka, self.mood)
+        cluster.kafka = _view_by_mood(cluster.kafka, self.mood)
 
     # Whom a letter names.
     def instance(self, zone: str) -> str:
@@ -158,7 +158,7 @@ class Scenery(World):
         return found
 
 
-def _told(view: ClusterView | None, mood: str) -> ClusterView | None:
+def _view_by_mood(view: ClusterView | None, mood: str) -> ClusterView | None:
     if view is None or not mood:
         return view
     if mood == "silent":
@@ -169,7 +169,7 @@ def _told(view: ClusterView | None, mood: str) -> ClusterView | None:
     return replace(healthy_kafka(), doubts=(Doubt("Topic u is missing."),))
 
 
-def gone(scene: Scenery, zone: str) -> None:
+def end_machine(scene: Scenery, zone: str) -> None:
     """End a machine, with its Node and whatever ran there."""
     cluster, instance_id = scene.station.cluster, scene.instance(zone)
     cluster.set_state(instance_id, "terminated")

@@ -19,7 +19,7 @@ from tests.unit.handlers.announced import ec2_event, hook_event, zone_event
 from tests.unit.handlers.fakes import group_of
 from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
 from tests.unit.handlers.healthy import ZONES
-from tests.unit.handlers.scenery import NODES, STATE, WARNING, ZONE_IDS, Scenery, gone
+from tests.unit.handlers.scenery import NODES, STATE, WARNING, ZONE_IDS, Scenery, end_machine
 
 
 @dataclass
@@ -45,7 +45,7 @@ def _leave(scene: Scene, zone: str) -> None:
         scene.station.cluster.terminate(scene.instance(zone))
 
 
-def _announced(scene: Scene, zone: str) -> None:
+def _announce(scene: Scene, zone: str) -> None:
     for hook in ("gate", "drain"):
         body = hook_event(hook, instance_id=scene.instance(zone), zone=ZONES[NODES[zone]])
         scene.station.announce(body)
@@ -57,7 +57,7 @@ def _spot(scene: Scene, zone: str) -> None:
     scene.station.announce(scene.at(ec2_event(WARNING, scene.instance(zone))))
 
 
-def _scheduled(code: str, days: float, status: str = "open") -> Callable[[Scene, str], None]:
+def _schedule(code: str, days: float, status: str = "open") -> Callable[[Scene, str], None]:
     def say(scene: Scene, zone: str) -> None:
         now = scene.station.now
         body = health_event(code, due=now + days * DAY, status=status, said_at=now)
@@ -67,7 +67,7 @@ def _scheduled(code: str, days: float, status: str = "open") -> Callable[[Scene,
     return say
 
 
-def _shifted(*, over: bool) -> Callable[[Scene, str], None]:
+def _shift_zone(*, over: bool) -> Callable[[Scene, str], None]:
     def say(scene: Scene, zone: str) -> None:
         now = scene.station.now
         scene.station.announce(zone_event(ZONE_IDS[zone], said_at=now, over=over))
@@ -78,18 +78,18 @@ def _shifted(*, over: bool) -> Callable[[Scene, str], None]:
 
 def _die(scene: Scene, zone: str) -> None:
     scene.doing.append(zone)
-    gone(scene, zone)
+    end_machine(scene, zone)
     scene.station.announce(scene.at(ec2_event(STATE, scene.instance(zone), state="terminated")))
 
 
-def _deleted(scene: Scene, zone: str) -> None:
+def _delete_pod(scene: Scene, zone: str) -> None:
     """Somebody deletes the broker's pod: it starts again on any node that is free."""
     scene.doing.append(zone)
     node_id = NODES[zone]
     scene._stop(node_id, scene.station.cluster.pods[node_id])
 
 
-def _cordoned(*, schedulable: bool, spare: bool) -> Callable[[Scene, str], None]:
+def _cordon(*, schedulable: bool, spare: bool) -> Callable[[Scene, str], None]:
     def do(scene: Scene, zone: str) -> None:
         nodes = scene.station.cluster.node_views
         instance_id = scene.spare(zone) if spare else scene.instance(zone)
@@ -108,7 +108,7 @@ def _hooks(result: str) -> Callable[[Scene, str], None]:
             cluster.set_lifecycle(instance_id, "Terminating:Retained")
         elif waiting:
             scene.doing.append(zone)
-            gone(scene, zone)
+            end_machine(scene, zone)
 
     return do
 
@@ -128,7 +128,7 @@ def _wish(wish: Callable[[Incident, float], Incident]) -> Callable[[Scene, str],
     return say
 
 
-def _released(scene: Scene, zone: str) -> None:
+def _release(scene: Scene, zone: str) -> None:
     """A person lets it go: its group runs its hooks anew, whatever was answered before."""
     cluster = scene.station.cluster
     cluster.completed = [each for each in cluster.completed if each[0] != scene.instance(zone)]
@@ -152,7 +152,7 @@ def _kubernetes(scene: Scene, *, answers: bool) -> None:
     scene.station.cluster.kubernetes_answers = answers
 
 
-def _doubled(scene: Scene) -> None:
+def _double_messages(scene: Scene) -> None:
     for body, _ in list(scene.station.ticks.sent[-3:]):
         for _ in range(2):
             scene.station.loop.turn(body, scene.station.now)
@@ -165,7 +165,7 @@ def _later(scene: Scene, seconds: float) -> None:
 _PLAIN: dict[str, Callable[[Scene], None]] = {
     **scene_faults.PLAIN,
     "lease deleted": lambda scene: scene.station.ledger.forget_leases(),
-    "ticks doubled": _doubled,
+    "ticks doubled": _double_messages,
     "pause": lambda scene: _pause(scene, on=True),
     "resume": lambda scene: _pause(scene, on=False),
     "api away": lambda scene: _kubernetes(scene, answers=False),
@@ -185,29 +185,29 @@ _PLAIN: dict[str, Callable[[Scene], None]] = {
 _OF_ZONE: dict[str, Callable[[Scene, str], None]] = {
     **scene_faults.OF_ZONE,
     "leave": _leave,
-    "announced": _announced,
+    "announced": _announce,
     "spot": _spot,
-    "retire": _scheduled(RETIREMENT, 7),
-    "retire sooner": _scheduled(RETIREMENT, 1),
-    "retire called off": _scheduled(RETIREMENT, 7, "closed"),
-    "reboot": _scheduled(REBOOT, 3),
-    "reboot called off": _scheduled(REBOOT, 3, "closed"),
-    "shift": _shifted(over=False),
-    "shift over": _shifted(over=True),
+    "retire": _schedule(RETIREMENT, 7),
+    "retire sooner": _schedule(RETIREMENT, 1),
+    "retire called off": _schedule(RETIREMENT, 7, "closed"),
+    "reboot": _schedule(REBOOT, 3),
+    "reboot called off": _schedule(REBOOT, 3, "closed"),
+    "shift": _shift_zone(over=False),
+    "shift over": _shift_zone(over=True),
     "die": _die,
-    "delete pod": _deleted,
+    "delete pod": _delete_pod,
     "delete claim": lambda scene, zone: scene.claimless.add(NODES[zone]),
     "claim bound": lambda scene, zone: scene.claimless.discard(NODES[zone]),
-    "cordon": _cordoned(schedulable=False, spare=False),
-    "uncordon": _cordoned(schedulable=True, spare=False),
-    "cordon spare": _cordoned(schedulable=False, spare=True),
+    "cordon": _cordon(schedulable=False, spare=False),
+    "uncordon": _cordon(schedulable=True, spare=False),
+    "cordon spare": _cordon(schedulable=False, spare=True),
     "hooks completed": _hooks("CONTINUE"),
     "hooks abandoned": _hooks("ABANDON"),
     "maximum lowered": _maximum,
     "no capacity": lambda scene, zone: scene.without_capacity.add(zone),
     "capacity": lambda scene, zone: scene.without_capacity.discard(zone),
     "capacity elsewhere": lambda scene, zone: scene.elsewhere.add(zone),
-    "release": _released,
+    "release": _release,
     "ignore": _wish(lambda incident, now: ignore(incident, "ann", "known", now)),
     "hold": _wish(lambda incident, now: hold(incident, now + 1800, "ann", now)),
 }

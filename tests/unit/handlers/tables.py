@@ -30,7 +30,7 @@ def make_table(dynamodb: Any = None, name: str = TABLE) -> None:
     )
 
 
-def stored(key: str) -> list[dict[str, object]]:
+def stored_items(key: str) -> list[dict[str, object]]:
     """Return the items whose key starts with `key`."""
     items = boto3.client("dynamodb", region_name=REGION).scan(TableName=TABLE)["Items"]
     return [dict(i) for i in items if i["pk"]["S"].startswith(key)]

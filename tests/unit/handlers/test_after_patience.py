@@ -14,7 +14,7 @@ from handlers.store.pauses import Pauses
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
-from tests.unit.handlers.walks import replaced
+from tests.unit.handlers.walks import replace_machine
 
 LONG = POLICY.hold_limit_seconds + 600
 
@@ -24,7 +24,7 @@ def station() -> Station:
     """Return a broker that waits for its turn: Kafka lets nobody go."""
     found = Station()
     found.cluster.kafka = healthy_kafka(out=20)
-    return replaced(found)
+    return replace_machine(found)
 
 
 def turns(station: Station, seconds: float, step: float = 300.0) -> None:

@@ -14,7 +14,7 @@ from handlers.incidents.leadership import Leadership
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import replaced
+from tests.unit.handlers.walks import replace_machine
 
 HIDDEN = Doubt(
     "Kafka hides topic payments (TopicAuthorizationFailed); grant the functions' user Describe on "
@@ -30,7 +30,7 @@ def station() -> Station:
 
 def test_nothing_is_drained_on_a_reading_that_hides_a_topic(station: Station) -> None:
     station.cluster.kafka = replace(healthy_kafka(), doubts=(HIDDEN,))
-    replaced(station)
+    replace_machine(station)
     for _ in range(5):
         station.tick()
     incident = station.incident()
@@ -43,7 +43,7 @@ def test_nothing_is_drained_on_a_reading_that_hides_a_topic(station: Station) ->
 def test_a_reading_that_may_mend_itself_calls_nobody(station: Station) -> None:
     doubt = Doubt("Topic t is known to one broker and not to another.")
     station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
-    replaced(station)
+    replace_machine(station)
     for _ in range(5):
         station.tick()
     assert station.incident().state is State.HOLDING
@@ -58,7 +58,7 @@ def test_a_doubt_that_lasts_calls_a_person_once_and_one_that_ends_is_forgotten(
 ) -> None:
     doubt = Doubt("Topic t is known to one broker and not to another.")
     station.cluster.kafka = replace(healthy_kafka(), doubts=(doubt,))
-    replaced(station)
+    replace_machine(station)
     station.tick()
     begun = station.incident().doubted_since
     assert begun is not None
@@ -76,7 +76,7 @@ def test_a_doubt_that_lasts_calls_a_person_once_and_one_that_ends_is_forgotten(
 
 def test_a_kafka_that_answers_nothing_calls_a_person_once_it_has_lasted(station: Station) -> None:
     station.cluster.kafka = None
-    replaced(station)
+    replace_machine(station)
     station.tick()
     begun = station.incident().doubted_since
     assert begun is not None

@@ -12,7 +12,7 @@ from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
 from tests.unit.handlers.station import START, Station
-from tests.unit.handlers.tables import REGION, TABLE, stored
+from tests.unit.handlers.tables import REGION, TABLE, stored_items
 
 CLOSED = START + 60
 LATE = f"AWS announced this for instance {OLD} before it closed the event on 2026-11-20 10:01 UTC."
@@ -123,5 +123,5 @@ def test_the_latest_end_of_an_event_stands(ledger: Ledger) -> None:
 
 def test_the_end_of_an_event_is_kept_as_long_as_what_was_announced(aws: None) -> None:
     DynamoLedger(TABLE, "orders", REGION).close_event("an event", 20.5, 1000.0)
-    (item,) = stored("closed#")
+    (item,) = stored_items("closed#")
     assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}

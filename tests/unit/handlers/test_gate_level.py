@@ -17,7 +17,7 @@ from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.health_events import RETIREMENT, health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import written
+from tests.unit.handlers.walks import written_changes
 
 NAMED = frozenset({group_of("us-east-1a")})
 WATCH, GATE = Reach("watch", NAMED), Reach("gate", NAMED, gated=True)
@@ -83,7 +83,7 @@ def test_a_level_by_what_happens(
     assert bool(made.station.ledger.leases()) is leased
     assert made.ask().allowed is allowed
     if reach is not ACT:
-        assert not any(written(made.station))
+        assert not any(written_changes(made.station))
 
 
 def test_an_eviction_takes_the_lease_and_is_followed_to_its_end() -> None:
@@ -97,7 +97,7 @@ def test_an_eviction_takes_the_lease_and_is_followed_to_its_end() -> None:
     made.tick_until(State.RIDDEN_THROUGH)
     assert made.station.ledger.leases() == ()
     assert made.ask(20).allowed
-    assert not any(written(made.station))
+    assert not any(written_changes(made.station))
 
 
 def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> None:
@@ -122,7 +122,7 @@ def test_their_termination_is_answered_and_never_said_to_be_only_watched() -> No
     made.tick_until(State.RELEASED)
     assert not any(WATCHED in each.reason for each in station.incident().transitions)
     assert station.ledger.leases() == ()
-    assert not any(written(station))
+    assert not any(written_changes(station))
 
 
 def test_a_broker_that_waits_for_a_place_is_not_kept_until_their_hook_ends() -> None:

@@ -12,7 +12,7 @@ from core.incidents.requests import ask_release
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import DAY, health_event
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announced
+from tests.unit.handlers.walks import announce
 
 MINIMUM = (
     "Currently, desiredSize equals minSize (2). Terminating instance without replacement will "
@@ -126,7 +126,7 @@ def test_a_planned_departure_that_nobody_can_see_is_told(station: Station) -> No
 def test_a_refusal_is_told_though_hooks_of_an_earlier_round_were_announced() -> None:
     """A queue delivers at least once: the hook's message of the round before comes again."""
     station = Station()
-    announced(station)
+    announce(station)
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")

@@ -16,7 +16,7 @@ from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announced, replaced
+from tests.unit.handlers.walks import announce, replace_machine
 
 POD = "orders-broker-a-10"
 
@@ -36,7 +36,7 @@ def asked(station: Station, change: object) -> None:
 def test_a_drain_that_nobody_answers_is_sent_again_and_then_a_person_called(
     station: Station,
 ) -> None:
-    replaced(station)
+    replace_machine(station)
     for _ in range(MOST_FORWARDS + 2):
         station.now += POLICY.forward_again_seconds
         station.tick()
@@ -46,7 +46,7 @@ def test_a_drain_that_nobody_answers_is_sent_again_and_then_a_person_called(
 
 
 def test_a_broker_that_is_stopping_is_not_hurried(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.cluster.pods[10] = replace(station.cluster.pods[10], stopping=True)
     station.now += 3 * POLICY.forward_again_seconds
     station.tick()
@@ -55,7 +55,7 @@ def test_a_broker_that_is_stopping_is_not_hurried(station: Station) -> None:
 
 
 def test_a_drain_that_never_ends_keeps_the_node(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
     assert station.incident().state is State.RETAINED
@@ -63,7 +63,7 @@ def test_a_drain_that_never_ends_keeps_the_node(station: Station) -> None:
 
 
 def test_a_budget_that_refuses_the_eviction_is_named(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     refusing = BudgetView(name="orders-kafka", pods=frozenset({POD}), disruptions_allowed=0)
     other = BudgetView(name="connect", pods=frozenset({"x"}), disruptions_allowed=0)
     station.cluster.disruption_budgets = (other, refusing)
@@ -79,7 +79,7 @@ def test_a_budget_that_refuses_the_eviction_is_named(station: Station) -> None:
 
 
 def test_the_gate_waits_for_ec2_to_detach_the_volumes(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.on_instance[OLD] = ("vol-1",)
     for _ in range(6):
@@ -93,7 +93,7 @@ def test_the_gate_waits_for_ec2_to_detach_the_volumes(station: Station) -> None:
 
 
 def test_the_gate_waits_for_the_node_the_broker_runs_on(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.add_node(NEW, csi_ready=False)
     for _ in range(5):
@@ -103,7 +103,7 @@ def test_the_gate_waits_for_the_node_the_broker_runs_on(station: Station) -> Non
 
 def test_a_policy_may_be_content_with_a_ready_pod() -> None:
     station = Station(policy=replace(POLICY, gate="ready"))
-    replaced(station)
+    replace_machine(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.kafka = healthy_kafka(out=10)
     station.tick()
@@ -113,7 +113,7 @@ def test_a_policy_may_be_content_with_a_ready_pod() -> None:
 
 
 def test_a_node_that_is_gone_already_is_not_waited_for(station: Station) -> None:
-    announced(station)
+    announce(station)
     del station.cluster.node_views[OLD]
     station.cluster.place_pod(10, None, ready=False)
     station.tick()
@@ -133,7 +133,7 @@ def test_an_instance_that_never_joined_goes_without_a_wait(station: Station) -> 
 
 
 def test_a_group_that_was_deleted_terminates_nothing(station: Station) -> None:
-    announced(station)
+    announce(station)
     del station.cluster.groups[group_of("us-east-1a")]
     station.cluster.waiting_hooks.clear()
     station.now += 61
@@ -143,7 +143,7 @@ def test_a_group_that_was_deleted_terminates_nothing(station: Station) -> None:
 
 
 def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) -> None:
-    announced(station)
+    announce(station)
     until = START + 30 * 86_400
     asked(station, hold(station.incident(), until, "ada", station.now))
     station.now = START + POLICY.hold_limit_seconds + 60
@@ -156,7 +156,7 @@ def test_a_held_instance_outlasts_the_hold_limit_but_not_awss(station: Station) 
 
 
 def test_a_long_wait_never_outlasts_a_heartbeat(station: Station) -> None:
-    announced(station)
+    announce(station)
     failure = LaunchFailure(since=START - 3600, cause="none")
     incident = replace(station.incident(), launch_failure=failure)
     asked(station, incident)
@@ -168,7 +168,7 @@ def test_a_long_wait_never_outlasts_a_heartbeat(station: Station) -> None:
 def test_a_frozen_zone_keeps_a_broker_and_says_why(station: Station) -> None:
     shift = LostZone("use1-az4", "us-east-1a", source="autoshift")
     station.freezes.note(shift, station.now)
-    announced(station)
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
     for _ in range(4):
@@ -183,7 +183,7 @@ def test_a_frozen_zone_keeps_a_broker_and_says_why(station: Station) -> None:
 
 
 def test_an_ignored_termination_is_kept_not_killed(station: Station) -> None:
-    announced(station)
+    announce(station)
     asked(station, ignore(station.incident(), "ada", "ours", station.now))
     station.tick()
     assert station.incident().state is State.RETAINED
@@ -192,7 +192,7 @@ def test_an_ignored_termination_is_kept_not_killed(station: Station) -> None:
 
 def test_a_release_needs_neither_a_replacement_nor_kafkas_consent(station: Station) -> None:
     station.cluster.kafka = replace(healthy_kafka(out=30), fenced=frozenset())
-    announced(station)
+    announce(station)
     asked(station, ask_release(station.incident(), "ada", station.now))
     station.tick()
     station.tick_until_quiet()
@@ -203,7 +203,7 @@ def test_a_release_needs_neither_a_replacement_nor_kafkas_consent(station: Stati
 
 def test_a_release_waits_for_another_broker_that_is_out(station: Station) -> None:
     station.ledger.take_lease("i-other", station.now, 9_999)
-    announced(station)
+    announce(station)
     asked(station, ask_release(station.incident(), "ada", station.now))
     station.tick()
     station.tick()
@@ -212,7 +212,7 @@ def test_a_release_waits_for_another_broker_that_is_out(station: Station) -> Non
 
 
 def test_a_release_ends_a_drain_that_is_stuck(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     asked(station, ask_release(station.incident(), "ada", station.now))
     station.tick()
     assert station.incident().state is State.RELEASED
@@ -220,7 +220,7 @@ def test_a_release_ends_a_drain_that_is_stuck(station: Station) -> None:
 
 
 def test_a_retained_instance_is_released_through_new_hooks(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
     retained = station.incident()
@@ -238,7 +238,7 @@ def test_a_retained_instance_is_released_through_new_hooks(station: Station) -> 
 
 
 def test_a_spare_that_waits_for_one_is_no_replacement_for_another(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     assert station.cluster.node_views[NEW].spare_for == OLD
     second = "i-0e"
     station.cluster.add_instance(second, "us-east-1a")

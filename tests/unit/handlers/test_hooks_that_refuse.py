@@ -19,7 +19,7 @@ from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START, Station
-from tests.unit.handlers.walks import announced, drained, replaced
+from tests.unit.handlers.walks import announce, drain_node, replace_machine
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def said_at(body: str, time: str) -> str:
 
 
 def test_a_hook_that_refuses_the_token_is_completed_without_it(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.cluster.hook_tokens = {(OLD, "drain"): "of another action", (OLD, "gate"): "same"}
     ticks(back(station))
     assert station.incident().state is State.RELEASED
@@ -56,7 +56,7 @@ def test_a_hook_that_refuses_the_token_is_completed_without_it(station: Station)
 def test_released_is_only_what_the_group_shows(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drained(station)
+    drain_node(station)
     monkeypatch.setattr(station.cluster, "complete_hook", lambda *_: False)
     back(station)
     for _ in range(20):
@@ -76,7 +76,7 @@ def test_released_is_only_what_the_group_shows(
 def test_an_instance_that_is_in_service_after_all_is_not_called_released(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drained(station)
+    drain_node(station)
     monkeypatch.setattr(station.cluster, "complete_hook", lambda *_: False)
     station.cluster.set_lifecycle(OLD, "InService")
     back(station)
@@ -102,7 +102,7 @@ def test_the_token_announced_last_counts_in_whatever_order_they_arrive() -> None
 
 
 def test_the_sweep_pages_and_reopens_what_was_let_go_and_still_stands(station: Station) -> None:
-    ticks(back(drained(station)))
+    ticks(back(drain_node(station)))
     assert station.incident().state is State.RELEASED
     for lifecycle in ("Terminating:Wait", "Terminating:Retained"):
         station.cluster.set_lifecycle(OLD, lifecycle)
@@ -118,7 +118,7 @@ def test_a_completion_of_an_incident_that_was_carried_on_completes_nothing(
     station: Station,
 ) -> None:
     """A function that sleeps wakes when the next round stands in the same hooks."""
-    announced(station)
+    announce(station)
     asleep = station.incident()
     station.ledger.put(replace(asleep, ticked_at=station.now))
     with pytest.raises(Conflict):
@@ -134,7 +134,7 @@ def test_a_completion_of_an_incident_that_was_carried_on_completes_nothing(
 def test_an_effect_that_fails_does_not_repeat_its_page(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    announced(station)
+    announce(station)
 
     def refuse(*_: object) -> bool:
         raise EndpointConnectionError(endpoint_url="http://autoscaling")

@@ -21,9 +21,9 @@ from tests.unit.handlers.karpenter_machines import (
     HOUR,
     INITIALIZED,
     KARPENTER,
-    brought,
+    bring_node,
     claim_of,
-    deleted,
+    delete_claim,
     end,
     of_karpenter,
 )
@@ -42,7 +42,7 @@ def told(door: Door) -> list[str]:
 
 
 def test_the_sweep_opens_an_incident_with_the_reason_and_the_deadline(door: Door) -> None:
-    end(door, deleted(expire_after_seconds=720 * HOUR, grace_seconds=2 * HOUR))
+    end(door, delete_claim(expire_after_seconds=720 * HOUR, grace_seconds=2 * HOUR))
     station = door.station
     assert station.broom.sweep(station.now)["opened"] == 1
     station.tick_until_quiet()
@@ -65,7 +65,7 @@ def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None
     station.tick_until_quiet()
     assert station.incident().disruption == NodeDisruption(reason="drift")
     assert station.incident().reason.startswith("ip-i-0a.ec2.internal waits for a replacement")
-    brought(door, NEW)
+    bring_node(door, NEW)
     station.tick_until_quiet()
     assert station.incident().reason == "Karpenter (drift) is let through when it asks."
     assert door.ask(user=KARPENTER).allowed
@@ -74,7 +74,7 @@ def test_a_drift_is_followed_from_before_its_node_is_deleted(door: Door) -> None
 def test_ec2s_own_plan_for_an_instance_makes_it_an_interruption(door: Door) -> None:
     event = ScheduledEvent(event_id="e", code="instance-stop", description="", not_before=None)
     door.station.cluster.checks[OLD] = StatusView(instance_id=OLD, events=(event,))
-    end(door, deleted())
+    end(door, delete_claim())
     door.station.broom.sweep(door.station.now)
     door.station.tick_until_quiet()
     # The claim alone could not tell, and takes nothing back.
@@ -82,13 +82,13 @@ def test_ec2s_own_plan_for_an_instance_makes_it_an_interruption(door: Door) -> N
 
 
 def test_a_node_without_a_broker_is_nobodys_incident(door: Door) -> None:
-    end(door, deleted())
+    end(door, delete_claim())
     door.station.cluster.pods.clear()
     assert door.station.broom.sweep(door.station.now)["opened"] == 0
 
 
 def test_claims_that_cannot_be_read_stop_no_sweep_and_let_nobody_go(door: Door) -> None:
-    brought(door, NEW)
+    bring_node(door, NEW)
     door.station.cluster.node_claims = None
     assert door.station.broom.sweep(door.station.now)["opened"] == 0
     answer = door.ask(user=KARPENTER)
@@ -97,10 +97,10 @@ def test_claims_that_cannot_be_read_stop_no_sweep_and_let_nobody_go(door: Door) 
 
 
 def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
-    end(door, deleted())
+    end(door, delete_claim())
     nothing = door.ask(user=KARPENTER)
     assert "to take orders-broker-a-10: whoever drains it brings one." in nothing.reason
-    brought(door, NEW)
+    bring_node(door, NEW)
     *kept, new = door.station.cluster.node_claims or ()
     door.station.cluster.node_claims = (*kept, replace(new, conditions={}))
     joining = door.ask(user=KARPENTER)
@@ -112,17 +112,17 @@ def test_the_gate_waits_for_the_node_that_karpenter_brings(door: Door) -> None:
 
 
 def test_a_node_that_karpenter_ends_takes_nobody(door: Door) -> None:
-    brought(door, NEW)
-    end(door, deleted(), deleted(NEW))
+    bring_node(door, NEW)
+    end(door, delete_claim(), delete_claim(NEW))
     assert not door.ask(user=KARPENTER).allowed
     # Karpenter deletes pods towards a deadline: the node would not take this one again.
     assert not door.ask(user=KARPENTER, delete=True).allowed
 
 
 def test_two_zones_wait_for_each_other_and_both_end_with_their_broker_back(door: Door) -> None:
-    end(door, deleted(), deleted("i-0b", "us-east-1b"))
-    brought(door, NEW)
-    brought(door, "i-0e", "us-east-1b")
+    end(door, delete_claim(), delete_claim("i-0b", "us-east-1b"))
+    bring_node(door, NEW)
+    bring_node(door, "i-0e", "us-east-1b")
     station = door.station
     assert station.broom.sweep(station.now)["opened"] == 2
     assert door.ask(10, user=KARPENTER).allowed
@@ -141,12 +141,12 @@ def test_two_zones_wait_for_each_other_and_both_end_with_their_broker_back(door:
 
 
 def test_an_eviction_without_a_gate_is_followed_to_its_end(door: Door) -> None:
-    end(door, deleted())
+    end(door, delete_claim())
     station = door.station
     station.broom.sweep(station.now)
     station.tick_until_quiet()
     station.cluster.kafka = healthy_kafka(out=10)
-    brought(door, NEW)
+    bring_node(door, NEW)
     door.evicted(10, NEW)
     door.tick_until(State.GATING)
     (lease,) = station.ledger.leases()
@@ -157,7 +157,7 @@ def test_an_eviction_without_a_gate_is_followed_to_its_end(door: Door) -> None:
 
 
 def test_karpenter_does_not_give_up_and_an_incident_of_its_own_neither(door: Door) -> None:
-    end(door, deleted())
+    end(door, delete_claim())
     door.ask(user=KARPENTER)
     station = door.station
     station.now += 2 * HOUR
@@ -177,9 +177,9 @@ def lag(door: Door) -> None:
 def test_a_person_is_called_once_before_the_deadline_of_a_broker_that_may_not_go(
     door: Door,
 ) -> None:
-    brought(door, NEW)
+    bring_node(door, NEW)
     lag(door)
-    end(door, deleted(grace_seconds=2 * HOUR))
+    end(door, delete_claim(grace_seconds=2 * HOUR))
     station = door.station
     station.broom.sweep(station.now)
     for _ in range(4):
@@ -193,11 +193,11 @@ def test_a_person_is_called_once_before_the_deadline_of_a_broker_that_may_not_go
 
 
 def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> None:
-    brought(door, NEW)
+    bring_node(door, NEW)
     station = door.station
     shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=station.now)
     station.freezes.note(shift, station.now)
-    end(door, deleted(grace_seconds=9 * HOUR))
+    end(door, delete_claim(grace_seconds=9 * HOUR))
     assert "Nothing is drained there" in door.ask(user=KARPENTER).reason
     station.now = START + 9 * HOUR - station.policy.planned_margin_seconds
     assert door.ask(user=KARPENTER).allowed
@@ -206,7 +206,7 @@ def test_a_frozen_zone_keeps_a_broker_until_its_deadline_is_near(door: Door) -> 
 def test_a_pod_that_karpenter_will_not_evict_is_told_of_with_the_remedy(door: Door) -> None:
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], undisturbed_until=float("inf"))
-    end(door, deleted())
+    end(door, delete_claim())
     station = door.station
     station.broom.sweep(station.now)
     station.tick_until_quiet()
@@ -219,9 +219,9 @@ def test_a_pod_that_karpenter_will_not_evict_is_told_of_with_the_remedy(door: Do
 def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) -> None:
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], ignores_disruption=True)
-    brought(door, NEW)
+    bring_node(door, NEW)
     lag(door)
-    end(door, deleted())
+    end(door, delete_claim())
     station = door.station
     station.broom.sweep(station.now)
     for _ in range(4):
@@ -237,7 +237,7 @@ def test_a_broker_whose_node_ends_under_it_calls_a_person_at_once(door: Door) ->
 def test_a_deadline_leaves_a_pod_the_time_that_it_takes_to_stop(door: Door) -> None:
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=180.0)
-    end(door, deleted(grace_seconds=2 * HOUR))
+    end(door, delete_claim(grace_seconds=2 * HOUR))
     station = door.station
     station.broom.sweep(station.now)
     station.tick_until_quiet()
@@ -252,12 +252,12 @@ def test_a_deletion_towards_a_deadline_is_judged_by_kafka_before_anybody_knew_of
 ) -> None:
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=180.0)
-    end(door, deleted(grace_seconds=40.0))
+    end(door, delete_claim(grace_seconds=40.0))
     # Less than the pod takes to stop is left at once, and the sweep has not been here yet.
     asked = door.ask(user=KARPENTER, delete=True, grace_seconds=38)
     assert asked.reason.startswith("No other node of us-east-1a is ready to take")
     assert door.station.incident().open
-    brought(door, NEW)
+    bring_node(door, NEW)
     assert door.ask(user=KARPENTER, delete=True, grace_seconds=20).allowed
 
 
@@ -279,8 +279,8 @@ def test_less_time_than_its_own_is_given_from_the_deadlines_last_moment_on(
     """A person's --force beside a deadline that is hours ahead is nobody's last moment."""
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=180.0)
-    brought(door, NEW)
-    end(door, deleted(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
+    bring_node(door, NEW)
+    end(door, delete_claim(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
     door.station.now = START + 9 * HOUR - before_deadline
     answer = door.ask(user=KARPENTER, delete=True, grace_seconds=given)
     assert answer.allowed is not cut_off
@@ -293,9 +293,9 @@ def test_kafka_is_asked_to_the_end_of_a_deadline_and_a_person_was_called_before(
     """Karpenter deletes with a second to stop in; a denial holds its drain (1.14.1)."""
     pods = door.station.cluster.pods
     pods[10] = replace(pods[10], grace_seconds=180.0)
-    brought(door, NEW)
+    bring_node(door, NEW)
     lag(door)
-    end(door, deleted(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
+    end(door, delete_claim(deadline=START + 9 * HOUR, grace_seconds=9 * HOUR))
     station = door.station
     station.broom.sweep(station.now)
     forced_at = START + 9 * HOUR - 180

@@ -11,7 +11,7 @@ from core.incidents.nodeclaims import Condition
 from core.incidents.record import State
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, TAG, node_named
-from tests.unit.handlers.karpenter_machines import brought, claim_of, end, of_karpenter
+from tests.unit.handlers.karpenter_machines import bring_node, claim_of, end, of_karpenter
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_its_broker_is_followed_home_and_keeps_everybody_else_until_then(door: D
     )
     assert incident.lost_at is not None
     assert not door.ask(20, dry_run=True).allowed
-    brought(door, NEW)
+    bring_node(door, NEW)
     door.evicted(10, NEW)
     door.tick_until(State.LOST)
     # Karpenter takes minutes to find a claim without an instance.
@@ -89,7 +89,7 @@ def test_the_system_pools_machines_are_left_to_karpenter(door: Door) -> None:
 def test_a_machine_that_karpenter_has_ended_itself_is_no_loss(door: Door) -> None:
     """Its claim waits for EC2's word for minutes, and the broker is home already."""
     station = door.station
-    brought(door, NEW)
+    bring_node(door, NEW)
     door.evicted(10, NEW)
     dies(door, state="terminated", node=False)
     end_without_node = claim_of(deleted=True, deleted_at=station.now - 300)

@@ -22,7 +22,7 @@ from tests.unit.handlers.karpenter_machines import (
     HOMES,
     INITIALIZED,
     KARPENTER,
-    brought,
+    bring_node,
     claim_of,
     end,
     of_karpenter,
@@ -89,7 +89,7 @@ class Karpenter:
                 continue
             if new not in station.cluster.instances:
                 assert not self.door.ask(broker, user=KARPENTER).allowed, "before its successor"
-                brought(self.door, new, HOMES[instance_id])
+                bring_node(self.door, new, HOMES[instance_id])
             elif self.door.ask(broker, user=KARPENTER).allowed:
                 station.cluster.kafka = healthy_kafka(out=broker)
                 station.cluster.attached.clear()

@@ -16,7 +16,7 @@ from tests.explorer.ledger import ObjectLedger
 from tests.explorer.world import World
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.memory_ledger import MemoryLedger
-from tests.unit.handlers.tables import REGION, TABLE, stored
+from tests.unit.handlers.tables import REGION, TABLE, stored_items
 
 
 @pytest.fixture(params=["memory", "explored", "dynamodb"])
@@ -108,7 +108,7 @@ def test_an_ignored_message_is_kept_once_with_its_body(aws: None) -> None:
     ledger = DynamoLedger(TABLE, "orders", REGION)
     for _ in range(2):
         ledger.record_ignored("{not json", "It is not readable JSON.", 1000.0)
-    (item,) = stored("ignored#")
+    (item,) = stored_items("ignored#")
     assert item["body"] == {"S": "{not json"}
     assert item["outcome"] == {"S": "It is not readable JSON."}
     assert item["expires_at"] == {"N": str(1000 + 90 * 86_400)}
@@ -118,13 +118,13 @@ def test_the_first_record_of_an_announcement_stands(aws: None) -> None:
     ledger = DynamoLedger(TABLE, "orders", REGION)
     ledger.record_event("key", "body", "opened", 1.0)
     ledger.record_event("key", "body", "again", 2.0)
-    (item,) = stored("event#key")
+    (item,) = stored_items("event#key")
     assert item["outcome"] == {"S": "opened"}
 
 
 def test_an_announcement_may_name_itself_at_any_length(aws: None) -> None:
     DynamoLedger(TABLE, "orders", REGION).record_event("k" * 4000, "body", "opened", 1.0)
-    assert len(stored("event#")) == 1
+    assert len(stored_items("event#")) == 1
 
 
 def test_what_is_over_is_listed_until_it_is_filed(ledger: Ledger) -> None:
@@ -155,6 +155,6 @@ def test_at_most_so_many_are_listed_for_filing(ledger: Ledger) -> None:
 def test_only_what_was_filed_with_a_time_expires(aws: None) -> None:
     ledger = DynamoLedger(TABLE, "orders", REGION)
     over = ledger.put(replace(ledger.put(incident()), state=State.RELEASED))
-    assert "expires_at" not in stored("incident#i-0a")[0]
+    assert "expires_at" not in stored_items("incident#i-0a")[0]
     ledger.file(over, 5000.4)
-    assert stored("incident#i-0a")[0]["expires_at"] == {"N": "5000"}
+    assert stored_items("incident#i-0a")[0]["expires_at"] == {"N": "5000"}

@@ -14,7 +14,7 @@ from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import healthy_kafka
-from tests.unit.handlers.lost_machines import ended, moved
+from tests.unit.handlers.lost_machines import end_instance, move_pod
 from tests.unit.handlers.station import POLICY, Station
 
 STATE_CHANGE = "EC2 Instance State-change Notification"
@@ -26,7 +26,7 @@ def station() -> Station:
 
 
 def lost(station: Station, state: str = "stopped") -> Station:
-    ended(station.cluster, OLD, state)
+    end_instance(station.cluster, OLD, state)
     station.cluster.kafka = healthy_kafka(out=10)
     station.announce(ec2_event(STATE_CHANGE, OLD, state=state))
     station.tick()
@@ -43,7 +43,7 @@ def test_a_dead_machine_is_freed_and_its_broker_followed_home(station: Station, 
     lost(station, state)
     assert station.incident().state is State.GATING
     assert tainted(station)
-    moved(station)
+    move_pod(station)
     del station.cluster.node_views[OLD]
     for _ in range(5):
         station.tick()
@@ -78,7 +78,7 @@ def test_an_instance_ec2_does_not_know_is_not_put_out_of_service(station: Statio
 
 
 def test_a_machine_started_again_at_the_last_moment_is_spared(station: Station) -> None:
-    ended(station.cluster, OLD)
+    end_instance(station.cluster, OLD)
     station.announce(ec2_event(STATE_CHANGE, OLD, state="stopped"))
     station.tick()
     asked = station.cluster.instance
@@ -110,7 +110,7 @@ def test_a_machine_that_runs_again_gets_its_node_back(station: Station) -> None:
 
 
 def test_what_a_deleted_node_left_attached_is_let_go(station: Station) -> None:
-    ended(station.cluster, OLD, "shutting-down")
+    end_instance(station.cluster, OLD, "shutting-down")
     station.cluster.attached[node_named(OLD)] = ("vol-10",)
     station.cluster.kafka = healthy_kafka(out=10)
     station.announce(ec2_event(STATE_CHANGE, OLD, state="shutting-down"))
@@ -153,7 +153,7 @@ def test_another_machine_under_the_old_name_keeps_its_volumes(station: Station) 
 
 def test_the_incident_stays_while_our_taint_stands(station: Station) -> None:
     lost(station)
-    moved(station)
+    move_pod(station)
     for _ in range(5):
         station.tick()
     assert station.incident().state is State.GATING
@@ -212,7 +212,7 @@ def test_a_drain_that_ec2_cuts_short_is_freed_as_well(station: Station) -> None:
     station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
     station.tick()
     assert station.incident().state is State.DRAINING
-    ended(station.cluster, OLD, "terminated")
+    end_instance(station.cluster, OLD, "terminated")
     station.tick()
     station.tick()
     assert station.incident().state is State.GATING
@@ -233,7 +233,7 @@ def zone_is_lost(station: Station, *instances: str) -> Station:
                 node_name=node_named(instance_id),
             )
     for instance_id in instances:
-        ended(cluster, instance_id, "stopped")
+        end_instance(cluster, instance_id, "stopped")
     for instance_id in instances:
         station.announce(ec2_event(STATE_CHANGE, instance_id, state="stopped"))
     return station
@@ -318,7 +318,7 @@ def test_a_warm_machine_that_its_group_retains_calls_a_person(
 def started_again(station: Station) -> Station:
     """The broker has moved on; a person starts the machine again, and the broker returns to it."""
     lost(station)
-    moved(station)
+    move_pod(station)
     del station.cluster.node_views[OLD]
     for _ in range(8):
         if not station.incident().open:
@@ -372,7 +372,7 @@ def test_a_machine_that_was_started_again_and_dies_again_frees_its_broker_again(
     station: Station,
 ) -> None:
     started_again(station)
-    ended(station.cluster, OLD)
+    end_instance(station.cluster, OLD)
     station.broom.sweep(station.now)
     assert station.incident(f"{OLD}.2").open
     body = next(b for b, _ in station.ticks.sent if f"{OLD}.2" in b)

@@ -21,7 +21,7 @@ from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
-from tests.unit.handlers.walks import drained, replaced
+from tests.unit.handlers.walks import drain_node, replace_machine
 
 SECOND, SPARE = "i-0b", "i-0e"
 LEASE_SECONDS = 900
@@ -67,7 +67,7 @@ def forwarded_to(station: Station) -> list[str]:
 def test_a_forwarded_drain_keeps_others_waiting_though_the_lease_lapsed_blind(
     station: Station,
 ) -> None:
-    second_waits(replaced(station))
+    second_waits(replace_machine(station))
     station.cluster.kubernetes_answers = False
     for instance_id in (OLD, SECOND):
         turns(station, instance_id)
@@ -79,7 +79,7 @@ def test_a_forwarded_drain_keeps_others_waiting_though_the_lease_lapsed_blind(
     assert OLD in station.incident(SECOND).reason
 
 
-@pytest.mark.parametrize("until", [replaced, drained])
+@pytest.mark.parametrize("until", [replace_machine, drain_node])
 def test_a_drain_under_way_keeps_others_waiting_though_somebody_deleted_the_lease(
     station: Station, until: Callable[[Station], Station]
 ) -> None:
@@ -97,7 +97,7 @@ def test_a_drain_under_way_keeps_others_waiting_though_somebody_deleted_the_leas
 def test_a_retained_nodes_message_counts_though_somebody_deleted_the_lease_meanwhile(
     station: Station,
 ) -> None:
-    replaced(station)
+    replace_machine(station)
     station.ledger.forget_leases()
     turns(station, OLD, most=1)
     station.now += POLICY.hold_limit_seconds + 1
@@ -120,7 +120,7 @@ def test_a_lease_that_lapsed_unused_goes_to_whoever_asks(station: Station) -> No
 def test_a_retained_nodes_drain_keeps_others_waiting_until_its_message_can_do_nothing(
     station: Station,
 ) -> None:
-    replaced(station)
+    replace_machine(station)
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
     assert station.incident().state is State.RETAINED
@@ -137,7 +137,7 @@ def test_a_retained_nodes_drain_keeps_others_waiting_until_its_message_can_do_no
 def test_a_broker_that_never_came_back_keeps_others_waiting_after_its_incident(
     station: Station,
 ) -> None:
-    drained(station)
+    drain_node(station)
     station.now += POLICY.post_condition_wait_seconds + 1
     station.tick()
     assert station.incident().state is State.RETAINED
@@ -156,7 +156,7 @@ def test_an_instance_that_its_group_ended_with_the_drain_under_way_keeps_others_
     station: Station,
 ) -> None:
     """The incident is lost, and its broker is registered but catches up."""
-    drained(station)
+    drain_node(station)
     station.cluster.set_state(OLD, "terminated")
     station.now += POLICY.post_condition_wait_seconds + 1
     station.tick()
@@ -214,7 +214,7 @@ def test_a_function_that_wakes_after_its_lease_forwards_nothing(station: Station
 
 
 def test_a_function_that_sleeps_between_lease_and_drain_forwards_nothing(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.ledger.drop_lease(OLD, ended=True)
     incident, began = station.incident(), station.now
     before = len(station.forwarded)
@@ -251,7 +251,7 @@ def test_a_drain_sent_by_a_function_that_died_before_recording_it_is_followed(
 
 
 def test_a_drain_is_not_sent_again_without_consent(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.cluster.kafka = healthy_kafka(out=30)
     station.now += POLICY.forward_again_seconds + 1
     station.tick()
@@ -266,7 +266,7 @@ def test_an_instance_that_a_person_lets_go_waits_for_a_drain_before_it_and_ends_
     station: Station,
 ) -> None:
     """The incident before it is over, and was not alive to give its lease back."""
-    replaced(station)
+    replace_machine(station)
     station.now += POLICY.hold_limit_seconds + 1
     station.tick()
     station.now = sent_at(station) + POLICY.drain_life_seconds - 200

@@ -11,12 +11,12 @@ from handlers.incidents.observe import observe
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import OLD, group_of, node_named
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import announced
+from tests.unit.handlers.walks import announce
 
 
 @pytest.fixture
 def station() -> Station:
-    return announced(Station())
+    return announce(Station())
 
 
 def seen(station: Station, **changes: Any) -> Any:

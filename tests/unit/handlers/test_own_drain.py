@@ -16,7 +16,7 @@ from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_pause import paused
-from tests.unit.handlers.walks import announced, replaced
+from tests.unit.handlers.walks import announce, replace_machine
 
 NODE = node_named(OLD)
 POD = "orders-broker-a-10"
@@ -47,7 +47,7 @@ def come_back(made: Station) -> None:
 
 
 def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
-    made = replaced(station(AGENT))
+    made = replace_machine(station(AGENT))
     assert made.cluster.cordons == {NODE: OLD}
     assert made.cluster.evicted == [POD]
     assert made.termination_handler.sent == []
@@ -63,12 +63,12 @@ def test_the_tick_cordons_evicts_and_completes_the_hooks_by_itself() -> None:
 
 
 def test_nothing_is_evicted_before_a_replacement_is_there() -> None:
-    made = announced(station(OPERATOR))
+    made = announce(station(OPERATOR))
     assert (made.cluster.evicted, made.cluster.cordons) == ([], {})
 
 
 def test_everything_else_leaves_before_kafka() -> None:
-    made = replaced(station(OPERATOR, AGENT))
+    made = replace_machine(station(OPERATOR, AGENT))
     assert made.cluster.evicted == ["operator"]
     assert "First to leave: strimzi/operator." in made.incident().reason
     made.tick()
@@ -78,7 +78,7 @@ def test_everything_else_leaves_before_kafka() -> None:
 def test_a_pod_that_its_budget_keeps_holds_kafka_up_for_a_while_and_is_never_forced() -> None:
     made = station(OPERATOR)
     made.cluster.refusals["operator"] = "Cannot evict pod: it would violate its budget."
-    replaced(made)
+    replace_machine(made)
     made.tick()
     assert made.cluster.evicted == []
     made.now += OTHERS_SECONDS
@@ -105,7 +105,7 @@ def test_a_refused_eviction_of_kafkas_pod_is_asked_again_at_the_next_tick() -> N
     made.cluster.disruption_budgets = (
         BudgetView(name="orders-kafka", pods=frozenset({POD}), disruptions_allowed=0),
     )
-    replaced(made)
+    replace_machine(made)
     assert made.incident().state is State.DRAINING
     assert "PodDisruptionBudget orders-kafka allows no disruption" in made.incident().reason
     del made.cluster.refusals[POD]
@@ -115,7 +115,7 @@ def test_a_refused_eviction_of_kafkas_pod_is_asked_again_at_the_next_tick() -> N
 
 def test_kafkas_consent_counts_at_the_moment_of_the_eviction() -> None:
     made = station(OPERATOR)
-    replaced(made)
+    replace_machine(made)
     made.cluster.kafka = healthy_kafka(out=20)
     made.tick()
     assert made.cluster.evicted == ["operator"]
@@ -126,7 +126,7 @@ def test_kafkas_consent_counts_at_the_moment_of_the_eviction() -> None:
 
 
 def test_a_pause_keeps_kafkas_pod_where_it_is() -> None:
-    made = replaced(station(OPERATOR))
+    made = replace_machine(station(OPERATOR))
     paused(made)
     made.tick()
     assert made.cluster.evicted == ["operator"]
@@ -136,7 +136,7 @@ def test_a_pause_keeps_kafkas_pod_where_it_is() -> None:
 def test_a_drain_that_cannot_end_is_kept_and_its_node_takes_pods_again() -> None:
     made = station()
     made.cluster.refusals[POD] = "Cannot evict pod: it would violate its budget."
-    replaced(made)
+    replace_machine(made)
     made.now += EVICTING.hold_limit_seconds - EVICTING.drain_life_seconds / 2
     del made.cluster.refusals[POD]
     made.tick()
@@ -149,7 +149,7 @@ def test_a_drain_that_cannot_end_is_kept_and_its_node_takes_pods_again() -> None
 
 
 def test_a_pod_without_owner_is_named_and_left_to_end_with_its_machine() -> None:
-    made = replaced(station(BARE))
+    made = replace_machine(station(BARE))
     (page,) = [p for p in made.ticks.pages if p["page"] == "pods_without_owner"]
     assert "default/debug" in page["reason"]
     leave(made)
@@ -161,7 +161,7 @@ def test_a_pod_without_owner_is_named_and_left_to_end_with_its_machine() -> None
 def test_two_pods_of_one_kafka_on_one_node_wait_for_a_person() -> None:
     made = station()
     made.cluster.place_pod(20, OLD)
-    replaced(made)
+    replace_machine(made)
     assert (made.incident().state, made.cluster.evicted) == (State.HOLDING, [])
     assert "shared_node" in {page["page"] for page in made.ticks.pages}
 
@@ -178,7 +178,7 @@ def test_a_node_without_kafka_is_emptied_and_both_hooks_completed() -> None:
     made = station(OPERATOR)
     made.cluster.pods[10] = replace(made.cluster.pods[10], node_name=node_named("i-0b"))
     made.cluster.attached.pop(NODE)
-    announced(made)
+    announce(made)
     for _ in range(12):
         made.tick()
         if not made.ledger.open_incidents():
@@ -192,7 +192,7 @@ def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() 
     made = station(AGENT)
     made.cluster.pods[10] = replace(made.cluster.pods[10], node_name=node_named("i-0b"))
     made.cluster.attached.pop(NODE)
-    announced(made)
+    announce(made)
     while made.incident().state is not State.DRAINING or not made.cluster.cordons:
         assert made.cluster.completed == []
         made.tick()
@@ -202,7 +202,7 @@ def test_a_node_without_kafka_takes_no_new_pod_before_its_hooks_are_completed() 
 
 
 def test_the_gate_beside_it_lets_our_own_eviction_through_with_kafkas_consent() -> None:
-    door = Door(replaced(station(OPERATOR)))
+    door = Door(replace_machine(station(OPERATOR)))
     assert door.ask(10, user="stillwater-tick").allowed
     assert not door.ask(20, user="stillwater-tick").allowed
     door.station.cluster.kafka = healthy_kafka(out=20)
@@ -213,7 +213,7 @@ def test_a_tick_that_dies_after_the_eviction_does_no_harm_a_second_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = station()
-    announced(made)
+    announce(made)
     made.cluster.add_instance(NEW, "us-east-1a")
     made.cluster.add_node(NEW)
     while made.incident().state is not State.DRAINING:

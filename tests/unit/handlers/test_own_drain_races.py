@@ -11,7 +11,7 @@ from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_own_drain import OPERATOR, station
 from tests.unit.handlers.test_pause import paused
-from tests.unit.handlers.walks import replaced
+from tests.unit.handlers.walks import replace_machine
 
 
 def changed(made: Station) -> None:
@@ -31,7 +31,7 @@ def let_go(made: Station) -> None:
 def test_what_comes_between_decision_and_eviction_keeps_kafka(
     meanwhile: Callable[[Station], object],
 ) -> None:
-    made = replaced(station(OPERATOR))
+    made = replace_machine(station(OPERATOR))
     assert made.cluster.evicted == ["operator"]
     real: Callable[..., Any] = made.ledger.take_lease
 

@@ -15,7 +15,7 @@ from handlers.adapters.pages import SnsTopic, call
 from handlers.incidents.act import perform
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import announced
+from tests.unit.handlers.walks import announce
 
 
 @dataclass
@@ -42,7 +42,7 @@ def published(station: Station, topic: FakeTopic) -> None:
 
 
 def test_every_page_of_every_incident_is_published(station: Station) -> None:
-    announced(station)
+    announce(station)
     topic = FakeTopic()
     pages = (Page("first", "It waits."), Page("second", "AWS has none."))
     perform(station.incident(), pages, station.loop.effects, station.now)
@@ -69,7 +69,7 @@ def test_a_page_that_nobody_took_is_not_recorded(station: Station) -> None:
         def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
             raise ClientError({"Error": {"Code": "ServiceUnavailable"}}, "SendMessage")
 
-    announced(station)
+    announce(station)
     body, _ = station.ticks.sent[-1]
     station.now += station.policy.hold_limit_seconds + 60
     effects = replace(station.loop.effects, ticks=Refusing())

@@ -18,7 +18,7 @@ from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announced, replaced
+from tests.unit.handlers.walks import announce, replace_machine
 
 WHY = Pause("ada", "We look at the disks", START)
 
@@ -41,7 +41,7 @@ def ticks(station: Station, most: int) -> None:
 
 
 def test_nothing_is_drained_while_it_holds_and_the_hooks_keep_beating(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
     ticks(station, 5)
@@ -61,7 +61,7 @@ def test_nothing_is_drained_while_it_holds_and_the_hooks_keep_beating(station: S
 
 
 def test_a_pause_outlasts_a_reading_that_failed(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.cluster.kubernetes_answers = False
     station.now += POLICY.hold_limit_seconds + 60
     ticks(station, 1)
@@ -87,7 +87,7 @@ def test_nothing_planned_begins_while_it_holds(station: Station) -> None:
 
 def test_a_drain_that_runs_ends(station: Station) -> None:
     paused(station, None)
-    replaced(station)
+    replace_machine(station)
     paused(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.kafka = healthy_kafka()
@@ -102,7 +102,7 @@ def test_a_two_minute_warning_is_drained_all_the_same(station: Station) -> None:
 
 
 def test_not_even_a_person_lets_one_go_before_it_is_resumed(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.ledger.put(ask_release(station.incident(), "ada", station.now))
     station.now += 60
     station.broom.sweep(station.now)
@@ -115,7 +115,7 @@ def test_a_pause_that_comes_after_the_decision_stops_its_effect(
     station: Station, action: ForwardDrain | TerminateInGroup
 ) -> None:
     paused(station, None)
-    announced(station)
+    announce(station)
     incident = replace(station.incident(), node_id=10)
     paused(station)
     with pytest.raises(Conflict, match="Paused by ada"):

@@ -11,7 +11,7 @@ from core.incidents.record import State
 from tests.unit.handlers.announced import ec2_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
-from tests.unit.handlers.lost_machines import ended
+from tests.unit.handlers.lost_machines import end_instance
 from tests.unit.handlers.station import Station
 
 STATE_CHANGE = "EC2 Instance State-change Notification"
@@ -24,7 +24,7 @@ def station() -> Station:
 
 
 def lost(station: Station) -> None:
-    ended(station.cluster, OLD, "terminated")
+    end_instance(station.cluster, OLD, "terminated")
     station.announce(ec2_event(STATE_CHANGE, OLD, state="terminated"))
     station.tick()
     _ends(station)
@@ -45,7 +45,7 @@ def taken_before_anybody_looked(station: Station) -> None:
 
 
 def _ends(station: Station) -> None:
-    ended(station.cluster, OLD, "terminated")
+    end_instance(station.cluster, OLD, "terminated")
     station.cluster.set_groups_without(OLD)
     del station.cluster.node_views[OLD]
     station.cluster.kafka = healthy_kafka(out=10)

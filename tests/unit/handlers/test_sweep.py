@@ -12,7 +12,7 @@ from handlers import sweep
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import announced
+from tests.unit.handlers.walks import announce
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def swept(station: Station, later: float = 0.0) -> dict[str, int]:
 
 
 def test_an_incident_without_a_tick_gets_one(station: Station) -> None:
-    announced(station)
+    announce(station)
     sent = len(station.ticks.sent)
     assert swept(station, 40) == {"revived": 0, "opened": 0}
     assert swept(station, 60) == {"revived": 1, "opened": 0}
@@ -37,7 +37,7 @@ def test_an_incident_without_a_tick_gets_one(station: Station) -> None:
 
 
 def test_a_revived_tick_and_the_one_believed_lost_make_one_chain(station: Station) -> None:
-    announced(station)
+    announce(station)
     believed_lost, _ = station.ticks.sent[-1]
     station.now += 60
     station.broom.sweep(station.now)
@@ -96,7 +96,7 @@ def test_an_instance_that_does_not_wait_is_left_alone(station: Station, state: s
 def test_only_an_instance_that_stays_after_an_incident_gets_another(
     station: Station, state: State, opened: int
 ) -> None:
-    announced(station)
+    announce(station)
     station.ledger.put(replace(station.incident(), state=state))
     assert station.broom.sweep(station.now)["opened"] == opened
 
@@ -184,14 +184,14 @@ def test_a_planned_event_that_was_ridden_through_is_not_opened_again(station: St
 
 
 def test_a_retained_instance_is_not_opened_every_minute(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.ledger.put(replace(station.incident(), state=State.RETAINED))
     station.cluster.set_lifecycle(OLD, "Terminating:Retained")
     assert station.broom.sweep(station.now)["opened"] == 0
 
 
 def test_a_lease_that_was_taken_for_an_incident_which_is_over_is_freed(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
     # What a slow invocation does that dies before it learns that its incident has ended.
     station.ledger.take_lease(OLD, station.now, 900)
@@ -200,7 +200,7 @@ def test_a_lease_that_was_taken_for_an_incident_which_is_over_is_freed(station: 
 
 
 def test_a_lease_of_an_open_incident_or_of_nobody_known_is_left_alone(station: Station) -> None:
-    announced(station)
+    announce(station)
     for holder in (OLD, "i-0unknown"):
         station.ledger.take_lease(holder, station.now, 900)
         assert station.broom.sweep(station.now)["freed"] == 0

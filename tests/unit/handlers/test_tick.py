@@ -14,7 +14,7 @@ from handlers import tick
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import announced, drained, replaced
+from tests.unit.handlers.walks import announce, drain_node, replace_machine
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def station() -> Station:
 
 
 def test_a_tick_delivered_twice_is_taken_once(station: Station) -> None:
-    announced(station)
+    announce(station)
     body, _ = station.ticks.sent[-1]
     station.tick()
     count, version = len(station.ticks.sent), station.incident().version
@@ -33,7 +33,7 @@ def test_a_tick_delivered_twice_is_taken_once(station: Station) -> None:
 
 
 def test_a_tick_of_an_incident_that_is_over_sends_no_other(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
     count = len(station.ticks.sent)
     station.tick()
@@ -46,7 +46,7 @@ def test_a_tick_of_an_unknown_incident_ends_there(station: Station) -> None:
 
 
 def test_a_stale_tick_carries_on_once_nobody_else_does(station: Station) -> None:
-    announced(station)
+    announce(station)
     body, _ = station.ticks.sent[-1]
     station.ledger.put(replace(station.incident(), ticked_at=station.now))  # claimed, then died
     station.loop.turn(body, station.now + 10)
@@ -58,7 +58,7 @@ def test_a_stale_tick_carries_on_once_nobody_else_does(station: Station) -> None
 def test_an_action_that_fails_is_decided_again(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    announced(station)
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
     original = station.termination_handler.send
@@ -80,7 +80,7 @@ def test_an_action_that_fails_is_decided_again(
 def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    announced(station)
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
     while not station.ledger.leases():
@@ -103,7 +103,7 @@ def test_a_drain_is_not_forwarded_when_its_lease_is_refused_after_all(
 def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    announced(station)
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
     take = station.ledger.take_lease
@@ -119,7 +119,7 @@ def test_a_lease_taken_for_an_incident_that_has_ended_meanwhile_is_given_back(
 
 
 def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.ledger.put(replace(station.incident(), state=State.RELEASED))
     station.ledger.take_lease(OLD, station.now, 900)
     station.tick()
@@ -129,7 +129,7 @@ def test_a_tick_of_an_incident_that_is_over_gives_its_lease_back(station: Statio
 def test_a_warning_that_arrives_during_a_tick_is_looked_at_at_once(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    announced(station)
+    announce(station)
     nodes = station.cluster.nodes
 
     def interrupted() -> object:
@@ -148,7 +148,7 @@ def test_a_warning_that_arrives_during_a_tick_is_looked_at_at_once(
 def test_an_invocation_believed_dead_does_not_undo_what_its_successor_did(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drained(station)
+    drain_node(station)
     station.cluster.place_pod(10, NEW)
     nodes = station.cluster.nodes
 
@@ -249,7 +249,7 @@ def test_dying_at_any_effect_is_survived(at: int, *, after: bool) -> None:
 def test_a_batch_reports_only_the_ticks_that_failed(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replaced(station)
+    replace_machine(station)
     monkeypatch.setattr(tick, "_loop", lambda: station.loop)
     monkeypatch.setattr(tick.time, "time", lambda: station.now + 6)
     records = [

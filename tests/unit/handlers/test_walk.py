@@ -11,7 +11,7 @@ from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, START, Station
-from tests.unit.handlers.walks import announced, drained, replaced
+from tests.unit.handlers.walks import announce, drain_node, replace_machine
 from tests.unit.policies import policy_with
 
 
@@ -21,7 +21,7 @@ def station() -> Station:
 
 
 def test_a_terminated_broker_walks_to_released(station: Station) -> None:
-    drained(station)
+    drain_node(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.kafka = healthy_kafka()
     while station.incident().open:
@@ -47,12 +47,12 @@ def test_a_terminated_broker_walks_to_released(station: Station) -> None:
 
 
 def test_what_is_forwarded_is_the_drain_hooks_own_event(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     assert station.termination_handler.sent == [(hook_event("drain"), 0.0)]
 
 
 def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1a", "Pending")
     station.cluster.add_node(NEW, ready=False)
     for _ in range(5):
@@ -67,7 +67,7 @@ def test_nothing_is_drained_before_the_replacement_is_ready(station: Station) ->
 
 
 def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1b")
     station.cluster.add_node(NEW)
     station.tick()
@@ -75,7 +75,7 @@ def test_a_replacement_in_another_zone_does_not_count(station: Station) -> None:
 
 
 def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> None:
-    replaced(station)
+    replace_machine(station)
     station.cluster.terminate("i-0b")
     station.announce(hook_event("drain", instance_id="i-0b", zone="us-east-1b"))
     station.cluster.add_instance("i-0e", "us-east-1b")
@@ -91,7 +91,7 @@ def test_a_second_incident_waits_for_the_first_to_release(station: Station) -> N
 def test_a_broker_waits_while_another_partition_copy_lags(station: Station) -> None:
     lagging = healthy_kafka(out=30)
     station.cluster.kafka = replace(lagging, fenced=frozenset())
-    replaced(station)
+    replace_machine(station)
     assert station.incident().state is State.HOLDING
     assert "partition t-0" in station.incident().reason
     assert not station.ledger.leases()
@@ -101,7 +101,7 @@ def test_a_broker_waits_while_another_partition_copy_lags(station: Station) -> N
 
 
 def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station: Station) -> None:
-    drained(station)
+    drain_node(station)
     station.cluster.place_pod(10, NEW)
     station.cluster.attached[node_named(OLD)] = ("pvc-10",)
     station.tick()
@@ -119,7 +119,7 @@ def test_the_gate_stays_shut_until_volumes_are_free_and_the_broker_holds(station
 
 
 def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) -> None:
-    drained(station)
+    drain_node(station)
     station.now += POLICY.post_condition_wait_seconds
     station.tick()
     assert station.incident().state is State.RETAINED
@@ -128,7 +128,7 @@ def test_a_broker_that_never_returns_keeps_the_old_instance(station: Station) ->
 
 
 def test_both_hooks_are_kept_waiting_from_half_their_timeout_on(station: Station) -> None:
-    announced(station)
+    announce(station)
     assert station.cluster.beats == []
     station.now = START + POLICY.heartbeat_timeout_seconds / 2
     station.tick()
@@ -138,7 +138,7 @@ def test_both_hooks_are_kept_waiting_from_half_their_timeout_on(station: Station
 
 
 def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.cluster.kubernetes_answers = False
     station.now = START + POLICY.heartbeat_timeout_seconds / 2
     station.tick()
@@ -148,7 +148,7 @@ def test_hooks_are_kept_waiting_while_kubernetes_is_silent(station: Station) -> 
 
 
 def test_holding_for_too_long_pages_and_retains(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.now = START + POLICY.hold_limit_seconds + 1
     station.tick()
     incident = station.incident()
@@ -186,7 +186,7 @@ def test_a_spot_warning_is_forwarded_at_once(station: Station) -> None:
 
 
 def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> None:
-    announced(station)
+    announce(station)
     station.announce(ec2_event("EC2 Spot Instance Interruption Warning", OLD))
     station.tick()
     # The drain hook's own event goes out, so that the handler completes that hook.
@@ -196,7 +196,7 @@ def test_a_spot_warning_overtakes_a_termination_that_waits(station: Station) -> 
 def test_a_scale_in_restores_the_desired_capacity_once(station: Station) -> None:
     name = group_of("us-east-1a")
     station.cluster.groups[name] = replace(station.cluster.groups[name], desired=0)
-    announced(station)
+    announce(station)
     assert station.cluster.desired_calls == [(name, 1)]
     station.tick()
     station.tick()
@@ -209,7 +209,7 @@ def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
     station = Station(policy=replace(POLICY, scale_in="release"))
     name = group_of("us-east-1a")
     station.cluster.groups[name] = replace(station.cluster.groups[name], desired=0)
-    announced(station)
+    announce(station)
     assert station.incident().state is State.DRAINING
     station.cluster.place_pod(10, None, ready=False)
     station.cluster.attached.pop(node_named(OLD))
@@ -220,7 +220,7 @@ def test_a_scale_in_lets_the_broker_go_where_the_policy_says_so() -> None:
 
 def test_the_direct_route_forwards_nothing_and_follows() -> None:
     station = Station(policy=policy_with(drain_route="direct", post_condition_hold_seconds=0))
-    announced(station)
+    announce(station)
     assert station.incident().state is State.DRAINING
     assert station.forwarded == []
     station.cluster.add_instance(NEW, "us-east-1a")

@@ -13,20 +13,20 @@ from handlers.incidents.act import perform
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
-from tests.unit.handlers.walks import announced, drained, replaced, written
+from tests.unit.handlers.walks import announce, drain_node, replace_machine, written_changes
 
 
-@pytest.mark.parametrize("walk", [announced, replaced, drained])
+@pytest.mark.parametrize("walk", [announce, replace_machine, drain_node])
 def test_a_termination_is_followed_and_nothing_of_theirs_is_written(
     walk: Callable[[Station], Station],
 ) -> None:
     station = walk(Station(level="watch"))
-    assert not any(written(station))
+    assert not any(written_changes(station))
     assert station.incident().transitions[-1].state is station.incident().state
 
 
 def test_the_end_of_a_broker_that_nobody_of_ours_drained_is_told() -> None:
-    station = drained(Station(level="watch"))
+    station = drain_node(Station(level="watch"))
     said = [t.reason for t in station.incident().transitions]
     assert station.incident().state is State.GATING
     assert said[-2].startswith(f"{WATCHED}Node 10 may leave"), said
@@ -34,7 +34,7 @@ def test_the_end_of_a_broker_that_nobody_of_ours_drained_is_told() -> None:
 
 
 def test_a_group_that_is_not_asked_to_terminate_has_refused() -> None:
-    station = announced(Station(level="watch"))
+    station = announce(Station(level="watch"))
     station.cluster.add_instance(NEW, "us-east-1a")
     refused = perform(
         station.incident(),
@@ -43,7 +43,7 @@ def test_a_group_that_is_not_asked_to_terminate_has_refused() -> None:
         station.now,
     )
     assert refused == WITHHELD
-    assert not any(written(station))
+    assert not any(written_changes(station))
 
 
 def test_a_lost_machine_is_not_tainted_by_one_who_watches() -> None:
@@ -53,5 +53,5 @@ def test_a_lost_machine_is_not_tainted_by_one_who_watches() -> None:
     station.cluster.set_state(OLD, "terminated")
     station.cluster.set_groups_without(OLD)
     station.tick_until_quiet()
-    assert not any(written(station))
+    assert not any(written_changes(station))
     assert station.incident().lost_at is not None

@@ -8,7 +8,7 @@ from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 
 
-def announced(station: Station) -> Station:
+def announce(station: Station) -> Station:
     station.cluster.terminate(OLD)
     station.announce(hook_event("drain"))
     station.announce(hook_event("gate"))
@@ -16,17 +16,17 @@ def announced(station: Station) -> Station:
     return station
 
 
-def replaced(station: Station) -> Station:
-    announced(station)
+def replace_machine(station: Station) -> Station:
+    announce(station)
     station.cluster.add_instance(NEW, "us-east-1a")
     station.cluster.add_node(NEW)
     station.tick_until_quiet()
     return station
 
 
-def drained(station: Station) -> Station:
+def drain_node(station: Station) -> Station:
     """The termination handler evicts the pod and completes its hook; the pod starts again."""
-    replaced(station)
+    replace_machine(station)
     station.cluster.waiting_hooks.discard((OLD, "drain"))
     station.cluster.kafka = healthy_kafka(out=10)
     station.cluster.place_pod(10, NEW, ready=False)
@@ -34,7 +34,7 @@ def drained(station: Station) -> Station:
     return station
 
 
-def written(station: Station) -> list[object]:
+def written_changes(station: Station) -> list[object]:
     """Return every change that anybody made to what is theirs."""
     theirs = station.cluster
     return [

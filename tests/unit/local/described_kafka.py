@@ -76,7 +76,7 @@ def cluster(kafka: Any = KAFKA, pools: list[Any] = POOLS) -> KafkaCluster:
     return read(kafka, pools, node_ids(pools), "cluster-id")
 
 
-def configured(node_id: int, described: KafkaCluster | None = None) -> dict[str, str]:
+def configure(node_id: int, described: KafkaCluster | None = None) -> dict[str, str]:
     described = described or cluster()
     node = next(n for n in described.nodes if n.node_id == node_id)
     return settings(server_config(described, node))

@@ -27,82 +27,82 @@ from tests.unit.local.seeded_inputs import (
 )
 
 
-def seeded(kind: str, token: str, inputs: dict[str, Any], code: str, words: str) -> Any:
+def seed_refusal(kind: str, token: str, inputs: dict[str, Any], code: str, words: str) -> Any:
     return pytest.param(f"aws:{token}", inputs, code, words, id=kind)
 
 
 SEEDED = [
-    seeded(
+    seed_refusal(
         "an apostrophe in a rule's description",
         INGRESS,
         {**RULE, "description": "Stillwater's functions"},
         "InvalidParameterValue",
         "Invalid rule description. Valid descriptions are strings less than 256 characters",
     ),
-    seeded(
+    seed_refusal(
         "a security group's description of 300 characters",
         "ec2/securityGroup:SecurityGroup",
         {"name": "nlb", "description": "x" * 300},
         "InvalidParameterValue",
         "Invalid security group description",
     ),
-    seeded(
+    seed_refusal(
         "a group named like an id",
         "ec2/securityGroup:SecurityGroup",
         {"name": "sg-nlb", "description": "x"},
         "InvalidParameterValue",
         "sg-*",
     ),
-    seeded(
+    seed_refusal(
         "an environment of 4 KB",
         LAMBDA,
         {**FUNCTION, "environment": {"variables": {"STILLWATER_A": '"' * 2100}}},
         "InvalidParameterValueException",
         "exceeded the 4KB limit. String measured:",
     ),
-    seeded(
+    seed_refusal(
         "a variable of the runtime's own",
         LAMBDA,
         {**FUNCTION, "environment": {"variables": {"AWS_REGION": "x"}}},
         "InvalidParameterValueException",
         "Reserved keys used in this request: AWS_REGION",
     ),
-    seeded(
+    seed_refusal(
         "a VPC among the loopback addresses",
         "ec2/vpc:Vpc",
         {"cidrBlock": "127.0.0.0/16"},
         "InvalidVpc.Range",
         "The CIDR '127.0.0.0/16' is invalid.",
     ),
-    seeded(
+    seed_refusal(
         "a zone whose part has 64 characters",
         "route53/zone:Zone",
         {"name": f"{'k' * 64}.internal", "vpcs": [{"vpcId": "vpc-0123456789abcdef0"}]},
         "InvalidDomainName",
         "DomainLabelTooLong",
     ),
-    seeded(
+    seed_refusal(
         "a record with a space",
         "route53/record:Record",
         {"zoneId": "Z0123456789ABCDEFGHIJ", "name": "kafka a.internal", "type": "A"},
         "InvalidChangeBatch",
         "UnsupportedCharacter",
     ),
-    seeded(
+    seed_refusal(
         "a bucket as a principal of an endpoint service",
         "ec2/vpcEndpointService:VpcEndpointService",
         {"acceptanceRequired": False, "allowedPrincipals": ["arn:aws:s3:::x"]},
         "InvalidPrincipal",
         "arn:aws:s3:::x",
     ),
-    seeded(
+    seed_refusal(
         "an add-on's latest version",
         "eks/addon:Addon",
         {"clusterName": "test-orders", "addonName": "coredns", "addonVersion": "latest"},
         "InvalidParameterException",
         "Addon version specified is not supported",
     ),
-    seeded(
+    seed_refusal(
         "an e-mail address with an umlaut",
         "sns/topicSubscription:TopicSubscription",
         {
@@ -113,161 +113,161 @@ SEEDED = [
         "InvalidParameter",
         "Email address",
     ),
-    seeded(
+    seed_refusal(
         "a function of 20 minutes",
         LAMBDA,
         {**FUNCTION, "timeout": 1200},
         "ValidationException",
         "less than or equal to 900",
     ),
-    seeded(
+    seed_refusal(
         "a runtime there is not",
         LAMBDA,
         {**FUNCTION, "runtime": "python4"},
         "ValidationException",
         "enum value set",
     ),
-    seeded(
+    seed_refusal(
         "a function's name of 65 characters",
         LAMBDA,
         {**FUNCTION, "name": "x" * 65},
         "ValidationException",
         "less than or equal to 64",
     ),
-    seeded(
+    seed_refusal(
         "a role's name of 65 characters",
         "iam/role:Role",
         {**ROLE, "name": "x" * 65},
         "ValidationError",
         "less than or equal to 64",
     ),
-    seeded(
+    seed_refusal(
         "a trust policy of 3,000 characters",
         "iam/role:Role",
         {"name": "r", "assumeRolePolicy": document(3000)},
         "LimitExceeded",
         "Cannot exceed quota for ACLSizePerRole: 2048",
     ),
-    seeded(
+    seed_refusal(
         "an inline policy of 11,000 characters",
         "iam/rolePolicy:RolePolicy",
         {"role": "r", "policy": document(11_500)},
         "LimitExceeded",
         "Maximum policy size of 10240 bytes exceeded for role r",
     ),
-    seeded(
+    seed_refusal(
         "a managed policy of 7,000 characters",
         "iam/policy:Policy",
         {"name": "p", "policy": document(7000)},
         "LimitExceeded",
         "Cannot exceed quota for PolicySize: 6144",
     ),
-    seeded(
+    seed_refusal(
         "a statement's id with a dash",
         "iam/rolePolicy:RolePolicy",
         {"role": "r", "policy": document(100).replace("Long", "read-it")},
         "MalformedPolicyDocument",
         "must be alpha-numeric",
     ),
-    seeded(
+    seed_refusal(
         "eleven tags on an object",
         "s3/bucketObjectv2:BucketObjectv2",
         {"bucket": "b", "key": "k", "tagsAll": {f"t{n}": "x" for n in range(11)}},
         "BadRequest",
         "Object tags cannot be greater than 10",
     ),
-    seeded(
+    seed_refusal(
         "fifty-one tags on a queue",
         "sqs/queue:Queue",
         {"name": "q", "tagsAll": {f"t{n}": "x" for n in range(51)}},
         "TooManyTagsException",
         "50",
     ),
-    seeded(
+    seed_refusal(
         "a tag of AWS's own",
         "sqs/queue:Queue",
         {"name": "q", "tagsAll": {"aws:team": "x"}},
         "InvalidParameterException",
         "aws: prefixed tag key names are not allowed",
     ),
-    seeded(
+    seed_refusal(
         "two tags that differ by case",
         "iam/role:Role",
         {**ROLE, "tagsAll": {"Team": "a", "team": "b"}},
         "InvalidInput",
         "Duplicate tag keys found",
     ),
-    seeded(
+    seed_refusal(
         "user data of 17 KB",
         TEMPLATE,
         template(userData=base64.b64encode(b"x" * 17_000).decode()),
         "InvalidUserData.Malformed",
         "User data is limited to 16384 bytes",
     ),
-    seeded(
+    seed_refusal(
         "a template's name of two characters",
         TEMPLATE,
         {"name": "xy"},
         "InvalidLaunchTemplateName.MalformedException",
         "between 3 and 128 characters",
     ),
-    seeded(
+    seed_refusal(
         "a gp3 volume of too many IOPS",
         TEMPLATE,
         disk(volumeSize=10, iops=6000),
         "InvalidParameterCombination",
         "ratio",
     ),
-    seeded(
+    seed_refusal(
         "a gp3 volume of 3,000 MiB/s",
         TEMPLATE,
         disk(volumeSize=1000, iops=16_000, throughput=3000),
         "InvalidParameterValue",
         "out of range",
     ),
-    seeded(
+    seed_refusal(
         "a target group's name with a hyphen at its end",
         "lb/targetGroup:TargetGroup",
         {**TARGET_GROUP, "name": "broker-"},
         "ValidationError",
         "cannot begin or end with a hyphen",
     ),
-    seeded(
+    seed_refusal(
         "a balancer's name of 33 characters",
         "lb/loadBalancer:LoadBalancer",
         {"name": "x" * 33, "loadBalancerType": "network"},
         "ValidationError",
         "cannot be longer than '32' characters",
     ),
-    seeded(
+    seed_refusal(
         "a health check every 2 s",
         "lb/targetGroup:TargetGroup",
         {**TARGET_GROUP, "healthCheck": {"interval": 2, "timeout": 2}},
         "ValidationError",
         "greater than or equal to 5",
     ),
-    seeded(
+    seed_refusal(
         "a log kept 42 days",
         LOG_GROUP,
         {"name": "/aws/lambda/x", "retentionInDays": 42},
         "InvalidParameterException",
         "enum value set",
     ),
-    seeded(
+    seed_refusal(
         "a log group with a space in its name",
         LOG_GROUP,
         {"name": "/aws/lambda/a b"},
         "InvalidParameterException",
         "regular expression pattern",
     ),
-    seeded(
+    seed_refusal(
         "a queue that hides messages for a day",
         "sqs/queue:Queue",
         {"name": "q", "visibilityTimeoutSeconds": 86_400},
         "InvalidAttributeValue",
         "VisibilityTimeout",
     ),
-    seeded(
+    seed_refusal(
         "a hook with a heartbeat of 3 h",
         "autoscaling/lifecycleHook:LifecycleHook",
         {
@@ -279,42 +279,42 @@ SEEDED = [
         "ValidationError",
         "between 30 and 7200",
     ),
-    seeded(
+    seed_refusal(
         "a group that wants more than its most",
         "autoscaling/group:Group",
         {**SCALING, "desiredCapacity": 3},
         "ValidationError",
         "must be between",
     ),
-    seeded(
+    seed_refusal(
         "an event pattern of 3,000 characters",
         "cloudwatch/eventRule:EventRule",
         {"name": "r", "eventPattern": json.dumps({"source": ["x" * 60] * 50})},
         "InvalidEventPatternException",
         "exceeds the maximum size",
     ),
-    seeded(
+    seed_refusal(
         "a schedule of 1 minutes",
         "cloudwatch/eventRule:EventRule",
         {"name": "r", "scheduleExpression": "rate(1 minutes)"},
         "ValidationException",
         "ScheduleExpression is not valid",
     ),
-    seeded(
+    seed_refusal(
         "a key policy of 33 KB",
         "kms/key:Key",
         {"policy": document(36_000)},
         "LimitExceededException",
         "32768",
     ),
-    seeded(
+    seed_refusal(
         "a key that goes in 3 days",
         "kms/key:Key",
         {"deletionWindowInDays": 3},
         "ValidationException",
         "between 7 and 30",
     ),
-    seeded(
+    seed_refusal(
         "an alarm on 45 s",
         "cloudwatch/metricAlarm:MetricAlarm",
         {
@@ -330,21 +330,21 @@ SEEDED = [
         "ValidationError",
         "45",
     ),
-    seeded(
+    seed_refusal(
         "an attribute that no key uses",
         "dynamodb/table:Table",
         {**TABLE, "attributes": [{"name": "pk", "type": "S"}, {"name": "x", "type": "S"}]},
         "ValidationException",
         "Some AttributeDefinitions are not used",
     ),
-    seeded(
+    seed_refusal(
         "a bucket in capitals",
         "s3/bucket:Bucket",
         {"bucket": "Billing"},
         "InvalidBucketName",
         "not valid",
     ),
-    seeded(
+    seed_refusal(
         "groups on an entry of nodes",
         "eks/accessEntry:AccessEntry",
         {
@@ -356,28 +356,28 @@ SEEDED = [
         "InvalidParameterException",
         "STANDARD",
     ),
-    seeded(
+    seed_refusal(
         "ports the wrong way round",
         INGRESS,
         {**RULE, "fromPort": 500, "toPort": 400},
         "InvalidParameterValue",
         "from-port",
     ),
-    seeded(
+    seed_refusal(
         "a VPC of a /29",
         "ec2/vpc:Vpc",
         {"cidrBlock": "10.0.0.0/29"},
         "InvalidVpc.Range",
         "is invalid",
     ),
-    seeded(
+    seed_refusal(
         "an export that AWS adds a key to",
         "bcmdata/export:Export",
         EXPORT,
         "Drift",
         "replaced at every later `up`",
     ),
-    seeded(
+    seed_refusal(
         "a type that nobody has looked at",
         "ec2/fleet:Fleet",
         {},

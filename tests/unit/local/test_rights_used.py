@@ -27,7 +27,7 @@ def test_a_right_that_no_test_used_is_named(
     )
     rights = {"sqs:SendMessage", "sns:Publish"}
     monkeypatch.setattr(
-        rights_used, "held", lambda: iter([("tick", rights), ("autoscaler", rights)])
+        rights_used, "held_rights", lambda: iter([("tick", rights), ("autoscaler", rights)])
     )
-    (found,) = rights_used.unused(rights_used.used([journal]))
+    (found,) = rights_used.unused_rights(rights_used.used_actions([journal]))
     assert found == "tick holds sns:Publish, which no test used."

@@ -15,14 +15,14 @@ from tests.unit.local.described_kafka import (
     NLB,
     POOLS,
     cluster,
-    configured,
+    configure,
     pool,
     rendered_pod,
 )
 
 
 def test_a_broker_advertises_the_load_balancer_and_listens_at_its_pod() -> None:
-    config = configured(10)
+    config = configure(10)
     assert config["advertised.listeners"].split(",") == [
         "REPLICATION-9091://coban-broker-a-10.coban-kafka-brokers.kafka.svc.cluster.local:9091",
         f"NLB-9094://{NLB}:10010",
@@ -37,12 +37,12 @@ def test_a_template_may_give_each_broker_a_name_of_its_own() -> None:
     kafka = copy.deepcopy(KAFKA)
     configuration = kafka["spec"]["kafka"]["listeners"][0]["configuration"]
     configuration["advertisedHostTemplate"] = "b-{nodeId}.example.internal"
-    config = configured(20, cluster(kafka))
+    config = configure(20, cluster(kafka))
     assert "NLB-9094://b-20.example.internal:10020" in config["advertised.listeners"]
 
 
 def test_a_controller_has_the_control_plane_and_no_client_listener() -> None:
-    config = configured(0)
+    config = configure(0)
     assert config["process.roles"] == "controller"
     assert config["listeners"] == "CONTROLPLANE-9090://${POD_ADDRESS}:9090"
     assert "broker.rack" not in config
@@ -51,13 +51,13 @@ def test_a_controller_has_the_control_plane_and_no_client_listener() -> None:
 
 def test_every_node_names_the_same_voters() -> None:
     host = "coban-controller-a-0.coban-kafka-brokers.kafka.svc.cluster.local"
-    assert {configured(n)["controller.quorum.voters"] for n in (0, 10, 20)} == {f"0@{host}:9090"}
+    assert {configure(n)["controller.quorum.voters"] for n in (0, 10, 20)} == {f"0@{host}:9090"}
 
 
 def test_without_a_rack_in_its_kafka_a_broker_has_none() -> None:
     kafka = copy.deepcopy(KAFKA)
     del kafka["spec"]["kafka"]["rack"]
-    assert "broker.rack" not in configured(20, cluster(kafka))
+    assert "broker.rack" not in configure(20, cluster(kafka))
 
 
 def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
@@ -67,12 +67,12 @@ def test_only_what_the_list_allows_is_exposed_and_nothing_without_one() -> None:
         "values": {"allowList": ["kafka_server_.*", "jvm_.*"]},
     }
     exposing = cluster(kafka)
-    config = configured(10, exposing)
+    config = configure(10, exposing)
     assert config["prometheus.metrics.reporter.allowlist"] == "kafka_server_.*,jvm_.*"
     assert config["prometheus.metrics.reporter.listener"] == "http://${POD_ADDRESS}:9404"
     ports = rendered_pod(10, exposing)["spec"]["containers"][0]["ports"]
     assert {"name": "tcp-prometheus", "containerPort": 9404, "protocol": "TCP"} in ports
-    assert "metric.reporters" not in configured(10)
+    assert "metric.reporters" not in configure(10)
 
 
 def test_a_brokers_rack_is_looked_up_by_its_nodes_label() -> None:
@@ -84,21 +84,21 @@ def test_a_brokers_rack_is_looked_up_by_its_nodes_label() -> None:
 
 
 def test_a_broker_knows_its_rack_and_keeps_its_log_in_a_subfolder() -> None:
-    config = configured(20)
+    config = configure(20)
     assert config["broker.rack"] == "${STRIMZI_RACK_ID}"
     assert config["log.dirs"] == "/var/lib/kafka/data-0/kafka-log20"
     assert config["metadata.log.dir"] == "/var/lib/kafka/data-0/kafka-log20"
 
 
 def test_the_users_settings_are_written_as_kafka_reads_them() -> None:
-    config = configured(10)
+    config = configure(10)
     assert config["min.insync.replicas"] == "2"
     assert config["auto.create.topics.enable"] == "false"
 
 
 def test_a_combined_node_has_both_sides() -> None:
     described = cluster(pools=[pool("both", "controller+broker", ids="[1]")])
-    config = configured(1, described)
+    config = configure(1, described)
     assert config["process.roles"] == "broker,controller"
     assert config["listeners"].startswith("CONTROLPLANE-9090://${POD_ADDRESS}:9090,REPLICATION")
 

@@ -18,7 +18,7 @@ from local.kubernetes.strimzi_authorities import (
     with_data,
 )
 from local.kubernetes.strimzi_users import acls_of, certificate_data, password_data, principal
-from tests.unit.local.described_kafka import KAFKA, NLB, cluster, configured
+from tests.unit.local.described_kafka import KAFKA, NLB, cluster, configure
 
 OPERATIONS = ["Describe", "DescribeConfigs"]
 
@@ -34,14 +34,14 @@ def asking(node_id: int = 10, **listener: Any) -> dict[str, str]:
     kafka = copy.deepcopy(KAFKA)
     kafka["spec"]["kafka"]["listeners"][0] |= listener
     kafka["spec"]["kafka"]["authorization"] = {"type": "simple"}
-    return configured(node_id, cluster(kafka))
+    return configure(node_id, cluster(kafka))
 
 
 def test_where_nobody_is_asked_nodes_speak_in_the_clear_too() -> None:
-    assert set(configured(10)["listener.security.protocol.map"].split(",")) == {
+    assert set(configure(10)["listener.security.protocol.map"].split(",")) == {
         *("CONTROLPLANE-9090:PLAINTEXT", "REPLICATION-9091:PLAINTEXT", "NLB-9094:PLAINTEXT")
     }
-    assert not [key for key in configured(10) if "ssl" in key or "authorizer" in key]
+    assert not [key for key in configure(10) if "ssl" in key or "authorizer" in key]
 
 
 def test_nodes_ask_each_other_for_certificates_whatever_a_listener_asks() -> None:

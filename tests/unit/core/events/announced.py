@@ -101,7 +101,7 @@ def one(message: object) -> Interruption:
     return found
 
 
-def ignored(message: object) -> Ignored:
+def parse_ignored(message: object) -> Ignored:
     (found,) = parse(json.dumps(message))
     assert isinstance(found, Ignored), found
     return found

@@ -14,7 +14,7 @@ from tests.unit.core.events.announced import (
     SPOT,
     TERMINATE,
     ec2,
-    ignored,
+    parse_ignored,
     retirement,
     with_detail,
 )
@@ -96,7 +96,7 @@ from tests.unit.core.events.announced import (
     ],
 )
 def test_what_asks_for_nothing_is_ignored_with_its_reason(message: object, says: str) -> None:
-    found = ignored(message)
+    found = parse_ignored(message)
     assert says in found.reason
     assert found.reason.endswith(".")
     assert found.body == json.dumps(message)

@@ -31,13 +31,13 @@ def announcement(kind: Kind = Kind.ASG_TERMINATE, **changes: object) -> Interrup
     return Interruption(**said)  # type: ignore[arg-type]
 
 
-def opened(kind: Kind = Kind.ASG_TERMINATE, **changes: object) -> Incident:
+def opened_incident(kind: Kind = Kind.ASG_TERMINATE, **changes: object) -> Incident:
     if kind is Kind.ASG_TERMINATE:
         changes = {"hook": "drain", "lifecycle_token": "t", **changes}
     return open_incident(announcement(kind, **changes), 0.0)
 
 
-def seen(now: float = 1.0, **changes: object) -> Observation:
+def observation(now: float = 1.0, **changes: object) -> Observation:
     instance = InstanceView(instance_id=OLD, state="running", zone="z", private_dns_name="old")
     return Observation(now=now, **{"instance": instance, **changes})  # type: ignore[arg-type]
 

@@ -16,29 +16,29 @@ from tests.unit.core.incidents.announced_incidents import (
     OLD,
     POLICY,
     announcement,
-    opened,
-    seen,
+    observation,
+    opened_incident,
     step,
 )
 
 
 def test_the_retirement_of_an_instance_that_is_no_node_pages_once() -> None:
-    incident = opened(
+    incident = opened_incident(
         Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED", due_at=86_400.0
     )
-    decision = next_action(incident, seen(), POLICY)
+    decision = next_action(incident, observation(), POLICY)
     assert decision.state is State.OPENED
     assert [type(a) for a in decision.actions] == [Page]
     assert "1970-01-02 00:00 UTC" in decision.reason
     assert decision.delay_seconds == 900
-    later = step(incident, seen())
-    assert next_action(later, seen(), POLICY).actions == ()
+    later = step(incident, observation())
+    assert next_action(later, observation(), POLICY).actions == ()
 
 
 def test_a_retirement_called_off_is_cancelled() -> None:
-    incident = opened(Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_STOP_SCHEDULED")
+    incident = opened_incident(Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_STOP_SCHEDULED")
     incident = merge(incident, announcement(Kind.SCHEDULED_CHANGE, closed=True), 1.0)
-    assert step(incident, seen()).state is State.CANCELLED
+    assert step(incident, observation()).state is State.CANCELLED
 
 
 QUIET = [
@@ -61,33 +61,35 @@ QUIET = [
 def test_what_takes_no_node_away_ends_at_once(
     kind: Kind, event_type: str | None, state: State
 ) -> None:
-    assert step(opened(kind, event_type=event_type), seen()).state is state
+    assert step(opened_incident(kind, event_type=event_type), observation()).state is state
 
 
 @pytest.mark.parametrize("kind", [Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION])
 def test_a_two_minute_warning_is_forwarded_before_anything_else(kind: Kind) -> None:
-    decision = next_action(opened(kind), seen(), POLICY)
+    decision = next_action(opened_incident(kind), observation(), POLICY)
     assert decision.state is State.DRAINING
     assert decision.actions == (ForwardDrain(),)
 
 
 def test_an_instance_the_group_retains_is_left_to_a_person() -> None:
     group = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Retained"})
-    decision = next_action(opened(), seen(group=group), POLICY)
+    decision = next_action(opened_incident(), observation(group=group), POLICY)
     assert decision.state is State.RETAINED
     assert any(isinstance(a, Page) for a in decision.actions)
 
 
 def test_an_incident_that_is_over_is_left_alone() -> None:
-    finished = replace(opened(), state=State.RELEASED, reason="done")
-    assert next_action(finished, seen(), POLICY) == Decision(state=State.RELEASED, reason="done")
+    finished = replace(opened_incident(), state=State.RELEASED, reason="done")
+    assert next_action(finished, observation(), POLICY) == Decision(
+        state=State.RELEASED, reason="done"
+    )
 
 
 def test_a_heartbeat_is_due_again_half_a_timeout_after_the_last() -> None:
-    incident = replace(opened(), heartbeat_at=100.0)
+    incident = replace(opened_incident(), heartbeat_at=100.0)
     policy = replace(POLICY, heartbeat_timeout_seconds=100)
-    early = next_action(incident, seen(149.0, blind="x"), policy)
-    due = next_action(incident, seen(150.0, blind="x"), policy)
+    early = next_action(incident, observation(149.0, blind="x"), policy)
+    due = next_action(incident, observation(150.0, blind="x"), policy)
     assert not any(isinstance(a, Heartbeat) for a in early.actions)
     assert due.actions == (Heartbeat("drain"), Heartbeat("gate"))
 
@@ -104,32 +106,34 @@ BLIND = [
 def test_an_instance_nobody_can_see_for_too_long_is_kept_and_a_person_called(
     state: State, then: State
 ) -> None:
-    incident = replace(opened(), state=state, blind_since=1.0)
-    early = next_action(incident, seen(POLICY.hold_limit_seconds, blind="Silence."), POLICY)
+    incident = replace(opened_incident(), state=state, blind_since=1.0)
+    early = next_action(incident, observation(POLICY.hold_limit_seconds, blind="Silence."), POLICY)
     assert early.state is state
     assert not any(isinstance(a, Page) for a in early.actions)
-    late = next_action(incident, seen(BLIND_SECONDS + 2, blind="Silence."), POLICY)
+    late = next_action(incident, observation(BLIND_SECONDS + 2, blind="Silence."), POLICY)
     assert late.state is then
     assert any(isinstance(a, Page) for a in late.actions)
 
 
 def test_a_retirement_days_ahead_is_not_given_up_for_one_unread_moment() -> None:
-    incident = opened(Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED")
-    decision = next_action(incident, seen(86_400.0, blind="Silence."), POLICY)
+    incident = opened_incident(
+        Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
+    )
+    decision = next_action(incident, observation(86_400.0, blind="Silence."), POLICY)
     assert (decision.state, decision.actions) == (State.OPENED, ())
 
 
 def test_a_termination_that_follows_a_retirement_of_days_ago_has_its_whole_time() -> None:
     days = 10 * 86_400.0
-    retirement = opened(
+    retirement = opened_incident(
         Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED", due_at=days * 2
     )
     said = announcement(hook="drain", lifecycle_token="t", occurred_at=days)
-    incident = merge(step(retirement, seen(1.0)), said, days + 1)
+    incident = merge(step(retirement, observation(1.0)), said, days + 1)
     assert incident.held_since == days
     # Auto Scaling may announce before its own describe call shows it.
     in_service = GroupView(name="g", desired=1, maximum=2, instances={OLD: "InService"})
-    assert step(incident, seen(days + 2, group=in_service)).open
+    assert step(incident, observation(days + 2, group=in_service)).open
     pod = PodView(name="c-10", node_id=10, role="broker", node_name="old", ready=True)
     node = NodeView(
         name="old",
@@ -142,16 +146,16 @@ def test_a_termination_that_follows_a_retirement_of_days_ago_has_its_whole_time(
     )
     leaving = GroupView(name="g", desired=1, maximum=2, instances={OLD: "Terminating:Wait"})
     shown = {"group": leaving, "nodes": (node,), "pods": (pod,)}
-    incident = step(incident, seen(days + 3, **shown))
-    assert step(incident, seen(days + 4, **shown)).state is State.REPLACING
+    incident = step(incident, observation(days + 3, **shown))
+    assert step(incident, observation(days + 4, **shown)).state is State.REPLACING
     late = days + POLICY.hold_limit_seconds + 1
-    assert step(incident, seen(late, **shown)).state is State.RETAINED
+    assert step(incident, observation(late, **shown)).state is State.RETAINED
 
 
 def test_a_broker_that_is_not_back_when_its_old_instance_is_gone_is_lost() -> None:
     incident = replace(
-        opened(), state=State.GATING, node_id=10, node_name="old", pod_name="c-broker-a-10"
+        opened_incident(), state=State.GATING, node_id=10, node_name="old", pod_name="c-broker-a-10"
     )
-    decision = next_action(incident, seen(3600.0, instance=None), POLICY)
+    decision = next_action(incident, observation(3600.0, instance=None), POLICY)
     assert decision.state is State.LOST
     assert [a.key for a in decision.actions if isinstance(a, Page)] == ["not_back"]

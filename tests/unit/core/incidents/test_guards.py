@@ -26,7 +26,7 @@ from core.incidents.observation import (
 )
 from core.incidents.record import Incident, State
 from core.incidents.sections import Forwarding, Replacement
-from tests.unit.core.incidents.announced_incidents import OLD, POLICY, opened, seen
+from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation, opened_incident
 from tests.unit.handlers.healthy import healthy_kafka
 
 NEW_NODE = Replacement(node="new", ready_at=0.0)
@@ -37,7 +37,7 @@ LONG = POLICY.hold_limit_seconds + 60
 def housed(state: State, **changes: object) -> Incident:
     """An incident whose instance runs broker 10."""
     known = {"node_id": 10, "node_name": "old", "pod_name": POD, "zone": "z", "pool": "broker"}
-    return replace(opened(), state=state, **known, **changes)  # type: ignore[arg-type]
+    return replace(opened_incident(), state=state, **known, **changes)  # type: ignore[arg-type]
 
 
 def shown(now: float = 1.0, *, state: str = "running", **changes: object) -> Observation:
@@ -66,12 +66,12 @@ def shown(now: float = 1.0, *, state: str = "running", **changes: object) -> Obs
         "pods": (PodView(name=POD, node_id=10, role="broker", node_name="old", ready=True),),
         "kafka": healthy_kafka(),
     }
-    return seen(now, **{**usual, **changes})
+    return observation(now, **{**usual, **changes})
 
 
 @pytest.mark.parametrize("state", [State.DRAINING, State.GATING])
 def test_a_broker_that_is_out_keeps_the_lease_while_nothing_can_be_read(state: State) -> None:
-    decision = next_action(housed(state), seen(blind="Silence."), POLICY)
+    decision = next_action(housed(state), observation(blind="Silence."), POLICY)
     assert TakeLease(out=True) in decision.actions
 
 

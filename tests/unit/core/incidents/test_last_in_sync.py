@@ -19,7 +19,13 @@ from core.incidents.observation import (
 from core.incidents.record import Decision, Incident, State
 from core.incidents.sections import Replacement
 from core.views import ClusterView, Doubt, PartitionView, VoterView
-from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, opened, seen
+from tests.unit.core.incidents.announced_incidents import (
+    NEW,
+    OLD,
+    POLICY,
+    observation,
+    opened_incident,
+)
 
 LATE = POLICY.hold_limit_seconds + 2
 ALONE = PartitionView("t", 0, 10, (10, 20), (10,), 2)
@@ -36,7 +42,7 @@ def held(**changes: object) -> Incident:
     """Return an incident whose replacement is Ready and that waits for Kafka."""
     said: dict[str, object] = {"node_id": 10, "node_name": "old", "pod_name": "c-10", "zone": "z"}
     said |= {"pool": "broker", "replacement": Replacement(node="new", ready_at=0.0)}
-    return replace(opened(), state=State.HOLDING, **{**said, **changes})  # type: ignore[arg-type]
+    return replace(opened_incident(), state=State.HOLDING, **{**said, **changes})  # type: ignore[arg-type]
 
 
 def shown(now: float, kafka: ClusterView | None = KAFKA, **changes: object) -> Observation:
@@ -59,7 +65,7 @@ def shown(now: float, kafka: ClusterView | None = KAFKA, **changes: object) -> O
         "pods": (PodView(name="c-10", node_id=10, role="broker", node_name="old", ready=True),),
         "kafka": kafka,
     }
-    return seen(now, **{**around, **changes})
+    return observation(now, **{**around, **changes})
 
 
 def decided(incident: Incident, observation: Observation) -> Decision:

@@ -13,26 +13,28 @@ from core.incidents.decide import why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, is_unattended
 from core.incidents.settling import settle
-from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened
+from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened_incident
 
 
 def test_an_announcement_that_joined_already_changes_nothing() -> None:
-    incident = opened()
+    incident = opened_incident()
     assert merge(incident, announcement(hook="drain", lifecycle_token="t"), 9.0) is incident
 
 
 def test_the_second_hooks_announcement_adds_its_token() -> None:
-    incident = merge(opened(), announcement(hook="gate", lifecycle_token="u"), 1.0)
+    incident = merge(opened_incident(), announcement(hook="gate", lifecycle_token="u"), 1.0)
     assert incident.hooks == {"drain": "t", "gate": "u"}
     assert incident.drain_event == "asg_terminate drain"
 
 
 def test_the_gates_announcement_alone_is_never_forwarded_as_the_drain() -> None:
-    assert opened(hook="gate").drain_event is None
+    assert opened_incident(hook="gate").drain_event is None
 
 
 def test_what_was_planned_becomes_a_termination_and_then_a_warning() -> None:
-    incident = opened(Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED")
+    incident = opened_incident(
+        Kind.SCHEDULED_CHANGE, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
+    )
     incident = merge(incident, announcement(hook="drain", lifecycle_token="t"), 1.0)
     assert incident.kind is Kind.ASG_TERMINATE
     assert incident.group == "g"
@@ -57,7 +59,7 @@ REOPENING = [
 
 @pytest.mark.parametrize(("state", "again"), REOPENING)
 def test_an_instance_that_still_runs_may_be_announced_again(state: State, again: bool) -> None:
-    finished = replace(opened(), state=state)
+    finished = replace(opened_incident(), state=state)
     assert reopens(finished, announcement(hook="drain", dedupe_key="new")) is again
     assert not reopens(finished, announcement(hook="drain"))
 
@@ -74,7 +76,7 @@ def test_launches_and_called_off_plans_open_no_incident() -> None:
 
 def test_a_transition_design_does_not_know_is_refused() -> None:
     with pytest.raises(ValueError, match="may not go opened -> released"):
-        settle(opened(), Decision(state=State.RELEASED, reason="x"), 1.0)
+        settle(opened_incident(), Decision(state=State.RELEASED, reason="x"), 1.0)
 
 
 def test_every_state_but_the_ends_leads_somewhere() -> None:
@@ -84,14 +86,14 @@ def test_every_state_but_the_ends_leads_somewhere() -> None:
 
 def test_a_reason_that_changes_is_noted_once() -> None:
     stay = Decision(state=State.OPENED, reason="waiting", delay_seconds=5)
-    incident = settle(settle(opened(), stay, 1.0), stay, 2.0)
+    incident = settle(settle(opened_incident(), stay, 1.0), stay, 2.0)
     assert [(n.at, n.reason) for n in incident.notes] == [(1.0, "waiting")]
     assert len(incident.transitions) == 1
 
 
 def test_a_record_survives_being_written() -> None:
     incident = settle(
-        merge(opened(), announcement(Kind.SPOT_INTERRUPTION), 2.0),
+        merge(opened_incident(), announcement(Kind.SPOT_INTERRUPTION), 2.0),
         Decision(state=State.DRAINING, reason="now", actions=(ForwardDrain(),), delay_seconds=0),
         3.0,
     )
@@ -99,10 +101,10 @@ def test_a_record_survives_being_written() -> None:
 
 
 def test_an_incident_is_unattended_once_its_tick_is_late() -> None:
-    incident = replace(opened(), ticked_at=100.0, next_tick_at=1000.0)
+    incident = replace(opened_incident(), ticked_at=100.0, next_tick_at=1000.0)
     assert not is_unattended(incident, 1040.0, 45)
     assert is_unattended(incident, 1046.0, 45)
-    assert is_unattended(opened(), 46.0, 45)
+    assert is_unattended(opened_incident(), 46.0, 45)
     assert not is_unattended(replace(incident, state=State.LOST), 9999.0, 45)
 
 

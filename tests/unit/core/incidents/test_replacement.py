@@ -16,7 +16,7 @@ from core.incidents.observation import (
 from core.incidents.record import Incident
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
 from core.incidents.sections import Replacement
-from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened
+from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened_incident
 
 OLD_NODE = NodeView(
     name="old",
@@ -42,7 +42,7 @@ SEEN = Observation(
 
 
 def incident() -> Incident:
-    return replace(opened(), zone="z", pool="broker", node_name="old")
+    return replace(opened_incident(), zone="z", pool="broker", node_name="old")
 
 
 def with_new(**changed: object) -> Observation:

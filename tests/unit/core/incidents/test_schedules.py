@@ -16,7 +16,7 @@ from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.record import Incident, State
-from tests.unit.core.incidents.announced_incidents import OLD, POLICY, seen
+from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation
 
 RETIREMENT = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
 EXPEDITED = "AWS_EC2_INSTANCE_RETIREMENT_EXPEDITED"
@@ -242,7 +242,7 @@ def test_when_a_trouble_began_is_no_date_by_which_aws_takes_the_machine(kind: Ki
 
 def test_what_nobody_knows_is_told_though_a_retirement_governs() -> None:
     incident = heard([Word(A, RETIREMENT, 1, 9 * DAY), Word(B, UNKNOWN, 2, 5 * DAY)])
-    pages = next_action(incident, seen(), POLICY).actions
+    pages = next_action(incident, observation(), POLICY).actions
     assert any(UNKNOWN in getattr(page, "reason", "") for page in pages)
 
 

@@ -60,7 +60,7 @@ GOOD = Account(
 )
 
 
-def sabotaged(**changed: Any) -> Account:
+def changed_account(**changed: Any) -> Account:
     """Return the good account, changed: of a mapping only the keys that are given."""
     given = {
         key: {**getattr(GOOD, key), **value} if isinstance(value, dict) else value

@@ -10,7 +10,7 @@ import pytest
 from core.preflight.account import Account, Concurrency, Unasked, VolumesKey, Zone
 from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Consequence, exit_code, findings
 from core.preflight.schema import refused_keys
-from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, sabotaged
+from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, changed_account
 
 KEY = "arn:aws:kms:us-east-1:111122223333:key/k"
 STRICT = {**SCHEMA, "properties": {"controller": {"type": "object"}}}
@@ -145,7 +145,7 @@ def test_a_subnet_that_is_not_there_is_said() -> None:
 def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
     changed: dict[str, Any], words: str, remedy: str
 ) -> None:
-    (found,) = findings(NEEDS, sabotaged(**changed))
+    (found,) = findings(NEEDS, changed_account(**changed))
     assert found.kind is Consequence.REFUSED
     assert words in found.sentence
     assert remedy in found.sentence
@@ -180,22 +180,22 @@ def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> 
 
 @pytest.mark.parametrize("part", ["quotas", "used"])
 def test_a_quota_of_which_nothing_is_known_is_not_enough(part: str) -> None:
-    (found,) = findings(NEEDS, sabotaged(**{part: {"vpcs": Unasked("Throttled")}}))
+    (found,) = findings(NEEDS, changed_account(**{part: {"vpcs": Unasked("Throttled")}}))
     assert found.kind is Consequence.UNKNOWN
     empty = findings(NEEDS, replace(GOOD, **{part: {}}))
     assert len(empty) == len(NEEDS.quotas)
 
 
 def test_an_environment_that_stands_has_its_names_and_its_share_already() -> None:
-    full = sabotaged(stands=True, taken={"roles": ("prod-orders-tick",)}, used={"vpcs": 10.0})
+    full = changed_account(stands=True, taken={"roles": ("prod-orders-tick",)}, used={"vpcs": 10.0})
     assert findings(NEEDS, full) == []
 
 
 @pytest.mark.parametrize(
     "account",
     [
-        sabotaged(kubernetes={"1.35": "EXTENDED_SUPPORT"}),
-        sabotaged(concurrency=Concurrency(10, 10)),
+        changed_account(kubernetes={"1.35": "EXTENDED_SUPPORT"}),
+        changed_account(concurrency=Concurrency(10, 10)),
     ],
     ids=["extended support", "a new account"],
 )
@@ -208,11 +208,11 @@ def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
 def test_a_customers_key_with_a_grant_is_as_good() -> None:
     role = "arn:aws:iam::111122223333:role/aws-service-role/a/AWSServiceRoleForAutoScaling"
     key = VolumesKey(KEY, of_customer=True, usable_by=frozenset({role}))
-    assert findings(NEEDS, sabotaged(volumes_key=key)) == []
+    assert findings(NEEDS, changed_account(volumes_key=key)) == []
 
 
 def test_what_is_refused_is_said_before_what_is_not_known() -> None:
-    both = sabotaged(zones={"us-east-1a": Zone("use1-az3")}, bill=Unasked("a timeout"))
+    both = changed_account(zones={"us-east-1a": Zone("use1-az3")}, bill=Unasked("a timeout"))
     assert [each.kind for each in findings(NEEDS, both)] == [
         Consequence.REFUSED,
         Consequence.UNKNOWN,

@@ -21,11 +21,11 @@ from tests.unit.core.volumes.views import (
     FAST,
     HOUR,
     NOW,
-    done,
-    filled,
+    ended_modification,
+    fill_forecast,
     history,
     quiet_hours,
-    throttled,
+    throttled_load,
     view,
     volume_set,
 )
@@ -42,7 +42,7 @@ def test_a_volume_with_room_and_speed_is_kept() -> None:
 
 
 def test_a_volume_that_fills_within_days_grows_for_two_weeks() -> None:
-    found = first(volume_set(view(forecast=filled(0.7, per_day_gib=8))))
+    found = first(volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8))))
     assert found.kind is DecisionKind.GROW
     # (70 + 14 x 8) / 0.85, in tens.
     assert found.target == Gp3(220)
@@ -52,11 +52,14 @@ def test_a_volume_that_fills_within_days_grows_for_two_weeks() -> None:
 
 
 def test_a_volume_that_fills_in_a_fortnight_is_left_alone() -> None:
-    assert first(volume_set(view(forecast=filled(0.4, per_day_gib=3)))).kind is DecisionKind.KEEP
+    assert (
+        first(volume_set(view(forecast=fill_forecast(0.4, per_day_gib=3)))).kind
+        is DecisionKind.KEEP
+    )
 
 
 def test_every_volume_of_a_set_is_paid_for() -> None:
-    filling = view(forecast=filled(0.7, per_day_gib=8))
+    filling = view(forecast=fill_forecast(0.7, per_day_gib=8))
     found = first(volume_set(filling, view(), view()))
     assert found.monthly_usd_change == Decimal("28.80")
 
@@ -69,30 +72,32 @@ def test_a_sudden_fill_is_an_emergency() -> None:
 
 
 def test_the_last_slot_is_kept_for_an_emergency() -> None:
-    used = history(done(20 * HOUR), done(10 * HOUR), done(5 * HOUR))
-    found = first(volume_set(view(forecast=filled(0.7, per_day_gib=8), history=used)))
+    used = history(
+        ended_modification(20 * HOUR), ended_modification(10 * HOUR), ended_modification(5 * HOUR)
+    )
+    found = first(volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8), history=used)))
     assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "slots")
     assert found.until == NOW + 4 * HOUR + 120
     assert "1 of 4 modifications in 24 hours are left" in found.reason
-    urgent = first(volume_set(view(forecast=filled(0.95), history=used)))
+    urgent = first(volume_set(view(forecast=fill_forecast(0.95), history=used)))
     assert urgent.kind is DecisionKind.GROW
 
 
 def test_a_fifth_modification_in_24_hours_is_not_even_an_emergencys() -> None:
-    used = history(*(done(h * HOUR) for h in (23, 10, 5, 2)))
-    found = first(volume_set(view(forecast=filled(0.99), history=used)))
+    used = history(*(ended_modification(h * HOUR) for h in (23, 10, 5, 2)))
+    found = first(volume_set(view(forecast=fill_forecast(0.99), history=used)))
     assert (found.kind, found.refused_by, found.emergency) == (DecisionKind.WAIT, "slots", True)
     assert "shorten the retention" in found.reason
 
 
 def test_an_unknown_history_counts_as_used() -> None:
-    found = first(volume_set(view(forecast=filled(0.99), history=History())))
+    found = first(volume_set(view(forecast=fill_forecast(0.99), history=History())))
     assert found.refused_by == "slots"
 
 
 def test_the_worst_volume_of_a_set_speaks_for_its_slots() -> None:
-    used = view(history=history(*(done(h * HOUR) for h in (23, 10, 5, 2))))
-    found = first(volume_set(view(forecast=filled(0.99)), used))
+    used = view(history=history(*(ended_modification(h * HOUR) for h in (23, 10, 5, 2))))
+    found = first(volume_set(view(forecast=fill_forecast(0.99)), used))
     assert found.refused_by == "slots"
 
 
@@ -102,21 +107,26 @@ def test_the_worst_volume_of_a_set_speaks_for_its_slots() -> None:
 )
 def test_nothing_starts_while_a_modification_is_under_way(state: ModificationState) -> None:
     found = first(
-        volume_set(view(forecast=filled(0.99), history=history(done(HOUR / 2, state=state))))
+        volume_set(
+            view(
+                forecast=fill_forecast(0.99),
+                history=history(ended_modification(HOUR / 2, state=state)),
+            )
+        )
     )
     assert found.kind is DecisionKind.WAIT
     assert found.refused_by in {"under-way", "not-applied"}
 
 
 def test_a_frozen_set_waits_and_says_for_whom() -> None:
-    found = first(volume_set(view(forecast=filled(0.99)), frozen="audit until Friday"))
+    found = first(volume_set(view(forecast=fill_forecast(0.99)), frozen="audit until Friday"))
     assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "frozen")
     assert "audit until Friday" in found.reason
 
 
 def test_a_volume_at_the_policys_largest_is_for_a_person() -> None:
     policy = Policy(apply=True, largest_gib=100)
-    found = first(volume_set(view(forecast=filled(0.99)), policy=policy))
+    found = first(volume_set(view(forecast=fill_forecast(0.99)), policy=policy))
     assert (found.kind, found.refused_by) == (DecisionKind.ADVISE, "ceiling")
     assert "add a volume, or add a broker" in found.reason
 
@@ -129,7 +139,7 @@ def test_a_spec_that_asks_for_more_is_followed() -> None:
 
 
 def test_a_throttled_volume_is_raised_by_half_or_more() -> None:
-    found = first(volume_set(view(load=throttled(iops_p999=800, bytes_per_s_p999=124 * MIB))))
+    found = first(volume_set(view(load=throttled_load(iops_p999=800, bytes_per_s_p999=124 * MIB))))
     assert found.kind is DecisionKind.RAISE
     assert found.target == Gp3(100, Performance(3000, 250))
     assert found.monthly_usd_change == Decimal("5.00")
@@ -137,12 +147,12 @@ def test_a_throttled_volume_is_raised_by_half_or_more() -> None:
 
 
 def test_a_volume_short_of_iops_gets_iops() -> None:
-    found = first(volume_set(view(load=throttled(iops_p999=2990, bytes_per_s_p999=20 * MIB))))
+    found = first(volume_set(view(load=throttled_load(iops_p999=2990, bytes_per_s_p999=20 * MIB))))
     assert found.target == Gp3(100, Performance(6000, 125))
 
 
 def test_growing_and_raising_is_one_modification() -> None:
-    both = view(forecast=filled(0.9), load=throttled())
+    both = view(forecast=fill_forecast(0.9), load=throttled_load())
     found = first(volume_set(both))
     assert found.kind is DecisionKind.GROW
     assert found.target is not None
@@ -151,7 +161,7 @@ def test_growing_and_raising_is_one_modification() -> None:
 
 
 def test_a_throttled_instance_is_named_with_the_type_that_helps() -> None:
-    bound = view(load=throttled(0.5, instance=0.5), instance_type="r7g.xlarge")
+    bound = view(load=throttled_load(0.5, instance=0.5), instance_type="r7g.xlarge")
     found = first(volume_set(bound))
     assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "instance")
     assert "r7g.xlarge sustains 6000 IOPS and 149 MiB/s" in found.reason
@@ -160,24 +170,24 @@ def test_a_throttled_instance_is_named_with_the_type_that_helps() -> None:
 
 def test_a_volume_as_fast_as_its_instance_is_not_raised() -> None:
     asked = Gp3(100, Performance(12_000, 298))
-    found = first(volume_set(view(asked, load=throttled()), asked=asked))
+    found = first(volume_set(view(asked, load=throttled_load()), asked=asked))
     assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "instance")
 
 
 def test_the_other_volumes_of_a_node_take_their_share_of_the_instance() -> None:
-    crowded = volume_set(view(load=throttled()), beside=(Performance(9000, 173),))
+    crowded = volume_set(view(load=throttled_load()), beside=(Performance(9000, 173),))
     assert first(crowded).refused_by == "instance"
 
 
 def test_a_policys_ceiling_is_not_exceeded() -> None:
     policy = Policy(apply=True, ceiling=Performance(3000, 125))
-    found = first(volume_set(view(load=throttled()), policy=policy))
+    found = first(volume_set(view(load=throttled_load()), policy=policy))
     assert (found.kind, found.refused_by) == (DecisionKind.REFUSE, "ceiling")
     assert "max_throughput_mib_per_s" in found.reason
 
 
 def test_a_class_that_does_not_exist_is_named_with_the_remedy() -> None:
-    found = first(volume_set(view(load=throttled()), classes=frozenset({Performance()})))
+    found = first(volume_set(view(load=throttled_load()), classes=frozenset({Performance()})))
     assert found.refused_by == "class-missing"
     assert "run `stillwater up`" in found.reason
 
@@ -201,7 +211,7 @@ def test_hours_that_nobody_measured_are_not_quiet() -> None:
 
 
 def test_a_lowering_leaves_the_reserved_slot() -> None:
-    used = history(*(done(h * HOUR) for h in (23, 10, 5)))
+    used = history(*(ended_modification(h * HOUR) for h in (23, 10, 5)))
     quiet = view(FAST, load=Load(hours=quiet_hours(26)), history=used)
     found = first(volume_set(quiet, asked=FAST))
     assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "slots")
@@ -209,7 +219,9 @@ def test_a_lowering_leaves_the_reserved_slot() -> None:
 
 def test_a_lowering_that_was_regretted_waits_twice_as_long() -> None:
     regretted = history(
-        done(4 * DAY, kind="lower"), done(3 * DAY, kind="raise"), done(2 * DAY, kind="grow")
+        ended_modification(4 * DAY, kind="lower"),
+        ended_modification(3 * DAY, kind="raise"),
+        ended_modification(2 * DAY, kind="grow"),
     )
     quiet = view(FAST, load=Load(hours=quiet_hours(26)), history=regretted)
     assert first(volume_set(quiet, asked=FAST)).kind is DecisionKind.KEEP
@@ -228,7 +240,9 @@ def test_a_rotation_that_pays_is_prepared_and_undone() -> None:
     assert "minutes sooner than in 37" in found.reason
     raised = view(
         FAST,
-        history=history(done(5 * HOUR, FAST, kind=DecisionKind.ROTATION.value, original=Gp3(100))),
+        history=history(
+            ended_modification(5 * HOUR, FAST, kind=DecisionKind.ROTATION.value, original=Gp3(100))
+        ),
     )
     over = replace(rotation, over=True)
     undone = first(volume_set(raised, asked=FAST, policy=policy, rotation=over))
@@ -247,7 +261,7 @@ def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> Non
     rotation = BrokerAbsence(
         pod="orders-broker-a-0", append_bytes_per_s=110 * MIB, away_seconds=300
     )
-    used = view(history=history(done(10 * HOUR), done(9 * HOUR)))
+    used = view(history=history(ended_modification(10 * HOUR), ended_modification(9 * HOUR)))
     assert first(volume_set(used, policy=policy, rotation=rotation)).refused_by == "slots"
 
 
@@ -279,13 +293,13 @@ def test_what_is_wrong_with_a_volume_is_said_with_its_remedy(
 
 
 def test_a_stuck_resize_holds_back_the_next_change_and_a_drift_does_not() -> None:
-    stuck = view(forecast=filled(0.99), given_gib=90)
+    stuck = view(forecast=fill_forecast(0.99), given_gib=90)
     assert first(volume_set(stuck)).refused_by == "resize-stuck"
-    drifted = view(forecast=filled(0.99), actual=Gp3(100, Performance(5000, 125)))
+    drifted = view(forecast=fill_forecast(0.99), actual=Gp3(100, Performance(5000, 125)))
     assert first(volume_set(drifted)).kind is DecisionKind.GROW
 
 
 def test_a_volume_just_raised_is_not_raised_for_what_was_measured_before() -> None:
-    raised = history(done(HOUR / 2, FAST, kind="raise", original=Gp3(100)))
-    just = view(FAST, load=throttled(), history=raised)
+    raised = history(ended_modification(HOUR / 2, FAST, kind="raise", original=Gp3(100)))
+    just = view(FAST, load=throttled_load(), history=raised)
     assert first(volume_set(just, asked=FAST)).kind is DecisionKind.KEEP

@@ -23,7 +23,15 @@ from core.volumes.departures import (
 from core.volumes.limits import Gp3
 from core.volumes.sizing import MIB
 from core.volumes.views import Load, VolumeSet
-from tests.unit.core.volumes.views import FAST, HOUR, NOW, done, history, view, volume_set
+from tests.unit.core.volumes.views import (
+    FAST,
+    HOUR,
+    NOW,
+    ended_modification,
+    history,
+    view,
+    volume_set,
+)
 
 PODS = ("orders-broker-a-10", "orders-broker-a-11")
 RATE = 50.0 * MIB
@@ -47,7 +55,9 @@ def run(*turns: NodeTurn, state: RunState = RunState.RUNNING) -> Run:
 
 
 def a_set(*, raised: bool = False) -> VolumeSet:
-    modified = history(done(HOUR, FAST, kind=DecisionKind.ROTATION.value, original=Gp3(100)))
+    modified = history(
+        ended_modification(HOUR, FAST, kind=DecisionKind.ROTATION.value, original=Gp3(100))
+    )
     volumes = [
         replace(
             view(

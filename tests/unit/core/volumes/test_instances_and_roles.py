@@ -13,9 +13,9 @@ from core.volumes.views import BrokerAbsence, Load, VolumeSet
 from tests.unit.core.volumes.views import (
     FAST,
     NOW,
-    filled,
+    fill_forecast,
     quiet_hours,
-    throttled,
+    throttled_load,
     view,
     volume_set,
 )
@@ -29,7 +29,7 @@ def first(of: VolumeSet) -> VolumeDecision:
 
 
 def test_a_controllers_volume_grows_by_its_own_fill() -> None:
-    full = volume_set(view(forecast=filled(0.9)), policy=CONTROLLER)
+    full = volume_set(view(forecast=fill_forecast(0.9)), policy=CONTROLLER)
     assert first(full).kind is DecisionKind.GROW
 
 
@@ -37,7 +37,7 @@ def test_a_controllers_volume_is_neither_raised_nor_lowered_nor_made_ready_for_a
     rotation = BrokerAbsence(
         pod="orders-controller-a-0", append_bytes_per_s=110 * MIB, away_seconds=300
     )
-    busy = volume_set(view(load=throttled(instance=0.9)), policy=CONTROLLER, rotation=rotation)
+    busy = volume_set(view(load=throttled_load(instance=0.9)), policy=CONTROLLER, rotation=rotation)
     assert first(busy).kind is DecisionKind.KEEP
     quiet = view(FAST, load=Load(hours=quiet_hours(30)))
     assert first(volume_set(quiet, asked=FAST, policy=CONTROLLER)).kind is DecisionKind.KEEP
@@ -52,7 +52,7 @@ def test_the_cap_is_what_an_instance_sustains_unless_the_pool_may_burst() -> Non
     small = table().types["r7g.xlarge"]
     assert instance_ceiling(small) == Performance(6000, 149)
     assert instance_ceiling(small, bursting=True) == Performance(40_000, 1192)
-    full = view(Gp3(100, Performance(6000, 149)), load=throttled(), instance_type="r7g.xlarge")
+    full = view(Gp3(100, Performance(6000, 149)), load=throttled_load(), instance_type="r7g.xlarge")
     asked = Gp3(100, Performance(6000, 149))
     sustained = first(volume_set(full, asked=asked))
     assert (sustained.kind, sustained.refused_by) == (DecisionKind.REFUSE, "instance")
@@ -61,7 +61,7 @@ def test_the_cap_is_what_an_instance_sustains_unless_the_pool_may_burst() -> Non
 
 
 def test_a_burst_is_named_beside_what_is_sustained() -> None:
-    bound = view(load=throttled(instance=0.5), instance_type="r7g.xlarge")
+    bound = view(load=throttled_load(instance=0.5), instance_type="r7g.xlarge")
     assert (
         "r7g.xlarge sustains 6000 IOPS and 149 MiB/s (40000 and 1192 for 30 minutes in 24 hours)"
         in first(volume_set(bound)).reason
@@ -70,7 +70,7 @@ def test_a_burst_is_named_beside_what_is_sustained() -> None:
 
 def test_a_type_that_sustains_its_most_is_said_to_burst_nowhere() -> None:
     assert not table().types["r7g.16xlarge"].bursts
-    bound = view(load=throttled(instance=0.5), instance_type="r7g.16xlarge")
+    bound = view(load=throttled_load(instance=0.5), instance_type="r7g.16xlarge")
     assert "minutes in 24 hours" not in first(volume_set(bound)).reason
 
 

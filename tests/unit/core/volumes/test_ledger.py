@@ -20,7 +20,7 @@ from core.volumes.ledger import (
     with_request,
 )
 from core.volumes.limits import Gp3
-from tests.unit.core.volumes.views import DAY, HOUR, LOOKED, NOW, done, history
+from tests.unit.core.volumes.views import DAY, HOUR, LOOKED, NOW, ended_modification, history
 
 GROWN = Gp3(200)
 
@@ -28,7 +28,7 @@ GROWN = Gp3(200)
 def foreign(
     ago: float, state: ModificationState = ModificationState.COMPLETED, target: Gp3 = GROWN
 ) -> Modification:
-    return done(ago, target, state, kind="")
+    return ended_modification(ago, target, state, kind="")
 
 
 def test_a_volume_nobody_looked_at_has_no_slot() -> None:
@@ -51,18 +51,20 @@ def test_a_first_look_that_finds_one_of_today_counts_all_as_used() -> None:
 
 
 def test_each_modification_frees_its_slot_a_day_after_it_began() -> None:
-    used = history(done(23 * HOUR), done(10 * HOUR))
+    used = history(ended_modification(23 * HOUR), ended_modification(10 * HOUR))
     assert free_slots(used, NOW) == 2
     assert next_slot_at(used, NOW) == NOW + HOUR + 120
     assert free_slots(used, NOW + HOUR + 121) == 3
 
 
 def test_a_failed_modification_has_used_its_slot() -> None:
-    assert free_slots(history(done(HOUR, state=ModificationState.FAILED)), NOW) == 3
+    assert free_slots(history(ended_modification(HOUR, state=ModificationState.FAILED)), NOW) == 3
 
 
 def test_a_request_becomes_the_modification_that_answers_it() -> None:
-    asked = with_request(LOOKED, done(60, GROWN, ModificationState.REQUESTED, reason="it fills"))
+    asked = with_request(
+        LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED, reason="it fills")
+    )
     seen = with_observation(asked, foreign(30, ModificationState.OPTIMIZING), GROWN, NOW)
     assert [(m.state, m.reason, m.started_at) for m in seen.modifications] == [
         (ModificationState.OPTIMIZING, "it fills", NOW - 30)
@@ -73,7 +75,7 @@ def test_a_request_becomes_the_modification_that_answers_it() -> None:
 
 
 def test_a_request_that_ec2_never_had_to_hear_of_is_forgotten() -> None:
-    asked = with_request(LOOKED, done(60, GROWN, ModificationState.REQUESTED))
+    asked = with_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
     assert with_observation(asked, None, GROWN, NOW).under_way is not None
     later = with_observation(asked, None, GROWN, NOW + HOUR)
     assert later.modifications == ()
@@ -88,7 +90,7 @@ def test_somebody_elses_modification_counts() -> None:
 
 def test_an_announcement_of_an_end_nobody_saw_begin_changes_nothing() -> None:
     assert with_end(LOOKED, ModificationState.COMPLETED, NOW) == LOOKED
-    asked = with_request(LOOKED, done(60, GROWN, ModificationState.REQUESTED))
+    asked = with_request(LOOKED, ended_modification(60, GROWN, ModificationState.REQUESTED))
     assert with_end(asked, ModificationState.COMPLETED, NOW) == asked
 
 
@@ -112,13 +114,15 @@ def test_the_next_one_says_that_the_one_before_is_over() -> None:
     state=st.sampled_from(ModificationState),
 )
 def test_a_history_reads_as_it_was_written(ages: list[float], state: ModificationState) -> None:
-    written = history(*(done(age, state=state, original=Gp3(50)) for age in sorted(ages)[::-1]))
+    written = history(
+        *(ended_modification(age, state=state, original=Gp3(50)) for age in sorted(ages)[::-1])
+    )
     assert from_json(to_json(written)) == written
 
 
 @given(ages=st.lists(st.floats(0, 2 * DAY), max_size=6))
 def test_the_next_slot_is_one_more_than_now(ages: list[float]) -> None:
-    used = history(*(done(age) for age in sorted(ages, reverse=True)))
+    used = history(*(ended_modification(age) for age in sorted(ages, reverse=True)))
     at = next_slot_at(used, NOW)
     free = free_slots(used, NOW)
     assert free == 4 or free_slots(used, at) > free or at == NOW

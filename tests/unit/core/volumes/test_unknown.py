@@ -13,7 +13,7 @@ from core.volumes.decisions import DecisionKind, VolumeDecision
 from core.volumes.policy import Policy
 from core.volumes.unknown import MAKING_SECONDS
 from core.volumes.views import Load, VolumeSet
-from tests.unit.core.volumes.views import LOOKED, NOW, filled, view, volume_set
+from tests.unit.core.volumes.views import LOOKED, NOW, fill_forecast, view, volume_set
 
 BOOK = pricing.book("us-east-1")
 CONTROLLER = Policy(apply=True, grow_only=True, votes=True)
@@ -56,7 +56,7 @@ def test_where_a_prometheus_is_asked_it_is_named_among_the_sources() -> None:
 
 
 def test_what_is_known_does_not_wait_for_what_is_not() -> None:
-    full = replace(view(forecast=filled(0.97)), load=Load())
+    full = replace(view(forecast=fill_forecast(0.97)), load=Load())
     first, *others = decide(volume_set(full), BOOK, NOW)
     assert first.kind is DecisionKind.GROW
     assert [d.kind for d in others] == [DecisionKind.UNKNOWN]

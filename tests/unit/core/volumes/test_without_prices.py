@@ -19,9 +19,9 @@ from core.volumes.views import Load
 from tests.unit.core.volumes.views import (
     HOUR,
     NOW,
-    filled,
+    fill_forecast,
     quiet_hours,
-    throttled,
+    throttled_load,
     view,
     volume_set,
 )
@@ -40,7 +40,7 @@ def first(of: object, budget: Decimal | None = None) -> VolumeDecision:
 
 
 def test_a_volume_that_fills_grows_and_its_cost_is_unknown() -> None:
-    found = planned(volume_set(view(forecast=filled(0.7, per_day_gib=8))))
+    found = planned(volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8))))
     (decision,) = found.changes
     assert (decision.kind, decision.target) == (DecisionKind.GROW, Gp3(220))
     assert decision.monthly_usd_change is None
@@ -54,7 +54,7 @@ def test_what_the_spec_asks_for_costs_nothing_above_it_at_any_price() -> None:
 
 def test_a_budget_nobody_can_reckon_with_lets_only_an_emergency_through() -> None:
     budget = Decimal(100)
-    waiting = first(volume_set(view(forecast=filled(0.7, per_day_gib=8))), budget)
+    waiting = first(volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8))), budget)
     assert (waiting.kind, waiting.refused_by) == (DecisionKind.REFUSE, "budget")
     assert FETCH in waiting.reason
     hurried = first(volume_set(view(forecast=SUDDEN)), budget)
@@ -72,7 +72,7 @@ def test_what_lowers_the_bill_needs_no_price() -> None:
 
 
 def test_a_volume_that_is_throttled_is_raised() -> None:
-    found = first(volume_set(view(load=throttled())))
+    found = first(volume_set(view(load=throttled_load())))
     assert (found.kind, found.monthly_usd_change) == (DecisionKind.RAISE, None)
 
 
@@ -95,6 +95,6 @@ def test_one_price_that_is_missing_makes_the_sum_unknown(item: str) -> None:
     less = pricing.PriceBook(
         book.region, book.name, {key: each for key, each in book.prices.items() if key != item}
     )
-    found = plan([volume_set(view(forecast=filled(0.7, per_day_gib=8)))], less, NOW)
+    found = plan([volume_set(view(forecast=fill_forecast(0.7, per_day_gib=8)))], less, NOW)
     assert found.planned_usd is None
     assert item in found.unpriced

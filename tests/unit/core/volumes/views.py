@@ -22,7 +22,7 @@ IDLE = Load(
 LOOKED = History(known_since=NOW - 30 * DAY, looked_at=NOW - 300)
 
 
-def done(
+def ended_modification(
     ago: float,
     target: Gp3 | None = None,
     state: ModificationState = ModificationState.COMPLETED,
@@ -75,7 +75,7 @@ def volume_set(
     )
 
 
-def filled(share: float, gib: int = 100, *, per_day_gib: float = 0.0) -> FillForecast:
+def fill_forecast(share: float, gib: int = 100, *, per_day_gib: float = 0.0) -> FillForecast:
     return FillForecast(used_bytes=share * gib * GIB, long_rate=per_day_gib * GIB / DAY)
 
 
@@ -89,7 +89,7 @@ def quiet_hours(
     )
 
 
-def throttled(share: float = 0.5, *, instance: float = 0.0, **measured: float) -> Load:
+def throttled_load(share: float = 0.5, *, instance: float = 0.0, **measured: float) -> Load:
     return Load(volume_exceeded_share=share, instance_exceeded_share=instance, **measured)
 
 
