@@ -6,10 +6,12 @@ there. Types without an adapter live in the provider's own store (aws_store).
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from local.environment import ACCOUNT, REGION
@@ -61,11 +63,52 @@ class Aws:
         return f"arn:{PARTITION}:{service}:{region}:{self.account}:{resource}"
 
 
+@dataclass(frozen=True, slots=True)
+class CallById:
+    """A call that takes a resource's id alone: `CallById("sqs", "delete_queue", "QueueUrl")`."""
+
+    service: str
+    operation: str
+    parameter: str
+    # Whether it takes several ids at once.
+    listed: bool = False
+
+    def __call__(self, aws: Aws, identity: str) -> None:
+        given = [identity] if self.listed else identity
+        getattr(aws.client(self.service), self.operation)(**{self.parameter: given})
+
+
+@dataclass(frozen=True, slots=True)
+class TagCalls:
+    """How a service takes tags and takes them away; `mapped`: not as a list of keys and values."""
+
+    service: str
+    add: str
+    remove: str
+    parameter: str
+    listed: bool = False
+    mapped: bool = False
+
+    def bring(self, aws: Aws, identity: str, existing: Existing, inputs: Properties) -> None:
+        """Bring tags from the last update's to the new ones with two calls at most."""
+        client, (fresh, gone) = aws.client(self.service), tag_changes(existing, inputs)
+        whose = {self.parameter: [identity] if self.listed else identity}
+        if gone:
+            getattr(client, self.remove)(**whose, TagKeys=gone)
+        if fresh:
+            getattr(client, self.add)(**whose, Tags=fresh if self.mapped else tag_list(fresh))
+
+
 class Adapter(ABC):
     """How one resource type lives in moto.
 
     create and update return the computed outputs alone; the provider lays them over the inputs.
     """
+
+    # What looks a resource up and what deletes it; none: the store alone knows of it, and a type
+    # that goes with its parent has nothing to delete.
+    lookup: ClassVar[CallById | None] = None
+    deletion: ClassVar[CallById | None] = None
 
     # The property that names the resource, and that gets a name when the program gives none.
     name_property: ClassVar[str | None] = None
@@ -80,12 +123,27 @@ class Adapter(ABC):
         """Bring moto to the new inputs. A type without updates only has properties moto drops."""
         return {}
 
-    # Not abstract: a type that goes with its parent has nothing to delete.
-    def delete(self, aws: Aws, existing: Existing) -> None:  # noqa: B027
+    def delete(self, aws: Aws, existing: Existing) -> None:
         """Delete the resource; `missing` errors are taken for success by the provider."""
+        if self.deletion is not None:
+            self.deletion(aws, existing.id)
 
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:  # noqa: ARG002
+    def read(self, aws: Aws, existing: Existing) -> Properties | None:
         """Return computed outputs as moto has them now, or None when the resource is gone."""
+        if self.lookup is not None:
+            self.lookup(aws, existing.id)
+        return {}
+
+
+class PutAdapter(Adapter):
+    """A type that one call both makes and changes."""
+
+    @abstractmethod
+    def put(self, aws: Aws, inputs: Properties) -> None:
+        """Write the resource whole."""
+
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+        self.put(aws, inputs)
         return {}
 
 
@@ -177,20 +235,16 @@ def has_changed(existing: Existing, inputs: Properties, *names: str) -> bool:
     return any(existing.inputs.get(name) != inputs.get(name) for name in names)
 
 
-def retag(
-    existing: Existing,
-    inputs: Properties,
-    add: Callable[[dict[str, str]], object],
-    remove: Callable[[list[str]], object],
-) -> None:
-    """Bring tags from the last update's to the new ones with two calls at most."""
+def tag_changes(existing: Existing, inputs: Properties) -> tuple[dict[str, str], list[str]]:
+    """Return the tags that are new or others since the last update, and the keys that are gone."""
     old, new = tags_of(existing.inputs), tags_of(inputs)
-    gone = sorted(set(old) - set(new))
     fresh = {key: value for key, value in new.items() if old.get(key) != value}
-    if gone:
-        remove(gone)
-    if fresh:
-        add(fresh)
+    return fresh, sorted(set(old) - set(new))
+
+
+def as_text(document: Any) -> str:
+    """Return a document as JSON, whether a program gives it as text or as what it says."""
+    return document if isinstance(document, str) else json.dumps(document)
 
 
 def as_list(value: Any) -> list[Any]:

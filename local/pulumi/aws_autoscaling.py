@@ -7,7 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from core.errors import StillwaterError
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, as_list, first, has_changed, request
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    PutAdapter,
+    adapts,
+    as_list,
+    first,
+    has_changed,
+    request,
+)
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
@@ -201,35 +210,33 @@ def _tag_of(inputs: Properties) -> dict[str, Any]:
 
 
 @adapts("autoscaling/tag:Tag")
-class TagAdapter(Adapter):
+class TagAdapter(PutAdapter):
     """A tag of a group that another program, or a person, has made."""
 
     replaces = frozenset({"autoscalingGroupName"})
 
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+    def put(self, aws: Aws, inputs: Properties) -> None:
         aws.client("autoscaling").create_or_update_tags(Tags=[_tag_of(inputs)])
-        return State(f"{inputs['autoscalingGroupName']},{inputs['tag']['key']}", {})
 
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
-        aws.client("autoscaling").create_or_update_tags(Tags=[_tag_of(inputs)])
-        return {}
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        self.put(aws, inputs)
+        return State(f"{inputs['autoscalingGroupName']},{inputs['tag']['key']}", {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("autoscaling").delete_tags(Tags=[_tag_of(existing.outputs)])
 
 
 @adapts("autoscaling/lifecycleHook:LifecycleHook")
-class LifecycleHookAdapter(Adapter):
+class LifecycleHookAdapter(PutAdapter):
     name_property = "name"
     replaces = frozenset({"autoscalingGroupName"})
 
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+    def put(self, aws: Aws, inputs: Properties) -> None:
         put_hook(aws, inputs)
-        return State(inputs["name"], {})
 
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
-        put_hook(aws, inputs)
-        return {}
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        self.put(aws, inputs)
+        return State(inputs["name"], {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("autoscaling").delete_lifecycle_hook(

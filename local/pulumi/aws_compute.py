@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerce, has_changed, pick, tag_list
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    CallById,
+    adapts,
+    coerce,
+    has_changed,
+    pick,
+    tag_list,
+)
 from local.pulumi.aws_network import retag_ec2, specification
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
@@ -47,6 +56,7 @@ def template_data(aws: Aws, inputs: Properties) -> dict[str, Any]:
 @adapts("ec2/launchTemplate:LaunchTemplate")
 class LaunchTemplateAdapter(Adapter):
     name_property = "name"
+    deletion = CallById("ec2", "delete_launch_template", "LaunchTemplateId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("ec2").create_launch_template(
@@ -80,6 +90,3 @@ class LaunchTemplateAdapter(Adapter):
         found = aws.client("ec2").describe_launch_templates(LaunchTemplateIds=[existing.id])
         template = found["LaunchTemplates"][0]
         return {"latestVersion": template["LatestVersionNumber"]}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_launch_template(LaunchTemplateId=existing.id)

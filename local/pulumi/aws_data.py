@@ -8,11 +8,12 @@ from typing import Any
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
+    CallById,
+    TagCalls,
     adapts,
     has_changed,
     pick,
     request,
-    retag,
     tag_list,
     tags_of,
 )
@@ -58,6 +59,9 @@ def _index(index: Properties, *, provisioned: bool) -> dict[str, Any]:
 class TableAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"hashKey", "rangeKey", "localSecondaryIndexes"})
+    lookup = CallById("dynamodb", "describe_table", "TableName")
+    deletion = CallById("dynamodb", "delete_table", "TableName")
+    tagging = TagCalls("dynamodb", "tag_resource", "untag_resource", "ResourceArn")
 
     @staticmethod
     def _settings(aws: Aws, name: str, inputs: Properties) -> None:
@@ -133,20 +137,8 @@ class TableAdapter(Adapter):
             )
         if has_changed(existing, inputs, "ttl", "pointInTimeRecovery"):
             self._settings(aws, existing.id, inputs)
-        retag(
-            existing,
-            inputs,
-            lambda tags: dynamodb.tag_resource(ResourceArn=arn, Tags=tag_list(tags)),
-            lambda keys: dynamodb.untag_resource(ResourceArn=arn, TagKeys=keys),
-        )
+        self.tagging.bring(aws, arn, existing, inputs)
         return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("dynamodb").describe_table(TableName=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("dynamodb").delete_table(TableName=existing.id)
 
 
 @adapts("dynamodb/tableItem:TableItem")
@@ -245,6 +237,7 @@ class KeyAdapter(Adapter):
 @adapts("kms/alias:Alias")
 class AliasAdapter(Adapter):
     name_property = "name"
+    deletion = CallById("kms", "delete_alias", "AliasName")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         aws.client("kms").create_alias(AliasName=inputs["name"], TargetKeyId=inputs["targetKeyId"])
@@ -258,9 +251,6 @@ class AliasAdapter(Adapter):
         aws.client("kms").update_alias(AliasName=existing.id, TargetKeyId=inputs["targetKeyId"])
         key = str(inputs["targetKeyId"]).rsplit("/", 1)[-1]
         return {"targetKeyArn": aws.arn("kms", f"key/{key}")}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("kms").delete_alias(AliasName=existing.id)
 
 
 @adapts("cloudwatch/logGroup:LogGroup")
@@ -299,6 +289,7 @@ class LogGroupAdapter(Adapter):
 class SparkApplicationAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"type"})
+    lookup = CallById("emr-serverless", "get_application", "applicationId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
         emr = aws.client("emr-serverless")
@@ -309,10 +300,6 @@ class SparkApplicationAdapter(Adapter):
             **{"clientToken": resource.token(32), **parameters}, tags=tags_of(inputs)
         )
         return State(made["applicationId"], {"arn": made["arn"]})
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("emr-serverless").get_application(applicationId=existing.id)
-        return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         emr = aws.client("emr-serverless")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
+    CallById,
+    PutAdapter,
+    TagCalls,
     adapts,
     as_list,
+    as_text,
     first,
     has_changed,
     missing,
     pick,
-    retag,
     tag_list,
     tags_of,
 )
@@ -22,10 +22,6 @@ from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
 AWS_MANAGED = "arn:aws:iam::aws:policy/"
-
-
-def _text(policy: Any) -> str:
-    return policy if isinstance(policy, str) else json.dumps(policy)
 
 
 def _attach(aws: Aws, role: str, policy: str) -> None:
@@ -49,12 +45,14 @@ def _detach(aws: Aws, role: str, policy: str) -> None:
 class RoleAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"path"})
+    lookup = CallById("iam", "get_role", "RoleName")
+    tagging = TagCalls("iam", "tag_role", "untag_role", "RoleName")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         iam, name = aws.client("iam"), inputs["name"]
         made = iam.create_role(
             RoleName=name,
-            AssumeRolePolicyDocument=_text(inputs["assumeRolePolicy"]),
+            AssumeRolePolicyDocument=as_text(inputs["assumeRolePolicy"]),
             **pick(
                 inputs,
                 {
@@ -80,7 +78,7 @@ class RoleAdapter(Adapter):
         for policy, document in after.items():
             if before.get(policy) != document:
                 iam.put_role_policy(
-                    RoleName=name, PolicyName=policy, PolicyDocument=_text(document)
+                    RoleName=name, PolicyName=policy, PolicyDocument=as_text(document)
                 )
         had, has = (set(as_list(side.get("managedPolicyArns"))) for side in (old, new))
         for policy in had - has:
@@ -92,7 +90,7 @@ class RoleAdapter(Adapter):
         iam, name = aws.client("iam"), existing.id
         if has_changed(existing, inputs, "assumeRolePolicy"):
             iam.update_assume_role_policy(
-                RoleName=name, PolicyDocument=_text(inputs["assumeRolePolicy"])
+                RoleName=name, PolicyDocument=as_text(inputs["assumeRolePolicy"])
             )
         if has_changed(existing, inputs, "description", "maxSessionDuration"):
             iam.update_role(
@@ -101,16 +99,7 @@ class RoleAdapter(Adapter):
                 MaxSessionDuration=int(inputs.get("maxSessionDuration") or 3600),
             )
         self._policies(aws, name, existing.inputs, inputs)
-        retag(
-            existing,
-            inputs,
-            lambda tags: iam.tag_role(RoleName=name, Tags=tag_list(tags)),
-            lambda keys: iam.untag_role(RoleName=name, TagKeys=keys),
-        )
-        return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("iam").get_role(RoleName=existing.id)
+        self.tagging.bring(aws, name, existing, inputs)
         return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
@@ -131,25 +120,20 @@ class RolePolicyAttachmentAdapter(Adapter):
 
 
 @adapts("iam/rolePolicy:RolePolicy")
-class RolePolicyAdapter(Adapter):
+class RolePolicyAdapter(PutAdapter):
     name_property = "name"
     replaces = frozenset({"role"})
 
-    @staticmethod
-    def _put(aws: Aws, inputs: Properties) -> None:
+    def put(self, aws: Aws, inputs: Properties) -> None:
         aws.client("iam").put_role_policy(
             RoleName=inputs["role"],
             PolicyName=inputs["name"],
-            PolicyDocument=_text(inputs["policy"]),
+            PolicyDocument=as_text(inputs["policy"]),
         )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self._put(aws, inputs)
+        self.put(aws, inputs)
         return State(f"{inputs['role']}:{inputs['name']}", {})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
-        self._put(aws, inputs)
-        return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("iam").delete_role_policy(
@@ -161,11 +145,12 @@ class RolePolicyAdapter(Adapter):
 class PolicyAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"path", "description"})
+    deletion = CallById("iam", "delete_policy", "PolicyArn")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("iam").create_policy(
             PolicyName=inputs["name"],
-            PolicyDocument=_text(inputs["policy"]),
+            PolicyDocument=as_text(inputs["policy"]),
             **pick(inputs, {"path": "Path", "description": "Description"}),
             Tags=tag_list(tags_of(inputs)),
         )["Policy"]
@@ -176,15 +161,12 @@ class PolicyAdapter(Adapter):
         if has_changed(existing, inputs, "policy"):
             versions = iam.list_policy_versions(PolicyArn=existing.id)["Versions"]
             iam.create_policy_version(
-                PolicyArn=existing.id, PolicyDocument=_text(inputs["policy"]), SetAsDefault=True
+                PolicyArn=existing.id, PolicyDocument=as_text(inputs["policy"]), SetAsDefault=True
             )
             # A policy holds five versions; only the one in force is of use.
             for version in versions:
                 iam.delete_policy_version(PolicyArn=existing.id, VersionId=version["VersionId"])
         return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("iam").delete_policy(PolicyArn=existing.id)
 
 
 @adapts("iam/instanceProfile:InstanceProfile")

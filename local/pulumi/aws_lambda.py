@@ -13,10 +13,11 @@ from local.pulumi.aws_adapter import (
     PARTITION,
     Adapter,
     Aws,
+    CallById,
+    TagCalls,
     adapts,
     has_changed,
     request,
-    retag,
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
@@ -53,6 +54,9 @@ def _configuration(client: Any, operation: str, inputs: Properties) -> dict[str,
 class FunctionAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"packageType"})
+    lookup = CallById("lambda", "get_function", "FunctionName")
+    deletion = CallById("lambda", "delete_function", "FunctionName")
+    tagging = TagCalls("lambda", "tag_resource", "untag_resource", "Resource", mapped=True)
 
     @staticmethod
     def _outputs(aws: Aws, made: dict[str, Any], code: bytes) -> Properties:
@@ -100,25 +104,15 @@ class FunctionAdapter(Adapter):
             code = _code(inputs)
             made = client.update_function_code(FunctionName=name, ZipFile=code)
             fresh = self._outputs(aws, made, code)
-        retag(
-            existing,
-            inputs,
-            lambda tags: client.tag_resource(Resource=arn, Tags=tags),
-            lambda keys: client.untag_resource(Resource=arn, TagKeys=keys),
-        )
+        self.tagging.bring(aws, arn, existing, inputs)
         return fresh
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("lambda").get_function(FunctionName=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("lambda").delete_function(FunctionName=existing.id)
 
 
 @adapts("lambda/eventSourceMapping:EventSourceMapping")
 class EventSourceMappingAdapter(Adapter):
     replaces = frozenset({"eventSourceArn", "startingPosition"})
+    lookup = CallById("lambda", "get_event_source_mapping", "UUID")
+    deletion = CallById("lambda", "delete_event_source_mapping", "UUID")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         client = aws.client("lambda")
@@ -141,19 +135,14 @@ class EventSourceMappingAdapter(Adapter):
         client.update_event_source_mapping(**{**parameters, "UUID": existing.id})
         return {}
 
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("lambda").get_event_source_mapping(UUID=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("lambda").delete_event_source_mapping(UUID=existing.id)
-
 
 @adapts("lambda/functionUrl:FunctionUrl")
 class FunctionUrlAdapter(Adapter):
     """A function's URL; local.aws.function_urls answers calls to it."""
 
     replaces = frozenset({"functionName", "qualifier"})
+    lookup = CallById("lambda", "get_function_url_config", "FunctionName")
+    deletion = CallById("lambda", "delete_function_url_config", "FunctionName")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         client, name = aws.client("lambda"), inputs["functionName"]
@@ -170,13 +159,6 @@ class FunctionUrlAdapter(Adapter):
             FunctionName=existing.id, AuthType=inputs["authorizationType"]
         )
         return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("lambda").get_function_url_config(FunctionName=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("lambda").delete_function_url_config(FunctionName=existing.id)
 
 
 @adapts("lambda/permission:Permission")

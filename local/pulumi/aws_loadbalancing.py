@@ -11,12 +11,13 @@ from typing import Any
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
+    CallById,
+    TagCalls,
     adapts,
     as_list,
     first,
     has_changed,
     pick,
-    retag,
     tag_list,
     tags_of,
 )
@@ -81,27 +82,21 @@ def _fresh(new: Mapping[str, str], old: Mapping[str, str]) -> dict[str, str]:
 class _Elb(Adapter):
     """A resource of ELBv2, named by its ARN."""
 
+    tagging = TagCalls("elbv2", "add_tags", "remove_tags", "ResourceArns", listed=True)
+
     @staticmethod
     def _tags(inputs: Properties) -> dict[str, Any]:
         """Return the parameter for tags, which ELB does not take empty."""
         tags = tag_list(tags_of(inputs))
         return {"Tags": tags} if tags else {}
 
-    @staticmethod
-    def _retag(aws: Aws, existing: Existing, inputs: Properties) -> None:
-        elb = aws.client("elbv2")
-        retag(
-            existing,
-            inputs,
-            lambda tags: elb.add_tags(ResourceArns=[existing.id], Tags=tag_list(tags)),
-            lambda keys: elb.remove_tags(ResourceArns=[existing.id], TagKeys=keys),
-        )
-
 
 @adapts("lb/loadBalancer:LoadBalancer", "alb/loadBalancer:LoadBalancer")
 class LoadBalancerAdapter(_Elb):
     name_property = "name"
     replaces = frozenset({"internal", "loadBalancerType"})
+    lookup = CallById("elbv2", "describe_load_balancers", "LoadBalancerArns", listed=True)
+    deletion = CallById("elbv2", "delete_load_balancer", "LoadBalancerArn")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         elb = aws.client("elbv2")
@@ -140,21 +135,16 @@ class LoadBalancerAdapter(_Elb):
         if has_changed(existing, inputs, "securityGroups"):
             groups = as_list(inputs.get("securityGroups"))
             elb.set_security_groups(LoadBalancerArn=existing.id, SecurityGroups=groups)
-        self._retag(aws, existing, inputs)
+        self.tagging.bring(aws, existing.id, existing, inputs)
         return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("elbv2").describe_load_balancers(LoadBalancerArns=[existing.id])
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("elbv2").delete_load_balancer(LoadBalancerArn=existing.id)
 
 
 @adapts("lb/targetGroup:TargetGroup", "alb/targetGroup:TargetGroup")
 class TargetGroupAdapter(_Elb):
     name_property = "name"
     replaces = frozenset({"port", "protocol", "targetType", "vpcId", "ipAddressType"})
+    lookup = CallById("elbv2", "describe_target_groups", "TargetGroupArns", listed=True)
+    deletion = CallById("elbv2", "delete_target_group", "TargetGroupArn")
 
     @staticmethod
     def _check(inputs: Properties) -> dict[str, Any]:
@@ -195,20 +185,15 @@ class TargetGroupAdapter(_Elb):
             elb.modify_target_group_attributes(
                 TargetGroupArn=existing.id, Attributes=_as_list(fresh)
             )
-        self._retag(aws, existing, inputs)
+        self.tagging.bring(aws, existing.id, existing, inputs)
         return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("elbv2").describe_target_groups(TargetGroupArns=[existing.id])
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("elbv2").delete_target_group(TargetGroupArn=existing.id)
 
 
 @adapts("lb/listener:Listener", "alb/listener:Listener")
 class ListenerAdapter(_Elb):
     replaces = frozenset({"loadBalancerArn"})
+    lookup = CallById("elbv2", "describe_listeners", "ListenerArns", listed=True)
+    deletion = CallById("elbv2", "delete_listener", "ListenerArn")
 
     @staticmethod
     def _settings(inputs: Properties) -> dict[str, Any]:
@@ -244,12 +229,5 @@ class ListenerAdapter(_Elb):
             aws.client("elbv2").modify_listener(ListenerArn=existing.id, **self._settings(inputs))
         if has_changed(existing, inputs, "tcpIdleTimeoutSeconds"):
             self._keep_idle(aws, existing.id, inputs)
-        self._retag(aws, existing, inputs)
+        self.tagging.bring(aws, existing.id, existing, inputs)
         return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("elbv2").describe_listeners(ListenerArns=[existing.id])
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("elbv2").delete_listener(ListenerArn=existing.id)

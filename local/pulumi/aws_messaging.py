@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
+    CallById,
+    PutAdapter,
+    TagCalls,
     adapts,
+    as_text,
     coerce,
-    has_changed,
     pick,
     request,
-    retag,
+    tag_list,
     tags_of,
 )
-from local.pulumi.aws_adapter import tag_list as as_list
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
@@ -46,7 +47,7 @@ def _attributes(inputs: Properties) -> dict[str, str]:
                 continue
             found[api] = str(value).lower()
         else:
-            found[api] = value if isinstance(value, str) else json.dumps(value)
+            found[api] = as_text(value)
     return found
 
 
@@ -54,6 +55,9 @@ def _attributes(inputs: Properties) -> dict[str, str]:
 class QueueAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"fifoQueue"})
+    lookup = CallById("sqs", "get_queue_attributes", "QueueUrl")
+    deletion = CallById("sqs", "delete_queue", "QueueUrl")
+    tagging = TagCalls("sqs", "tag_queue", "untag_queue", "QueueUrl", mapped=True)
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         name = inputs["name"]
@@ -70,20 +74,8 @@ class QueueAdapter(Adapter):
         difference = {k: v for k, v in new.items() if old.get(k) != v} | back
         if difference:
             sqs.set_queue_attributes(QueueUrl=existing.id, Attributes=difference)
-        retag(
-            existing,
-            inputs,
-            lambda tags: sqs.tag_queue(QueueUrl=existing.id, Tags=tags),
-            lambda keys: sqs.untag_queue(QueueUrl=existing.id, TagKeys=keys),
-        )
+        self.tagging.bring(aws, existing.id, existing, inputs)
         return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("sqs").get_queue_attributes(QueueUrl=existing.id, AttributeNames=["QueueArn"])
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("sqs").delete_queue(QueueUrl=existing.id)
 
 
 @adapts("sqs/queuePolicy:QueuePolicy")
@@ -92,8 +84,7 @@ class QueuePolicyAdapter(Adapter):
 
     @staticmethod
     def _put(aws: Aws, url: str, policy: Any) -> None:
-        text = policy if isinstance(policy, str) else json.dumps(policy)
-        aws.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": text})
+        aws.client("sqs").set_queue_attributes(QueueUrl=url, Attributes={"Policy": as_text(policy)})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         self._put(aws, inputs["queueUrl"], inputs["policy"])
@@ -111,6 +102,7 @@ class QueuePolicyAdapter(Adapter):
 class EventRuleAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"eventBusName"})
+    tagging = TagCalls("events", "tag_resource", "untag_resource", "ResourceARN")
 
     @staticmethod
     def _put(aws: Aws, inputs: Properties, *, tags: bool) -> str:
@@ -118,7 +110,7 @@ class EventRuleAdapter(Adapter):
         if inputs.get("isEnabled") is False:
             parameters["State"] = "DISABLED"
         if tags and tags_of(inputs):
-            parameters["Tags"] = as_list(tags_of(inputs))
+            parameters["Tags"] = tag_list(tags_of(inputs))
         return str(aws.client("events").put_rule(**parameters)["RuleArn"])
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
@@ -127,14 +119,8 @@ class EventRuleAdapter(Adapter):
         return State(f"{bus}/{inputs['name']}" if bus else inputs["name"], {"arn": arn})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        events, arn = aws.client("events"), existing.outputs["arn"]
         self._put(aws, inputs, tags=False)
-        retag(
-            existing,
-            inputs,
-            lambda tags: events.tag_resource(ResourceARN=arn, Tags=as_list(tags)),
-            lambda keys: events.untag_resource(ResourceARN=arn, TagKeys=keys),
-        )
+        self.tagging.bring(aws, existing.outputs["arn"], existing, inputs)
         return {}
 
     def read(self, aws: Aws, existing: Existing) -> Properties | None:
@@ -154,12 +140,11 @@ def _rule(existing: Existing, parameter: str) -> dict[str, str]:
 
 
 @adapts("cloudwatch/eventTarget:EventTarget")
-class EventTargetAdapter(Adapter):
+class EventTargetAdapter(PutAdapter):
     name_property = "targetId"
     replaces = frozenset({"rule", "eventBusName"})
 
-    @staticmethod
-    def _put(aws: Aws, inputs: Properties) -> None:
+    def put(self, aws: Aws, inputs: Properties) -> None:
         events = aws.client("events")
         shape = events.meta.service_model.operation_model("PutTargets").input_shape
         target = {
@@ -181,13 +166,8 @@ class EventTargetAdapter(Adapter):
         )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self._put(aws, inputs)
+        self.put(aws, inputs)
         return State(f"{inputs['rule']}-{inputs['targetId']}", {})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if has_changed(existing, inputs, *{*existing.inputs, *inputs}):
-            self._put(aws, inputs)
-        return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("events").remove_targets(

@@ -7,10 +7,11 @@ from typing import Any
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
+    CallById,
     adapts,
     has_changed,
     pick,
-    retag,
+    tag_changes,
     tag_list,
     tags_of,
 )
@@ -25,13 +26,11 @@ def specification(kind: str, inputs: Properties) -> list[dict[str, Any]]:
 
 
 def retag_ec2(aws: Aws, existing: Existing, inputs: Properties) -> None:
-    ec2 = aws.client("ec2")
-    retag(
-        existing,
-        inputs,
-        lambda tags: ec2.create_tags(Resources=[existing.id], Tags=tag_list(tags)),
-        lambda keys: ec2.delete_tags(Resources=[existing.id], Tags=[{"Key": key} for key in keys]),
-    )
+    ec2, (fresh, gone) = aws.client("ec2"), tag_changes(existing, inputs)
+    if gone:
+        ec2.delete_tags(Resources=[existing.id], Tags=[{"Key": key} for key in gone])
+    if fresh:
+        ec2.create_tags(Resources=[existing.id], Tags=tag_list(fresh))
 
 
 class _Ec2(Adapter):
@@ -45,6 +44,8 @@ class _Ec2(Adapter):
 @adapts("ec2/vpc:Vpc")
 class VpcAdapter(_Ec2):
     replaces = frozenset({"cidrBlock", "instanceTenancy"})
+    lookup = CallById("ec2", "describe_vpcs", "VpcIds", listed=True)
+    deletion = CallById("ec2", "delete_vpc", "VpcId")
 
     @staticmethod
     def _attributes(aws: Aws, vpc: str, inputs: Properties) -> None:
@@ -81,13 +82,6 @@ class VpcAdapter(_Ec2):
         self._attributes(aws, existing.id, inputs)
         return super().update(aws, existing, inputs)
 
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("ec2").describe_vpcs(VpcIds=[existing.id])
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_vpc(VpcId=existing.id)
-
 
 @adapts("ec2/internetGateway:InternetGateway")
 class InternetGatewayAdapter(_Ec2):
@@ -115,6 +109,8 @@ class InternetGatewayAdapter(_Ec2):
 @adapts("ec2/subnet:Subnet")
 class SubnetAdapter(_Ec2):
     replaces = frozenset({"vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId"})
+    lookup = CallById("ec2", "describe_subnets", "SubnetIds", listed=True)
+    deletion = CallById("ec2", "delete_subnet", "SubnetId")
 
     @staticmethod
     def _attributes(aws: Aws, subnet: str, inputs: Properties) -> None:
@@ -151,17 +147,11 @@ class SubnetAdapter(_Ec2):
         self._attributes(aws, existing.id, inputs)
         return super().update(aws, existing, inputs)
 
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("ec2").describe_subnets(SubnetIds=[existing.id])
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_subnet(SubnetId=existing.id)
-
 
 @adapts("ec2/eip:Eip")
 class EipAdapter(_Ec2):
     replaces = frozenset({"domain", "publicIpv4Pool", "networkBorderGroup"})
+    deletion = CallById("ec2", "release_address", "AllocationId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("ec2").allocate_address(
@@ -178,13 +168,11 @@ class EipAdapter(_Ec2):
             },
         )
 
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").release_address(AllocationId=existing.id)
-
 
 @adapts("ec2/natGateway:NatGateway")
 class NatGatewayAdapter(_Ec2):
     replaces = frozenset({"subnetId", "allocationId", "connectivityType", "privateIp"})
+    deletion = CallById("ec2", "delete_nat_gateway", "NatGatewayId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("ec2").create_nat_gateway(
@@ -208,13 +196,11 @@ class NatGatewayAdapter(_Ec2):
             },
         )
 
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_nat_gateway(NatGatewayId=existing.id)
-
 
 @adapts("ec2/routeTable:RouteTable")
 class RouteTableAdapter(_Ec2):
     replaces = frozenset({"vpcId"})
+    deletion = CallById("ec2", "delete_route_table", "RouteTableId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("ec2").create_route_table(
@@ -223,9 +209,6 @@ class RouteTableAdapter(_Ec2):
         table = made["RouteTableId"]
         arn = aws.arn("ec2", f"route-table/{table}")
         return State(table, {"arn": arn, "ownerId": aws.account})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_route_table(RouteTableId=existing.id)
 
 
 _ROUTE = {
@@ -263,6 +246,7 @@ class RouteAdapter(Adapter):
 @adapts("ec2/routeTableAssociation:RouteTableAssociation")
 class RouteTableAssociationAdapter(Adapter):
     replaces = frozenset({"subnetId", "gatewayId", "routeTableId"})
+    deletion = CallById("ec2", "disassociate_route_table", "AssociationId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("ec2").associate_route_table(
@@ -272,6 +256,3 @@ class RouteTableAssociationAdapter(Adapter):
             )
         )
         return State(made["AssociationId"], {})
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").disassociate_route_table(AssociationId=existing.id)

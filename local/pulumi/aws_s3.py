@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from typing import Any, ClassVar
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, coerce, tag_list, tags_of
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    CallById,
+    PutAdapter,
+    adapts,
+    as_text,
+    coerce,
+    tag_list,
+    tags_of,
+)
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
@@ -14,6 +23,7 @@ from local.pulumi.values import Properties
 @adapts("s3/bucket:Bucket", "s3/bucketV2:BucketV2")
 class BucketAdapter(Adapter):
     name_property = "bucket"
+    lookup = CallById("s3", "head_bucket", "Bucket")
 
     @staticmethod
     def _tags(aws: Aws, bucket: str, inputs: Properties) -> None:
@@ -43,10 +53,6 @@ class BucketAdapter(Adapter):
         self._tags(aws, existing.id, inputs)
         return {}
 
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("s3").head_bucket(Bucket=existing.id)
-        return {}
-
     def delete(self, aws: Aws, existing: Existing) -> None:
         s3 = aws.client("s3")
         if existing.inputs.get("forceDestroy"):
@@ -58,31 +64,27 @@ class BucketAdapter(Adapter):
         s3.delete_bucket(Bucket=existing.id)
 
 
-class _Setting(Adapter):
+class _Setting(PutAdapter):
     """A put of one setting of a bucket; deleting it puts the bucket's own default back."""
 
     replaces = frozenset({"bucket"})
-    put: ClassVar[str]
+    operation: ClassVar[str]
     remove: ClassVar[str | None] = None
 
     @abstractmethod
     def body(self, inputs: Properties) -> dict[str, Any]:
         """Return the setting as the put takes it, beside the bucket's name."""
 
-    def _put(self, aws: Aws, inputs: Properties) -> None:
+    def put(self, aws: Aws, inputs: Properties) -> None:
         s3 = aws.client("s3")
-        operation = "".join(part.capitalize() for part in self.put.split("_"))
+        operation = "".join(part.capitalize() for part in self.operation.split("_"))
         shape = s3.meta.service_model.operation_model(operation).input_shape
         wanted = {"Bucket": inputs["bucket"], **self.body(inputs)}
-        getattr(s3, self.put)(**coerce(shape, wanted))
+        getattr(s3, self.operation)(**coerce(shape, wanted))
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self._put(aws, inputs)
+        self.put(aws, inputs)
         return State(inputs["bucket"], {})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
-        self._put(aws, inputs)
-        return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         if self.remove is not None:
@@ -91,7 +93,7 @@ class _Setting(Adapter):
 
 @adapts("s3/bucketVersioning:BucketVersioning", "s3/bucketVersioningV2:BucketVersioningV2")
 class BucketVersioning(_Setting):
-    put = "put_bucket_versioning"
+    operation = "put_bucket_versioning"
 
     def body(self, inputs: Properties) -> dict[str, Any]:
         return {"VersioningConfiguration": inputs["versioningConfiguration"]}
@@ -102,7 +104,7 @@ class BucketVersioning(_Setting):
     "s3/bucketServerSideEncryptionConfigurationV2:BucketServerSideEncryptionConfigurationV2",
 )
 class BucketEncryption(_Setting):
-    put = "put_bucket_encryption"
+    operation = "put_bucket_encryption"
     remove = "delete_bucket_encryption"
 
     def body(self, inputs: Properties) -> dict[str, Any]:
@@ -123,7 +125,7 @@ class BucketEncryption(_Setting):
 
 @adapts("s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration")
 class BucketLifecycle(_Setting):
-    put = "put_bucket_lifecycle_configuration"
+    operation = "put_bucket_lifecycle_configuration"
     remove = "delete_bucket_lifecycle"
 
     def body(self, inputs: Properties) -> dict[str, Any]:
@@ -132,7 +134,7 @@ class BucketLifecycle(_Setting):
 
 @adapts("s3/bucketPublicAccessBlock:BucketPublicAccessBlock")
 class BucketPublicAccessBlock(_Setting):
-    put = "put_public_access_block"
+    operation = "put_public_access_block"
     remove = "delete_public_access_block"
 
     def body(self, inputs: Properties) -> dict[str, Any]:
@@ -141,9 +143,8 @@ class BucketPublicAccessBlock(_Setting):
 
 @adapts("s3/bucketPolicy:BucketPolicy")
 class BucketPolicy(_Setting):
-    put = "put_bucket_policy"
+    operation = "put_bucket_policy"
     remove = "delete_bucket_policy"
 
     def body(self, inputs: Properties) -> dict[str, Any]:
-        policy = inputs["policy"]
-        return {"Policy": policy if isinstance(policy, str) else json.dumps(policy)}
+        return {"Policy": as_text(inputs["policy"])}

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, has_changed, retag, tag_list, tags_of
+from local.pulumi.aws_adapter import (
+    Adapter,
+    Aws,
+    CallById,
+    TagCalls,
+    adapts,
+    has_changed,
+    tag_list,
+    tags_of,
+)
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
 
@@ -11,6 +20,8 @@ from local.pulumi.values import Properties
 class SecretAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"name"})
+    lookup = CallById("secretsmanager", "describe_secret", "SecretId")
+    tagging = TagCalls("secretsmanager", "tag_resource", "untag_resource", "SecretId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         made = aws.client("secretsmanager").create_secret(
@@ -24,16 +35,7 @@ class SecretAdapter(Adapter):
         secrets, arn = aws.client("secretsmanager"), existing.id
         if has_changed(existing, inputs, "description"):
             secrets.update_secret(SecretId=arn, Description=inputs.get("description") or "")
-        retag(
-            existing,
-            inputs,
-            lambda tags: secrets.tag_resource(SecretId=arn, Tags=tag_list(tags)),
-            lambda keys: secrets.untag_resource(SecretId=arn, TagKeys=keys),
-        )
-        return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("secretsmanager").describe_secret(SecretId=existing.id)
+        self.tagging.bring(aws, arn, existing, inputs)
         return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:

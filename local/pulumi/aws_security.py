@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from local.pulumi.aws_adapter import Adapter, Aws, adapts, as_list, tag_list, tags_of
+from local.pulumi.aws_adapter import Adapter, Aws, CallById, adapts, as_list, tag_list, tags_of
 from local.pulumi.aws_network import retag_ec2, specification
 from local.pulumi.provider import Existing, Resource, State
 from local.pulumi.values import Properties
@@ -46,6 +46,7 @@ def _change(aws: Aws, verb: str, direction: str, group: str, rules: list[Propert
 class SecurityGroupAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"vpcId", "description"})
+    deletion = CallById("ec2", "delete_security_group", "GroupId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         ec2 = aws.client("ec2")
@@ -73,13 +74,10 @@ class SecurityGroupAdapter(Adapter):
         retag_ec2(aws, existing, inputs)
         return {}
 
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_security_group(GroupId=existing.id)
-
 
 @adapts("ec2/defaultSecurityGroup:DefaultSecurityGroup")
 class DefaultSecurityGroupAdapter(Adapter):
-    """The group a VPC comes with, adopted and emptied; it can be neither made nor deleted."""
+    """The group a VPC comes with, adopted and emptied; it is never made, and goes with its VPC."""
 
     replaces = frozenset({"vpcId"})
 
@@ -109,9 +107,6 @@ class DefaultSecurityGroupAdapter(Adapter):
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         retag_ec2(aws, existing, inputs)
         return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        """Leave it: it goes with its VPC."""
 
 
 class _Rule(Adapter):

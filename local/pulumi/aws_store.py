@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from local.pulumi.aws_adapter import Adapter, Aws
-from local.pulumi.provider import Existing, Resource, State
+from local.pulumi.provider import Resource, State
 from local.pulumi.values import Properties, without_assets
 
 # Types whose id is neither a name nor an ARN: the format the real provider documents for imports.
@@ -123,9 +123,6 @@ class StoredAdapter(Adapter):
         service = service_of(resource.type)
         arn = aws.arn(service, f"{kind}/{identity.replace(':', '/')}")
         return State(identity, {"arn": arn})
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:  # noqa: ARG002
-        return {}
 
 
 STORED = StoredAdapter()

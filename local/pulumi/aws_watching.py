@@ -5,17 +5,18 @@ moto keeps them and evaluates none; the twin shows that AWS takes them as they a
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
+    CallById,
+    PutAdapter,
+    TagCalls,
     adapts,
-    has_changed,
+    as_text,
     pick,
     request,
-    retag,
     tag_list,
     tags_of,
 )
@@ -61,11 +62,12 @@ def _query(query: Properties) -> Properties:
 
 
 @adapts("cloudwatch/metricAlarm:MetricAlarm")
-class MetricAlarmAdapter(Adapter):
+class MetricAlarmAdapter(PutAdapter):
     name_property = "name"
+    deletion = CallById("cloudwatch", "delete_alarms", "AlarmNames", listed=True)
 
-    @staticmethod
-    def _put(aws: Aws, inputs: Properties) -> None:
+    def put(self, aws: Aws, inputs: Properties) -> None:
+        """Write an alarm: the API replaces it whole, and so does moto, tags and all."""
         cloudwatch = aws.client("cloudwatch")
         parameters = request(
             cloudwatch, "PutMetricAlarm", inputs, "dimensions", "metricQueries", "tags", "tagsAll"
@@ -79,65 +81,44 @@ class MetricAlarmAdapter(Adapter):
         )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self._put(aws, inputs)
+        self.put(aws, inputs)
         name = inputs["name"]
         return State(name, {"arn": aws.arn("cloudwatch", f"alarm:{name}")})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
-        # The API replaces an alarm whole; so does moto, tags and all.
-        self._put(aws, inputs)
-        return {}
 
     def read(self, aws: Aws, existing: Existing) -> Properties | None:
         found = aws.client("cloudwatch").describe_alarms(AlarmNames=[existing.id])
         return {} if found["MetricAlarms"] else None
 
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("cloudwatch").delete_alarms(AlarmNames=[existing.id])
-
 
 @adapts("cloudwatch/dashboard:Dashboard")
-class DashboardAdapter(Adapter):
+class DashboardAdapter(PutAdapter):
     name_property = "dashboardName"
+    lookup = CallById("cloudwatch", "get_dashboard", "DashboardName")
+    deletion = CallById("cloudwatch", "delete_dashboards", "DashboardNames", listed=True)
 
-    @staticmethod
-    def _put(aws: Aws, inputs: Properties) -> None:
-        given = inputs["dashboardBody"]
-        text = given if isinstance(given, str) else json.dumps(given)
+    def put(self, aws: Aws, inputs: Properties) -> None:
         aws.client("cloudwatch").put_dashboard(
-            DashboardName=inputs["dashboardName"], DashboardBody=text
+            DashboardName=inputs["dashboardName"], DashboardBody=as_text(inputs["dashboardBody"])
         )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self._put(aws, inputs)
+        self.put(aws, inputs)
         name = inputs["dashboardName"]
         arn = aws.arn("cloudwatch", f"dashboard/{name}", regional=False)
         return State(name, {"dashboardArn": arn})
 
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if has_changed(existing, inputs, "dashboardBody"):
-            self._put(aws, inputs)
-        return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("cloudwatch").get_dashboard(DashboardName=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("cloudwatch").delete_dashboards(DashboardNames=[existing.id])
-
 
 def _topic_attributes(inputs: Properties) -> dict[str, str]:
-    return {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in pick(inputs, _TOPIC_ATTRIBUTES).items()
-    }
+    return {name: as_text(value) for name, value in pick(inputs, _TOPIC_ATTRIBUTES).items()}
 
 
 @adapts("sns/topic:Topic")
 class TopicAdapter(Adapter):
     name_property = "name"
     replaces = frozenset({"fifoTopic"})
+    lookup = CallById("sns", "get_topic_attributes", "TopicArn")
+    deletion = CallById("sns", "delete_topic", "TopicArn")
+    tagging = TagCalls("sns", "tag_resource", "untag_resource", "ResourceArn")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         arn = aws.client("sns").create_topic(
@@ -155,55 +136,34 @@ class TopicAdapter(Adapter):
                 sns.set_topic_attributes(
                     TopicArn=existing.id, AttributeName=name, AttributeValue=new.get(name, "")
                 )
-        retag(
-            existing,
-            inputs,
-            lambda tags: sns.tag_resource(ResourceArn=existing.id, Tags=tag_list(tags)),
-            lambda keys: sns.untag_resource(ResourceArn=existing.id, TagKeys=keys),
-        )
+        self.tagging.bring(aws, existing.id, existing, inputs)
         return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("sns").get_topic_attributes(TopicArn=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("sns").delete_topic(TopicArn=existing.id)
 
 
 @adapts("sns/topicPolicy:TopicPolicy")
-class TopicPolicyAdapter(Adapter):
-    replaces = frozenset({"arn"})
+class TopicPolicyAdapter(PutAdapter):
+    """A topic always has a policy, so this one goes with its topic."""
 
-    @staticmethod
-    def _put(aws: Aws, inputs: Properties) -> None:
-        policy = inputs["policy"]
+    replaces = frozenset({"arn"})
+    lookup = CallById("sns", "get_topic_attributes", "TopicArn")
+
+    def put(self, aws: Aws, inputs: Properties) -> None:
         aws.client("sns").set_topic_attributes(
             TopicArn=inputs["arn"],
             AttributeName="Policy",
-            AttributeValue=policy if isinstance(policy, str) else json.dumps(policy),
+            AttributeValue=as_text(inputs["policy"]),
         )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self._put(aws, inputs)
+        self.put(aws, inputs)
         return State(inputs["arn"], {"owner": aws.account})
-
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if has_changed(existing, inputs, "policy"):
-            self._put(aws, inputs)
-        return {}
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("sns").get_topic_attributes(TopicArn=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        """Leave the policy: a topic always has one, and this one goes with its topic."""
 
 
 @adapts("sns/topicSubscription:TopicSubscription")
 class TopicSubscriptionAdapter(Adapter):
     replaces = frozenset({"topic", "protocol", "endpoint"})
+    lookup = CallById("sns", "get_subscription_attributes", "SubscriptionArn")
+    deletion = CallById("sns", "unsubscribe", "SubscriptionArn")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         arn = aws.client("sns").subscribe(
@@ -213,10 +173,3 @@ class TopicSubscriptionAdapter(Adapter):
             ReturnSubscriptionArn=True,
         )["SubscriptionArn"]
         return State(arn, {"arn": arn, "pendingConfirmation": False})
-
-    def read(self, aws: Aws, existing: Existing) -> Properties | None:
-        aws.client("sns").get_subscription_attributes(SubscriptionArn=existing.id)
-        return {}
-
-    def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("sns").unsubscribe(SubscriptionArn=existing.id)
