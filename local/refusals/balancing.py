@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from local.refusals.fields import values
-from local.refusals.limits import first_of, limit, outside
+from local.refusals.limits import Refuser, first_of, limit, outside
 from local.refusals.patterns import Pattern, enter
 from local.refusals.refusal import Refusal, Wanted
 
@@ -19,21 +19,17 @@ GENEVE_PORT = 6081
 
 PATTERNS: tuple[Pattern, ...] = (
     Pattern(
-        _GROUP,
+        Refuser(_GROUP, "CreateTargetGroup", "ValidationError"),
         "healthCheck.port",
         rf"traffic-port|{_PORT}",
-        "CreateTargetGroup",
-        "ValidationError",
         "Health check port '{0}' must be 'traffic-port' or a port between 1 and 65535",
         f"{_API}API_CreateTargetGroup.html",
     ),
     *(
         Pattern(
-            _GROUP,
+            Refuser(_GROUP, "ModifyTargetGroupAttributes", "ValidationError"),
             f"targetGroupHealth.{block}.minimumHealthyTargets{key}",
             rf"off|{form}",
-            "ModifyTargetGroupAttributes",
-            "ValidationError",
             "'{0}' is no valid minimum of healthy targets: off, or a positive whole number",
             f"{_API}API_TargetGroupAttribute.html",
         )
@@ -45,11 +41,9 @@ PATTERNS: tuple[Pattern, ...] = (
     ),
     # The provider's own, before any call.
     Pattern(
-        _GROUP,
+        Refuser(_GROUP, "ModifyTargetGroupAttributes", _PROVIDER),
         "slowStart",
         r"0|[3-9]\d|[1-8]\d{2}|900",
-        "ModifyTargetGroupAttributes",
-        _PROVIDER,
         '"slow_start" must be 0 or between 30 and 900, got {0}',
         f"{_BALANCING}application/edit-target-group-attributes.html",
     ),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from local.refusals.fields import values
-from local.refusals.limits import LIMITS, InputLimit, outside
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals.limits import Refuser, enter_line, outside
 
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
 _SCALING_API = f"{_SCALING}API_CreateAutoScalingGroup.html"
@@ -30,46 +29,38 @@ MOST = 2**31 - 1
 class Bounds:
     """The least and the most that an input may be."""
 
-    token: str
+    of: Refuser
     path: str
     least: float
     most: float
-    operation: str
-    code: str
     source: str
 
 
 BOUNDS: tuple[Bounds, ...] = (
     # -1 takes away what was set before.
     Bounds(
-        "autoscaling/group:Group",
+        Refuser("autoscaling/group:Group", "CreateAutoScalingGroup", "ValidationError"),
         "defaultInstanceWarmup",
         -1,
         MOST,
-        "CreateAutoScalingGroup",
-        "ValidationError",
         f"{_SCALING}API_CreateAutoScalingGroup.html",
     ),
     Bounds(
-        "autoscaling/group:Group",
+        Refuser("autoscaling/group:Group", "CreateAutoScalingGroup", "ValidationError"),
         "mixedInstancesPolicy.instancesDistribution.onDemandPercentageAboveBaseCapacity",
         0,
         100,
-        "CreateAutoScalingGroup",
-        "ValidationError",
         f"{_SCALING}API_InstancesDistribution.html",
     ),
     Bounds(
-        "dynamodb/table:Table",
+        Refuser("dynamodb/table:Table", "UpdateContinuousBackups", "ValidationException"),
         "pointInTimeRecovery.recoveryPeriodInDays",
         1,
         35,
-        "UpdateContinuousBackups",
-        "ValidationException",
         "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PointInTimeRecoverySpecification.html",
     ),
     *(
-        Bounds(token, path, least, most, operation, code, source)
+        Bounds(Refuser(token, operation, code), path, least, most, source)
         for token, path, least, most, operation, code, source in (
             (_GROUP, "defaultCooldown", 0, MOST, _MAKE, "ValidationError", _SCALING_API),
             (_GROUP, _HEARTBEAT, 30, 7200, _MAKE, "ValidationError", _SCALING_API),
@@ -82,72 +73,59 @@ BOUNDS: tuple[Bounds, ...] = (
         )
     ),
     Bounds(
-        "kms/key:Key",
+        Refuser("kms/key:Key", "EnableKeyRotation", "ValidationException"),
         "rotationPeriodInDays",
         90,
         2560,
-        "EnableKeyRotation",
-        "ValidationException",
         "https://docs.aws.amazon.com/kms/latest/APIReference/API_EnableKeyRotation.html",
     ),
     *(
         Bounds(
-            "sns/topic:Topic",
+            Refuser("sns/topic:Topic", "SetTopicAttributes", "Invalid Attribute Value"),
             f"{kind}SuccessFeedbackSampleRate",
             0,
             100,
-            "SetTopicAttributes",
-            "Invalid Attribute Value",
             "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
         )
         for kind in ("application", "firehose", "http", "lambda", "sqs")
     ),
     Bounds(
-        "ec2/launchTemplate:LaunchTemplate",
+        Refuser(
+            "ec2/launchTemplate:LaunchTemplate", "CreateLaunchTemplate", "InvalidParameterValue"
+        ),
         "blockDeviceMappings.*.ebs.volumeInitializationRate",
         100,
         300,
-        "CreateLaunchTemplate",
-        "InvalidParameterValue",
         "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_LaunchTemplateEbsBlockDeviceRequest.html",
     ),
     Bounds(
-        "lb/targetGroup:TargetGroup",
+        Refuser("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError"),
         "targetGroupHealth.unhealthyStateRouting.minimumHealthyTargetsCount",
         1,
         MOST,
-        "ModifyTargetGroupAttributes",
-        "ValidationError",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html",
     ),
     Bounds(
-        "route53/record:Record",
+        Refuser("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput"),
         "weightedRoutingPolicies.*.weight",
         0,
         255,
-        "ChangeResourceRecordSets",
-        "InvalidInput",
         "https://docs.aws.amazon.com/Route53/latest/APIReference/API_ResourceRecordSet.html",
     ),
 )
 
 
-def _limit(bounds: Bounds) -> InputLimit:
-    def find(wanted: Wanted) -> Iterator[Refusal]:
-        for value in values(wanted.inputs, bounds.path):
-            if outside(value, bounds.least, bounds.most):
-                message = f"Value '{value}' at '{bounds.path}' must be between {bounds.least:.0f} "
-                message += f"and {bounds.most:.0f}"
-                at = bounds.path.partition(".")[0]
-                yield Refusal(bounds.operation, bounds.code, message, at)
-
-    name = f"{bounds.path}-of-{bounds.token.partition(':')[2]}"
-    return InputLimit(name, (f"aws:{bounds.token}",), bounds.source, find)
+def _out_of_bounds(bounds: Bounds, value: Any) -> str:
+    if not outside(value, bounds.least, bounds.most):
+        return ""
+    ends = f"between {bounds.least:.0f} and {bounds.most:.0f}"
+    return f"Value '{value}' at '{bounds.path}' must be {ends}"
 
 
 def enter_bounds(*bounds: Bounds) -> None:
     """Enter bounds among the limits."""
-    LIMITS.extend(map(_limit, bounds))
+    for each in bounds:
+        enter_line(each.of, each.path, each.source, partial(_out_of_bounds, each))
 
 
 enter_bounds(*BOUNDS)

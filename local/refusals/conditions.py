@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.refusals.fields import values
-from local.refusals.limits import LIMITS, InputLimit
+from local.refusals.limits import LIMITS, InputLimit, Refuser
 from local.refusals.refusal import Refusal, Wanted
 
 GIVEN, ABSENT = "(given)", "(absent)"
@@ -19,19 +19,10 @@ EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
 
 
 @dataclass(frozen=True, slots=True)
-class RefusingService:
-    """Whose refusal it is."""
-
-    token: str
-    operation: str
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
 class InputCondition:
     """In a block where all of `where` holds, `needs` must be given and `forbids` must not."""
 
-    of: RefusingService
+    of: Refuser
     base: str
     where: Mapping[str, tuple[str, ...]]
     source: str

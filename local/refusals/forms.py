@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from local.refusals.fields import values
-from local.refusals.limits import EVERY_TYPE, limit
+from local.refusals.limits import EVERY_TYPE, Refuser, limit
 from local.refusals.patterns import Pattern, enter
 from local.refusals.refusal import Refusal, Wanted
 
@@ -69,51 +69,47 @@ def roles_by_their_arns(wanted: Wanted) -> Iterator[Refusal]:
 
 enter(
     Pattern(
-        "ec2/launchTemplate:LaunchTemplate",
+        Refuser(
+            "ec2/launchTemplate:LaunchTemplate", "CreateLaunchTemplate", "Invalid Attribute Value"
+        ),
         "iamInstanceProfile.arn",
         r"arn:aws[a-z-]*:iam::\d{12}:instance-profile/.+",
-        "CreateLaunchTemplate",
-        "Invalid Attribute Value",
         "{0} is an invalid ARN of an instance profile",
         f"{_EC2}APIReference/API_LaunchTemplateIamInstanceProfileSpecificationRequest.html",
     ),
     Pattern(
-        "cloudwatch/eventTarget:EventTarget",
+        Refuser("cloudwatch/eventTarget:EventTarget", "PutTargets", "Invalid Attribute Value"),
         "inputTransformer.inputTemplate",
         r".{1,8192}",
-        "PutTargets",
-        "Invalid Attribute Value",
         "expected length of input_template to be in the range (1 - 8192), got {0}",
         "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_InputTransformer.html",
     ),
     *(
         Pattern(
-            "scheduler/schedule:Schedule",
+            Refuser("scheduler/schedule:Schedule", "CreateSchedule", "Invalid Attribute Value"),
             key,
             r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})",
-            "CreateSchedule",
-            "Invalid Attribute Value",
             "expected a time as RFC 3339 has it, got {0}",
             "https://docs.aws.amazon.com/scheduler/latest/APIReference/API_CreateSchedule.html",
         )
         for key in ("startDate", "endDate")
     ),
     Pattern(
-        "ec2/route:Route",
+        Refuser("ec2/route:Route", "CreateRoute", "InvalidGatewayID.NotFound"),
         "gatewayId",
         r"(igw|vgw|vpce)-.+|local",
-        "CreateRoute",
-        "InvalidGatewayID.NotFound",
         "The gateway ID '{0}' does not exist",
         f"{_EC2}APIReference/API_CreateRoute.html",
     ),
     *(
         Pattern(
-            f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+            Refuser(
+                f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+                f"AuthorizeSecurityGroup{way}",
+                "InvalidGroupId.Malformed",
+            ),
             "referencedSecurityGroupId",
             r"(\d{12}/)?sg-.+",
-            f"AuthorizeSecurityGroup{way}",
-            "InvalidGroupId.Malformed",
             'Invalid id: "{0}" (expecting "sg-...")',
             f"{_EC2}APIReference/API_UserIdGroupPair.html",
         )
@@ -121,121 +117,103 @@ enter(
     ),
     *(
         Pattern(
-            f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+            Refuser(
+                f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+                f"AuthorizeSecurityGroup{way}",
+                "Invalid Attribute Value",
+            ),
             "cidrIpv4",
             r"[^:]*",
-            f"AuthorizeSecurityGroup{way}",
-            "Invalid Attribute Value",
             "{0} is no IPv4 CIDR block",
             f"{_EC2}APIReference/API_IpRange.html",
         )
         for way in ("Ingress", "Egress")
     ),
     Pattern(
-        "lb/listener:Listener",
+        Refuser("lb/listener:Listener", "CreateListener", "ValidationError"),
         "defaultActions.*.targetGroupArn",
         r"arn:aws[a-z-]*:elasticloadbalancing:.+:targetgroup/.+",
-        "CreateListener",
-        "ValidationError",
         "'{0}' is not a valid target group ARN",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_Action.html",
     ),
     Pattern(
-        "lb/listener:Listener",
+        Refuser("lb/listener:Listener", "CreateListener", "ValidationError"),
         "loadBalancerArn",
         r"arn:aws[a-z-]*:elasticloadbalancing:.+:loadbalancer/.+",
-        "CreateListener",
-        "ValidationError",
         "'{0}' is not a valid load balancer ARN",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_CreateListener.html",
     ),
     Pattern(
-        "lb/targetGroup:TargetGroup",
+        Refuser("lb/targetGroup:TargetGroup", "CreateTargetGroup", "ValidationError"),
         "healthCheck.matcher",
         r"\d{1,3}(-\d{1,3})?(,\d{1,3}(-\d{1,3})?)*",
-        "CreateTargetGroup",
-        "ValidationError",
         "Health check matcher '{0}' is not valid",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_Matcher.html",
     ),
     Pattern(
-        "autoscaling/group:Group",
+        Refuser("autoscaling/group:Group", "CreateAutoScalingGroup", "ValidationError"),
         "targetGroupArns.*",
         r"arn:aws[a-z-]*:elasticloadbalancing:.+:targetgroup/.+",
-        "CreateAutoScalingGroup",
-        "ValidationError",
         "Provided Target Groups may not be valid: {0}",
         "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_CreateAutoScalingGroup.html",
     ),
     Pattern(
-        "eks/cluster:Cluster",
+        Refuser("eks/cluster:Cluster", "CreateCluster", "InvalidParameterException"),
         "encryptionConfig.provider.keyArn",
         r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+",
-        "CreateCluster",
-        "InvalidParameterException",
         "{0} is not the ARN of a key",
         "https://docs.aws.amazon.com/eks/latest/APIReference/API_Provider.html",
     ),
     Pattern(
-        "eks/nodeGroup:NodeGroup",
+        Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException"),
         "releaseVersion",
         r"1\.\d{2}\.\d+-\d{8}",
-        "CreateNodegroup",
-        "InvalidParameterException",
         "Requested release version {0} is not valid",
         "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
     ),
     Pattern(
-        "eks/nodeGroup:NodeGroup",
+        Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException"),
         "instanceTypes.*",
         r"[a-z][a-z0-9-]*\.[a-z0-9-]+",
-        "CreateNodegroup",
-        "InvalidParameterException",
         "The instance type {0} does not exist",
         "https://docs.aws.amazon.com/eks/latest/APIReference/API_CreateNodegroup.html",
     ),
     Pattern(
-        "kms/alias:Alias",
+        Refuser("kms/alias:Alias", "CreateAlias", "ValidationException"),
         "targetKeyId",
         r"(?!alias/).+",
-        "CreateAlias",
-        "ValidationException",
         "Aliases must refer to keys. Not aliases",
         "https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateAlias.html",
     ),
     Pattern(
-        "dynamodb/table:Table",
+        Refuser("dynamodb/table:Table", "UpdateTimeToLive", "ValidationException"),
         "ttl.attributeName",
         r".{0,255}",
-        "UpdateTimeToLive",
-        "ValidationException",
         "Member must have length less than or equal to 255",
         "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TimeToLiveSpecification.html",
     ),
     Pattern(
-        "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+        Refuser(
+            "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+            "PutBucketLifecycleConfiguration",
+            "InvalidArgument",
+        ),
         "rules.*.expiration.date",
         r"\d{4}-\d{2}-\d{2}T00:00:00(\.0+)?(Z|\+00:00)",
-        "PutBucketLifecycleConfiguration",
-        "InvalidArgument",
         "'Date' must be at midnight GMT",
         "https://docs.aws.amazon.com/AmazonS3/latest/API/API_LifecycleExpiration.html",
     ),
     Pattern(
-        "cloudwatch/metricAlarm:MetricAlarm",
+        Refuser("cloudwatch/metricAlarm:MetricAlarm", "PutMetricAlarm", "Invalid Attribute Value"),
         "evaluateLowSampleCountPercentiles",
         r"evaluate|ignore",
-        "PutMetricAlarm",
-        "Invalid Attribute Value",
         "expected evaluate_low_sample_count_percentiles to be one of [evaluate ignore], got {0}",
         "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
     ),
     Pattern(
-        "scheduler/schedule:Schedule",
+        Refuser("scheduler/schedule:Schedule", "CreateSchedule", "Invalid Attribute Value"),
         "target.arn",
         r"arn:.+",
-        "CreateSchedule",
-        "Invalid Attribute Value",
         "{0} is an invalid ARN: arn: invalid prefix",
         "https://docs.aws.amazon.com/scheduler/latest/APIReference/API_Target.html",
     ),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from local.refusals.fields import values
 from local.refusals.refusal import Refusal, Wanted
 
 Finder = Callable[[Wanted], Iterator[Refusal]]
@@ -18,6 +19,15 @@ IAM_QUOTAS = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quo
 LAMBDA_QUOTAS = "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"
 SQS_QUOTAS = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-policies.html"
 KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Refuser:
+    """Whose refusal it is: a type, the operation that refuses it, and the error's code."""
+
+    token: str
+    operation: str
+    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,18 @@ def limit(*types: str, source: str) -> Callable[[Finder], Finder]:
         return find
 
     return enter
+
+
+def enter_line(of: Refuser, path: str, source: str, wrong: Callable[[Any], str]) -> None:
+    """Enter a line of a table: `wrong` says AWS's message of a value at a path, or nothing."""
+
+    def find(wanted: Wanted) -> Iterator[Refusal]:
+        for value in values(wanted.inputs, path):
+            if message := wrong(value):
+                yield Refusal(of.operation, of.code, message, path.partition(".")[0])
+
+    name = f"{path}-of-{of.token.partition(':')[2]}"
+    LIMITS.append(InputLimit(name, (f"aws:{of.token}",), source, find))
 
 
 def refusals(wanted: Wanted) -> Iterator[Refusal]:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from local.refusals.conditions import ABSENT, GIVEN, InputCondition, RefusingService, enter
+from local.refusals.conditions import ABSENT, GIVEN, InputCondition, enter
+from local.refusals.limits import Refuser
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _EKS = "https://docs.aws.amazon.com/eks/latest/APIReference/"
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
-_GROUP = RefusingService("autoscaling/group:Group", "CreateAutoScalingGroup", "ValidationError")
-_TEMPLATE = RefusingService(
+_GROUP = Refuser("autoscaling/group:Group", "CreateAutoScalingGroup", "ValidationError")
+_TEMPLATE = Refuser(
     "ec2/launchTemplate:LaunchTemplate", "RunInstances", "InvalidParameterCombination"
 )
-_VPC = RefusingService("ec2/vpc:Vpc", "CreateVpc", "MissingParameter")
-_DNS_OF_A_VPC = RefusingService("ec2/vpc:Vpc", "ModifyVpcAttribute", "InvalidParameterValue")
-_SUBNET = RefusingService("ec2/subnet:Subnet", "CreateSubnet", "InvalidParameterCombination")
-_ADDRESS = RefusingService("ec2/eip:Eip", "AssociateAddress", "InvalidParameterCombination")
-_NAT = RefusingService("ec2/natGateway:NatGateway", "CreateNatGateway", "InvalidParameter")
-_ROUTE = RefusingService("ec2/route:Route", "CreateRoute", "InvalidParameterCombination")
-_TABLES_OF = RefusingService(
+_VPC = Refuser("ec2/vpc:Vpc", "CreateVpc", "MissingParameter")
+_DNS_OF_A_VPC = Refuser("ec2/vpc:Vpc", "ModifyVpcAttribute", "InvalidParameterValue")
+_SUBNET = Refuser("ec2/subnet:Subnet", "CreateSubnet", "InvalidParameterCombination")
+_ADDRESS = Refuser("ec2/eip:Eip", "AssociateAddress", "InvalidParameterCombination")
+_NAT = Refuser("ec2/natGateway:NatGateway", "CreateNatGateway", "InvalidParameter")
+_ROUTE = Refuser("ec2/route:Route", "CreateRoute", "InvalidParameterCombination")
+_TABLES_OF = Refuser(
     "ec2/routeTableAssociation:RouteTableAssociation", "AssociateRouteTable", "MissingParameter"
 )
-_CLUSTER = RefusingService("eks/cluster:Cluster", "CreateCluster", "InvalidParameterException")
-_NODES = RefusingService("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException")
-_ADDON = RefusingService("eks/addon:Addon", "CreateAddon", "InvalidParameterException")
+_CLUSTER = Refuser("eks/cluster:Cluster", "CreateCluster", "InvalidParameterException")
+_NODES = Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException")
+_ADDON = Refuser("eks/addon:Addon", "CreateAddon", "InvalidParameterException")
 
 enter(
     InputCondition(

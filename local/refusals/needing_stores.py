@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from local.refusals.conditions import ABSENT, GIVEN, InputCondition, RefusingService, enter
+from local.refusals.conditions import ABSENT, GIVEN, InputCondition, enter
+from local.refusals.limits import Refuser
 
 _DYNAMO = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
 _KMS = "https://docs.aws.amazon.com/kms/latest/APIReference/"
@@ -11,21 +12,19 @@ _SNS = "https://docs.aws.amazon.com/sns/latest/api/"
 _DLM = "https://docs.aws.amazon.com/dlm/latest/APIReference/"
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/API/"
 _EVENTS = "https://docs.aws.amazon.com/eventbridge/latest/APIReference/"
-_RULE = RefusingService("cloudwatch/eventRule:EventRule", "PutRule", "ValidationException")
-_TARGET = RefusingService("cloudwatch/eventTarget:EventTarget", "PutTargets", "ValidationException")
-_POLICY = RefusingService(
+_RULE = Refuser("cloudwatch/eventRule:EventRule", "PutRule", "ValidationException")
+_TARGET = Refuser("cloudwatch/eventTarget:EventTarget", "PutTargets", "ValidationException")
+_POLICY = Refuser(
     "dlm/lifecyclePolicy:LifecyclePolicy", "CreateLifecyclePolicy", "InvalidRequestException"
 )
-_TABLE = RefusingService("dynamodb/table:Table", "CreateTable", "ValidationException")
-_KEY = RefusingService("kms/key:Key", "CreateKey", "ValidationException")
-_GRANT = RefusingService("kms/grant:Grant", "CreateGrant", "ValidationException")
-_OBJECT = RefusingService("s3/bucketObjectv2:BucketObjectv2", "PutObject", "InvalidArgument")
-_TOPIC = RefusingService("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter")
-_SUBSCRIPTION = RefusingService(
-    "sns/topicSubscription:TopicSubscription", "Subscribe", "InvalidParameter"
-)
-_QUEUE = RefusingService("sqs/queue:Queue", "CreateQueue", "InvalidAttributeName")
-_SECRET = RefusingService(
+_TABLE = Refuser("dynamodb/table:Table", "CreateTable", "ValidationException")
+_KEY = Refuser("kms/key:Key", "CreateKey", "ValidationException")
+_GRANT = Refuser("kms/grant:Grant", "CreateGrant", "ValidationException")
+_OBJECT = Refuser("s3/bucketObjectv2:BucketObjectv2", "PutObject", "InvalidArgument")
+_TOPIC = Refuser("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter")
+_SUBSCRIPTION = Refuser("sns/topicSubscription:TopicSubscription", "Subscribe", "InvalidParameter")
+_QUEUE = Refuser("sqs/queue:Queue", "CreateQueue", "InvalidAttributeName")
+_SECRET = Refuser(
     "secretsmanager/secretVersion:SecretVersion", "PutSecretValue", "InvalidParameterException"
 )
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from local.refusals.conditions import ABSENT, GIVEN, InputCondition, RefusingService, enter
+from local.refusals.conditions import ABSENT, GIVEN, InputCondition, enter
+from local.refusals.limits import Refuser
 
 _ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/"
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/api/"
 _DNS = "https://docs.aws.amazon.com/Route53/latest/APIReference/"
 _LAYER_4 = ("TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC")
 _PARAMETER = "InvalidParameterValueException"
-_FUNCTION = RefusingService("lambda/function:Function", "CreateFunction", _PARAMETER)
-_MAPPING = RefusingService(
+_FUNCTION = Refuser("lambda/function:Function", "CreateFunction", _PARAMETER)
+_MAPPING = Refuser(
     "lambda/eventSourceMapping:EventSourceMapping", "CreateEventSourceMapping", _PARAMETER
 )
-_PERMISSION = RefusingService("lambda/permission:Permission", "AddPermission", _PARAMETER)
-_LISTENER = RefusingService("lb/listener:Listener", "ModifyListenerAttributes", "ValidationError")
-_ACTION = RefusingService("lb/listener:Listener", "CreateListener", "ValidationError")
-_BALANCER = RefusingService("lb/loadBalancer:LoadBalancer", "CreateLoadBalancer", "ValidationError")
-_TARGETS = RefusingService(
-    "lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError"
-)
-_RECORD = RefusingService("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput")
+_PERMISSION = Refuser("lambda/permission:Permission", "AddPermission", _PARAMETER)
+_LISTENER = Refuser("lb/listener:Listener", "ModifyListenerAttributes", "ValidationError")
+_ACTION = Refuser("lb/listener:Listener", "CreateListener", "ValidationError")
+_BALANCER = Refuser("lb/loadBalancer:LoadBalancer", "CreateLoadBalancer", "ValidationError")
+_TARGETS = Refuser("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError")
+_RECORD = Refuser("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput")
 # A record has one of them at most.
 _ROUTINGS = (
     *("failoverRoutingPolicies", "geolocationRoutingPolicies", "latencyRoutingPolicies"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from local.refusals.bounds import MOST, Bounds, enter_bounds
+from local.refusals.limits import Refuser
 from local.refusals.patterns import Pattern, enter
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
@@ -19,47 +20,37 @@ _WAIT = r"0|(\d+(\.\d+)?(ns|us|ms|s|m|h))+"
 _NOT_LINKED = r"(?!arn:aws[a-z-]*:iam::\d{12}:role/aws-service-role/).+"
 _PRINCIPAL = r"arn:aws[a-z-]*:(iam|sts)::\d{12}:.+"
 
-# Token, input, form, operation, code, source.
-FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
+# Whose refusal, input, form, source.
+FORMS: tuple[tuple[Refuser, str, str, str], ...] = (
     (
-        _GROUP,
+        Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
         "mixedInstancesPolicy.launchTemplate.overrides.*.weightedCapacity",
         r"[1-9]\d{0,2}",
-        "CreateAutoScalingGroup",
-        "ValidationError",
         f"{_SCALING}API_LaunchTemplateOverrides.html",
     ),
     (
-        _GROUP,
+        Refuser(_GROUP, "the provider's check", "Invalid Attribute Value"),
         "waitForCapacityTimeout",
         _WAIT,
-        "the provider's check",
-        "Invalid Attribute Value",
         "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/autoscaling_group",
     ),
     (
-        _GROUP,
+        Refuser(_GROUP, "AttachTrafficSources", "ValidationError"),
         "trafficSources.*.type",
         "elb|elbv2|vpc-lattice",
-        "AttachTrafficSources",
-        "ValidationError",
         f"{_SCALING}API_TrafficSourceIdentifier.html",
     ),
     (
-        _GROUP,
+        Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
         "serviceLinkedRoleArn",
         r"arn:aws[a-z-]*:iam::\d{12}:role/.+",
-        "CreateAutoScalingGroup",
-        "ValidationError",
         f"{_SCALING}API_CreateAutoScalingGroup.html",
     ),
     *(
         (
-            _GROUP,
+            Refuser(_GROUP, "StartInstanceRefresh", "ValidationError"),
             f"instanceRefresh.preferences.{key}",
             words,
-            "StartInstanceRefresh",
-            "ValidationError",
             f"{_SCALING}API_RefreshPreferences.html",
         )
         for key, words in (
@@ -69,11 +60,9 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
     ),
     *(
         (
-            _TEMPLATE,
+            Refuser(_TEMPLATE, "RunInstances", "InvalidParameterValue"),
             path,
             form,
-            "RunInstances",
-            "InvalidParameterValue",
             f"{_EC2}API_RequestLaunchTemplateData.html",
         )
         for path, form in (
@@ -90,63 +79,57 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
         )
     ),
     (
-        "ec2/eip:Eip",
+        Refuser("ec2/eip:Eip", "AssociateAddress", "InvalidInstanceID.Malformed"),
         "instance",
         r"i-[0-9a-f]{8,17}",
-        "AssociateAddress",
-        "InvalidInstanceID.Malformed",
         f"{_EC2}API_AssociateAddress.html",
     ),
     (
-        "ec2/subnet:Subnet",
+        Refuser("ec2/subnet:Subnet", "CreateSubnet", "InvalidParameterValue"),
         "availabilityZoneId",
         r"[a-z]{3,4}\d-[a-z]*\d*-?az\d+",
-        "CreateSubnet",
-        "InvalidParameterValue",
         f"{_EC2}API_CreateSubnet.html",
     ),
     (
-        "ec2/subnet:Subnet",
+        Refuser("ec2/subnet:Subnet", "CreateSubnet", "InvalidSubnet.Range"),
         "ipv6CidrBlock",
         r"[0-9a-fA-F:]+/(44|48|52|56|60|64)(?<!/60)",
-        "CreateSubnet",
-        "InvalidSubnet.Range",
         f"{_EC2}API_CreateSubnet.html",
     ),
     (
-        "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation",
+        Refuser(
+            "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation",
+            "ModifyVpcEndpoint",
+            "InvalidVpcEndpointId.Malformed",
+        ),
         "vpcEndpointId",
         r"vpce-.+",
-        "ModifyVpcEndpoint",
-        "InvalidVpcEndpointId.Malformed",
         f"{_EC2}API_ModifyVpcEndpoint.html",
     ),
     (
-        "ec2/vpcEndpointService:VpcEndpointService",
+        Refuser(
+            "ec2/vpcEndpointService:VpcEndpointService",
+            "CreateVpcEndpointServiceConfiguration",
+            "InvalidParameter",
+        ),
         "privateDnsName",
         r"[A-Za-z0-9*]([A-Za-z0-9.-]*[A-Za-z0-9])?",
-        "CreateVpcEndpointServiceConfiguration",
-        "InvalidParameter",
         f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
     ),
     (
-        _NODES,
+        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
         "launchTemplate.version",
         r"\d+|\$Latest|\$Default",
-        "CreateNodegroup",
-        "InvalidParameterException",
         f"{_EKS}API_LaunchTemplateSpecification.html",
     ),
     (
-        _NODES,
+        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
         "version",
         r"1\.\d{2}",
-        "CreateNodegroup",
-        "InvalidParameterException",
         f"{_EKS}API_CreateNodegroup.html",
     ),
     *(
-        (token, path, _NOT_LINKED, operation, "InvalidParameterException", source)
+        (Refuser(token, operation, "InvalidParameterException"), path, _NOT_LINKED, source)
         for token, path, operation, source in (
             (
                 "eks/accessEntry:AccessEntry",
@@ -163,28 +146,26 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
         )
     ),
     (
-        "eks/podIdentityAssociation:PodIdentityAssociation",
+        Refuser(
+            "eks/podIdentityAssociation:PodIdentityAssociation",
+            "CreatePodIdentityAssociation",
+            "InvalidParameterException",
+        ),
         "targetRoleArn",
         r"arn:aws[a-z-]*:iam::\d{12}:role/.+",
-        "CreatePodIdentityAssociation",
-        "InvalidParameterException",
         f"{_EKS}API_CreatePodIdentityAssociation.html",
     ),
     (
-        "kms/alias:Alias",
+        Refuser("kms/alias:Alias", "CreateAlias", "ValidationException"),
         "name",
         r"alias/[A-Za-z0-9/_-]+",
-        "CreateAlias",
-        "ValidationException",
         f"{_KMS}API_CreateAlias.html",
     ),
     *(
         (
-            token,
+            Refuser(token, operation, "NotFoundException"),
             path,
             r"(arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/)?[A-Za-z0-9-]+",
-            operation,
-            "NotFoundException",
             f"{_KMS}API_{operation}.html",
         )
         for token, path, operation in (
@@ -194,25 +175,21 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
     ),
     *(
         (
-            _GRANT,
+            Refuser(_GRANT, "CreateGrant", "InvalidArnException"),
             path,
             _PRINCIPAL,
-            "CreateGrant",
-            "InvalidArnException",
             f"{_KMS}API_CreateGrant.html",
         )
         for path in ("granteePrincipal", "retiringPrincipal")
     ),
     (
-        "lambda/function:Function",
+        Refuser("lambda/function:Function", "CreateFunction", "InvalidParameterValueException"),
         "deadLetterConfig.targetArn",
         r"(?!.*\.fifo$).+",
-        "CreateFunction",
-        "InvalidParameterValueException",
         "https://docs.aws.amazon.com/lambda/latest/api/API_DeadLetterConfig.html",
     ),
     *(
-        (_RECORD, path, form, "ChangeResourceRecordSets", "InvalidInput", f"{_DNS}{page}")
+        (Refuser(_RECORD, "ChangeResourceRecordSets", "InvalidInput"), path, form, f"{_DNS}{page}")
         for path, form, page in (
             ("setIdentifier", r".{1,128}", "API_ResourceRecordSet.html"),
             ("healthCheckId", r".{1,64}", "API_ResourceRecordSet.html"),
@@ -224,20 +201,16 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
         )
     ),
     (
-        _OBJECT,
+        Refuser(_OBJECT, "PutObject", "Invalid Attribute Value"),
         "objectLockRetainUntilDate",
         r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})",
-        "PutObject",
-        "Invalid Attribute Value",
         f"{_S3}API_PutObject.html",
     ),
     *(
         (
-            token,
+            Refuser(token, operation, "Invalid Attribute Value"),
             path,
             r"[A-Za-z0-9+/\s]*={0,2}",
-            operation,
-            "Invalid Attribute Value",
             source,
         )
         for token, path, operation, source in (
@@ -252,11 +225,9 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
     ),
     *(
         (
-            "sns/topic:Topic",
+            Refuser("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter"),
             f"{kind}{way}FeedbackRoleArn",
             r"arn:aws[a-z-]*:iam::\d{12}:role/.+",
-            "SetTopicAttributes",
-            "InvalidParameter",
             "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
         )
         for kind in ("application", "firehose", "http", "lambda", "sqs")
@@ -264,11 +235,9 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
     ),
     *(
         (
-            token,
+            Refuser(token, "SetQueueAttributes", "AWS.SimpleQueueService.NonExistentQueue"),
             "queueUrl",
             r"https?://.+",
-            "SetQueueAttributes",
-            "AWS.SimpleQueueService.NonExistentQueue",
             "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
         )
         for token in (
@@ -277,24 +246,20 @@ FORMS: tuple[tuple[str, str, str, str, str, str], ...] = (
         )
     ),
     (
-        "bcmdata/export:Export",
+        Refuser("bcmdata/export:Export", "CreateExport", "ValidationException"),
         "export.description",
         r".{0,1024}",
-        "CreateExport",
-        "ValidationException",
         "https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_DataExports_Export.html",
     ),
 )
-# Token, input, least, most, operation, code, source.
-RANGES: tuple[tuple[str, str, float, float, str, str, str], ...] = (
+# Whose refusal, input, least, most, source.
+RANGES: tuple[tuple[Refuser, str, float, float, str], ...] = (
     *(
         (
-            _GROUP,
+            Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
             path,
             least,
             most,
-            "CreateAutoScalingGroup",
-            "ValidationError",
             f"{_SCALING}{page}",
         )
         for path, least, most, page in (
@@ -317,7 +282,13 @@ RANGES: tuple[tuple[str, str, float, float, str, str, str], ...] = (
         )
     ),
     *(
-        (_TEMPLATE, path, least, most, "RunInstances", "InvalidParameterValue", f"{_EC2}{page}")
+        (
+            Refuser(_TEMPLATE, "RunInstances", "InvalidParameterValue"),
+            path,
+            least,
+            most,
+            f"{_EC2}{page}",
+        )
         for path, least, most, page in (
             ("cpuOptions.threadsPerCore", 1, 2, "API_LaunchTemplateCpuOptionsRequest.html"),
             ("cpuOptions.coreCount", 1, 256, "API_LaunchTemplateCpuOptionsRequest.html"),
@@ -331,49 +302,43 @@ RANGES: tuple[tuple[str, str, float, float, str, str, str], ...] = (
         )
     ),
     (
-        "dlm/lifecyclePolicy:LifecyclePolicy",
+        Refuser(
+            "dlm/lifecyclePolicy:LifecyclePolicy",
+            "CreateLifecyclePolicy",
+            "InvalidRequestException",
+        ),
         "policyDetails.schedules.*.retainRule.count",
         1,
         1000,
-        "CreateLifecyclePolicy",
-        "InvalidRequestException",
         "https://docs.aws.amazon.com/dlm/latest/APIReference/API_RetainRule.html",
     ),
     (
-        _NODES,
+        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
         "scalingConfig.maxSize",
         1,
         450,
-        "CreateNodegroup",
-        "InvalidParameterException",
         "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
     ),
     (
-        _NODES,
+        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
         "diskSize",
         1,
         16_384,
-        "CreateNodegroup",
-        "InvalidParameterException",
         f"{_EKS}API_CreateNodegroup.html",
     ),
     (
-        "lb/loadBalancer:LoadBalancer",
+        Refuser("lb/loadBalancer:LoadBalancer", "ModifyLoadBalancerAttributes", "ValidationError"),
         "idleTimeout",
         1,
         4000,
-        "ModifyLoadBalancerAttributes",
-        "ValidationError",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_LoadBalancerAttribute.html",
     ),
 )
 
 enter(
     *(
-        Pattern(
-            token, path, form, operation, code, f"Value '{{0}}' at '{path}' is not valid", source
-        )
-        for token, path, form, operation, code, source in FORMS
+        Pattern(of, path, form, f"Value '{{0}}' at '{path}' is not valid", source)
+        for of, path, form, source in FORMS
     )
 )
 enter_bounds(*(Bounds(*row) for row in RANGES))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from local.refusals.bounds import Bounds, enter_bounds
 from local.refusals.geography import regions
+from local.refusals.limits import Refuser
 from local.refusals.patterns import Pattern, enter
 from local.refusals.words import PROVIDER, AllowedWords, enter_words
 
@@ -20,11 +21,9 @@ _KEY = r"[A-Za-z0-9:/_-]{1,2048}"
 enter(
     *(
         Pattern(
-            token,
+            Refuser(token, operation, code),
             path,
             _KEY,
-            operation,
-            code,
             "Invalid keyId {0}: it is neither a key's id nor an alias nor the ARN of one.",
             _KMS,
         )
@@ -47,30 +46,28 @@ enter(
         )
     ),
     Pattern(
-        "lambda/function:Function",
+        Refuser("lambda/function:Function", "CreateFunction", "Invalid Attribute Value"),
         "fileSystemConfig.localMountPath",
         r"/mnt/[a-zA-Z0-9_.-]+",
-        "CreateFunction",
-        "Invalid Attribute Value",
         "{0} is no path below /mnt",
         f"{_LAMBDA}API_FileSystemConfig.html",
     ),
     Pattern(
-        "lambda/eventSourceMapping:EventSourceMapping",
+        Refuser(
+            "lambda/eventSourceMapping:EventSourceMapping",
+            "CreateEventSourceMapping",
+            "InvalidParameterValueException",
+        ),
         "eventSourceArn",
         r"arn:aws[a-z-]*:(dynamodb|kafka|kinesis|mq|rds|sqs):[a-z0-9-]+:\d{12}:.+",
-        "CreateEventSourceMapping",
-        "InvalidParameterValueException",
         "Unrecognized event source, must be kinesis, dynamodb stream, sqs, mq, kafka or docdb: {0}",
         f"{_LAMBDA}API_CreateEventSourceMapping.html",
     ),
     *(
         Pattern(
-            "sns/topicSubscription:TopicSubscription",
+            Refuser("sns/topicSubscription:TopicSubscription", "Subscribe", "InvalidParameter"),
             key,
             form,
-            "Subscribe",
-            "InvalidParameter",
             f"Invalid parameter: {key}: {{0}}",
             f"{_SNS}API_Subscribe.html",
         )
@@ -81,11 +78,9 @@ enter(
     ),
     *(
         Pattern(
-            _LIFECYCLE,
+            Refuser(_LIFECYCLE, _PUT, "InvalidRequest"),
             path,
             form,
-            _PUT,
-            "InvalidRequest",
             message,
             f"{_S3}API_LifecycleRuleFilter.html",
         )
@@ -113,75 +108,67 @@ enter(
         )
     ),
     Pattern(
-        "s3/bucketObjectv2:BucketObjectv2",
+        Refuser("s3/bucketObjectv2:BucketObjectv2", "PutObject", "InvalidRedirectLocation"),
         "websiteRedirect",
         r"(/|https?://).{0,2047}",
-        "PutObject",
-        "InvalidRedirectLocation",
         "The website redirect location must have a prefix of 'http://' or 'https://' or '/'.",
         f"{_S3}API_PutObject.html",
     ),
     Pattern(
-        "bcmdata/export:Export",
+        Refuser("bcmdata/export:Export", "CreateExport", "ValidationException"),
         "export.destinationConfigurations.*.s3Destinations.*.s3Bucket",
         r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
-        "CreateExport",
-        "ValidationException",
         "The bucket {0} is not valid",
         f"{_S3}API_CreateBucket.html",
     ),
     Pattern(
-        "lb/loadBalancer:LoadBalancer",
+        Refuser(
+            "lb/loadBalancer:LoadBalancer",
+            "ModifyLoadBalancerAttributes",
+            "InvalidConfigurationRequest",
+        ),
         "accessLogs.bucket",
         r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]",
-        "ModifyLoadBalancerAttributes",
-        "InvalidConfigurationRequest",
         "The bucket {0} is not valid",
         f"{_S3}API_CreateBucket.html",
     ),
 )
 enter_words(
     AllowedWords(
-        "lambda/functionUrl:FunctionUrl",
+        Refuser(
+            "lambda/functionUrl:FunctionUrl",
+            "CreateFunctionUrlConfig",
+            "InvalidParameterValueException",
+        ),
         "cors.allowMethods.*",
         ("*", "DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"),
-        "CreateFunctionUrlConfig",
-        "InvalidParameterValueException",
         f"{_LAMBDA}API_Cors.html",
     ),
     AllowedWords(
-        "secretsmanager/secret:Secret",
+        Refuser("secretsmanager/secret:Secret", "CreateSecret", "InvalidParameterException"),
         "replicas.*.region",
         tuple(sorted(regions())),
-        "CreateSecret",
-        "InvalidParameterException",
         f"{_SECRETS}API_ReplicaRegionType.html",
     ),
     AllowedWords(
-        "route53/zone:Zone",
+        Refuser("route53/zone:Zone", "CreateHostedZone", "InvalidInput"),
         "vpcs.*.vpcRegion",
         tuple(sorted(regions())),
-        "CreateHostedZone",
-        "InvalidInput",
         "https://docs.aws.amazon.com/Route53/latest/APIReference/API_VPC.html",
     ),
     AllowedWords(
-        "dynamodb/table:Table",
+        Refuser("dynamodb/table:Table", "UpdateTable", PROVIDER),
         "replicas.*.regionName",
         tuple(sorted(regions())),
-        "UpdateTable",
-        PROVIDER,
         "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_CreateReplicationGroupMemberAction.html",
     ),
 )
 enter_bounds(
     Bounds(
-        "lb/targetGroup:TargetGroup",
+        Refuser("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", PROVIDER),
         "stickiness.cookieDuration",
         0,
         604_800,
-        "ModifyTargetGroupAttributes",
-        PROVIDER,
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_TargetGroupAttribute.html",
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from local.refusals.bounds import Bounds, enter_bounds
 from local.refusals.geography import regions
+from local.refusals.limits import Refuser
 from local.refusals.patterns import Pattern, enter
 from local.refusals.words import AllowedWords, enter_words
 
@@ -19,7 +20,7 @@ _INTERFACES = "networkInterfaces.*"
 
 enter(
     *(
-        Pattern(token, path, ADDRESS, operation, code, "Invalid IPv4 address: {0}", source)
+        Pattern(Refuser(token, operation, code), path, ADDRESS, "Invalid IPv4 address: {0}", source)
         for token, path, operation, code, source in (
             *(
                 (
@@ -63,11 +64,9 @@ enter(
     ),
     *(
         Pattern(
-            _TEMPLATE,
+            Refuser(_TEMPLATE, "RunInstances", code),
             f"{_INTERFACES}.{key}",
             rf"{prefix}-.+",
-            "RunInstances",
-            code,
             f'Invalid id: "{{0}}" (expecting "{prefix}-...")',
             f"{_EC2}errors-overview.html",
         )
@@ -78,106 +77,103 @@ enter(
         )
     ),
     Pattern(
-        _TEMPLATE,
+        Refuser(_TEMPLATE, "CreateLaunchTemplate", "Invalid Attribute Value"),
         "licenseSpecifications.*.licenseConfigurationArn",
         r"arn:aws[a-z-]*:license-manager:.+",
-        "CreateLaunchTemplate",
-        "Invalid Attribute Value",
         "{0} is an invalid ARN of a license configuration",
         f"{_EC2}API_LaunchTemplateLicenseConfigurationRequest.html",
     ),
     Pattern(
-        "dlm/lifecyclePolicy:LifecyclePolicy",
+        Refuser(
+            "dlm/lifecyclePolicy:LifecyclePolicy",
+            "CreateLifecyclePolicy",
+            "InvalidRequestException",
+        ),
         "policyDetails.schedules.*.crossRegionCopyRules.*.target",
         r"arn:.+|[a-z]{2}(-[a-z]+)+-\d",
-        "CreateLifecyclePolicy",
-        "InvalidRequestException",
         "The target {0} of a copy is no region",
         "https://docs.aws.amazon.com/dlm/latest/APIReference/API_CrossRegionCopyRule.html",
     ),
     Pattern(
-        "eks/podIdentityAssociation:PodIdentityAssociation",
+        Refuser(
+            "eks/podIdentityAssociation:PodIdentityAssociation",
+            "CreatePodIdentityAssociation",
+            "InvalidParameterException",
+        ),
         "namespace",
         _LABEL,
-        "CreatePodIdentityAssociation",
-        "InvalidParameterException",
         "The namespace {0} is no label of DNS of 63 characters at most.",
         f"{_EKS}APIReference/API_CreatePodIdentityAssociation.html",
     ),
     Pattern(
-        "eks/podIdentityAssociation:PodIdentityAssociation",
+        Refuser(
+            "eks/podIdentityAssociation:PodIdentityAssociation",
+            "CreatePodIdentityAssociation",
+            "InvalidParameterException",
+        ),
         "serviceAccount",
         r".{1,253}",
-        "CreatePodIdentityAssociation",
-        "InvalidParameterException",
         "The service account {0} has more than 253 characters.",
         f"{_EKS}APIReference/API_CreatePodIdentityAssociation.html",
     ),
     Pattern(
-        "eks/accessPolicyAssociation:AccessPolicyAssociation",
+        Refuser(
+            "eks/accessPolicyAssociation:AccessPolicyAssociation",
+            "AssociateAccessPolicy",
+            "InvalidParameterException",
+        ),
         "accessScope.namespaces.*",
-        # One with stars stands for several.
         r"[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?",
-        "AssociateAccessPolicy",
-        "InvalidParameterException",
         "The namespace {0} is not valid.",
         f"{_EKS}userguide/access-policies.html",
     ),
     Pattern(
-        "eks/accessEntry:AccessEntry",
+        Refuser("eks/accessEntry:AccessEntry", "CreateAccessEntry", "InvalidParameterException"),
         "kubernetesGroups.*",
         r"\S(.*\S)?",
-        "CreateAccessEntry",
-        "InvalidParameterException",
         "The kubernetes group name {0} is invalid.",
         f"{_EKS}userguide/creating-access-entries.html",
     ),
     Pattern(
-        "eks/nodeGroup:NodeGroup",
+        Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException"),
         "taints.*.key",
         r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?",
-        "CreateNodegroup",
-        "InvalidParameterException",
         "Taint key {0} is invalid",
         f"{_EKS}APIReference/API_Taint.html",
     ),
     Pattern(
-        "lb/listener:Listener",
+        Refuser("lb/listener:Listener", "CreateListener", "CertificateNotFound"),
         "certificateArn",
         r"arn:aws[a-z-]*:(acm:[a-z0-9-]+:\d{12}:certificate/.+|iam::\d{12}:server-certificate/.+)",
-        "CreateListener",
-        "CertificateNotFound",
         "Certificate ARN '{0}' is not valid",
         f"{_ELB}APIReference/API_Certificate.html",
     ),
     Pattern(
-        "lb/loadBalancer:LoadBalancer",
+        Refuser(
+            "lb/loadBalancer:LoadBalancer",
+            "ModifyLoadBalancerAttributes",
+            "InvalidConfigurationRequest",
+        ),
         "accessLogs.prefix",
         r"(?!.*AWSLogs)(?!/)(?!.*/$).+",
-        "ModifyLoadBalancerAttributes",
-        "InvalidConfigurationRequest",
         "The prefix {0} may not contain AWSLogs, nor begin or end with a slash",
         f"{_ELB}network/load-balancer-access-logs.html",
     ),
 )
 enter_bounds(
     Bounds(
-        "ec2/vpc:Vpc",
+        Refuser("ec2/vpc:Vpc", "CreateVpc", "InvalidParameterValue"),
         "ipv4NetmaskLength",
         16,
         28,
-        "CreateVpc",
-        "InvalidParameterValue",
         f"{_EC2}API_CreateVpc.html",
     ),
     *(
         Bounds(
-            "cloudwatch/eventTarget:EventTarget",
+            Refuser("cloudwatch/eventTarget:EventTarget", "PutTargets", "ValidationException"),
             f"batchTarget.{key}",
             least,
             most,
-            "PutTargets",
-            "ValidationException",
             "https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_BatchParameters.html",
         )
         for key, least, most in (("arraySize", 2, 10_000), ("jobAttempts", 1, 10))
@@ -185,20 +181,20 @@ enter_bounds(
 )
 enter_words(
     AllowedWords(
-        "ec2/vpcEndpointService:VpcEndpointService",
+        Refuser(
+            "ec2/vpcEndpointService:VpcEndpointService",
+            "ModifyVpcEndpointServiceConfiguration",
+            "InvalidParameter",
+        ),
         "supportedRegions.*",
         tuple(sorted(regions())),
-        "ModifyVpcEndpointServiceConfiguration",
-        "InvalidParameter",
         f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
     ),
     # RequestLaunchTemplateData, TagSpecifications: what a launch makes.
     AllowedWords(
-        _TEMPLATE,
+        Refuser(_TEMPLATE, "CreateLaunchTemplate", "InvalidParameterValue"),
         "tagSpecifications.*.resourceType",
         ("elastic-gpu", "instance", "network-interface", "spot-instances-request", "volume"),
-        "CreateLaunchTemplate",
-        "InvalidParameterValue",
         f"{_EC2}API_RequestLaunchTemplateData.html",
     ),
 )

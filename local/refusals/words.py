@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from local.refusals.fields import values
-from local.refusals.limits import LIMITS, InputLimit
-from local.refusals.refusal import Refusal, Wanted
+from local.refusals.limits import Refuser, enter_line
 
 PROVIDER = "Invalid Attribute Value"
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
@@ -28,11 +27,9 @@ _TARGETS, _TABLE = "lb/targetGroup:TargetGroup", "dynamodb/table:Table"
 class AllowedWords:
     """What an input may say; `fold`: whatever its case."""
 
-    token: str
+    of: Refuser
     path: str
     allowed: tuple[str, ...]
-    operation: str
-    code: str
     source: str
     fold: bool = False
 
@@ -50,39 +47,31 @@ _DISTRIBUTION = "mixedInstancesPolicy.instancesDistribution"
 
 WORDS: tuple[AllowedWords, ...] = (
     AllowedWords(
-        _GROUP,
+        Refuser(_GROUP, "EnableMetricsCollection", "ValidationError"),
         "metricsGranularity",
         ("1Minute",),
-        "EnableMetricsCollection",
-        "ValidationError",
         f"{_SCALING}API_EnableMetricsCollection.html",
     ),
     AllowedWords(
-        _GROUP,
+        Refuser(_GROUP, "EnableMetricsCollection", "ValidationError"),
         "enabledMetrics.*",
         _METRICS,
-        "EnableMetricsCollection",
-        "ValidationError",
         f"{_SCALING}API_EnableMetricsCollection.html",
     ),
     AllowedWords(
-        _GROUP,
+        Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
         "desiredCapacityType",
         ("units", "vcpu", "memory-mib"),
-        "CreateAutoScalingGroup",
-        "ValidationError",
         f"{_SCALING}API_CreateAutoScalingGroup.html",
     ),
     AllowedWords(
-        _GROUP,
+        Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
         f"{_DISTRIBUTION}.onDemandAllocationStrategy",
         ("lowest-price", "prioritized"),
-        "CreateAutoScalingGroup",
-        "ValidationError",
         f"{_SCALING}API_InstancesDistribution.html",
     ),
     AllowedWords(
-        _GROUP,
+        Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
         f"{_DISTRIBUTION}.spotAllocationStrategy",
         (
             "capacity-optimized",
@@ -90,17 +79,13 @@ WORDS: tuple[AllowedWords, ...] = (
             "lowest-price",
             "price-capacity-optimized",
         ),
-        "CreateAutoScalingGroup",
-        "ValidationError",
         f"{_SCALING}API_InstancesDistribution.html",
     ),
     *(
         AllowedWords(
-            _GROUP,
+            Refuser(_GROUP, "CreateAutoScalingGroup", PROVIDER),
             path,
             allowed,
-            "CreateAutoScalingGroup",
-            PROVIDER,
             f"{_REGISTRY}autoscaling_group",
         )
         for path, allowed in (
@@ -115,11 +100,9 @@ WORDS: tuple[AllowedWords, ...] = (
     ),
     *(
         AllowedWords(
-            _TEMPLATE,
+            Refuser(_TEMPLATE, "CreateLaunchTemplate", PROVIDER),
             path,
             ("true", "false"),
-            "CreateLaunchTemplate",
-            PROVIDER,
             _TEMPLATES,
             fold=True,
         )
@@ -129,37 +112,30 @@ WORDS: tuple[AllowedWords, ...] = (
         )
     ),
     AllowedWords(
-        _TEMPLATE,
+        Refuser(_TEMPLATE, "CreateLaunchTemplate", "InvalidParameterValue"),
         "creditSpecification.cpuCredits",
         ("standard", "unlimited"),
-        "CreateLaunchTemplate",
-        "InvalidParameterValue",
         f"{_EC2}API_CreditSpecificationRequest.html",
     ),
     AllowedWords(
-        "ec2/vpc:Vpc",
+        Refuser("ec2/vpc:Vpc", "CreateVpc", PROVIDER),
         "instanceTenancy",
         ("default", "dedicated"),
-        "CreateVpc",
-        PROVIDER,
         f"{_EC2}API_CreateVpc.html",
     ),
     AllowedWords(
-        "ec2/vpcEndpointService:VpcEndpointService",
+        Refuser(
+            "ec2/vpcEndpointService:VpcEndpointService",
+            "CreateVpcEndpointServiceConfiguration",
+            PROVIDER,
+        ),
         "supportedIpAddressTypes.*",
         ("ipv4", "ipv6"),
-        "CreateVpcEndpointServiceConfiguration",
-        PROVIDER,
         f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
     ),
     *(
         AllowedWords(
-            "eks/addon:Addon",
-            key,
-            allowed,
-            operation,
-            PROVIDER,
-            f"{_REGISTRY}eks_addon",
+            Refuser("eks/addon:Addon", operation, PROVIDER), key, allowed, f"{_REGISTRY}eks_addon"
         )
         for key, allowed, operation in (
             ("resolveConflictsOnCreate", ("NONE", "OVERWRITE"), "CreateAddon"),
@@ -167,144 +143,109 @@ WORDS: tuple[AllowedWords, ...] = (
         )
     ),
     AllowedWords(
-        "emrserverless/application:Application",
+        Refuser("emrserverless/application:Application", "CreateApplication", PROVIDER),
         "type",
         ("SPARK", "HIVE"),
-        "CreateApplication",
-        PROVIDER,
         f"{_REGISTRY}emrserverless_application",
         fold=True,
     ),
     AllowedWords(
-        _LISTENER,
+        Refuser(_LISTENER, "CreateListener", PROVIDER),
         "alpnPolicy",
         ("HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred", "None"),
-        "CreateListener",
-        PROVIDER,
         f"{_BALANCING}API_CreateListener.html",
         fold=True,
     ),
     AllowedWords(
-        _BALANCER,
+        Refuser(_BALANCER, "ModifyLoadBalancerAttributes", PROVIDER),
         "dnsRecordClientRoutingPolicy",
         (
             "any_availability_zone",
             "availability_zone_affinity",
             "partial_availability_zone_affinity",
         ),
-        "ModifyLoadBalancerAttributes",
-        PROVIDER,
         f"{_BALANCING}API_LoadBalancerAttribute.html",
     ),
     AllowedWords(
-        _BALANCER,
+        Refuser(_BALANCER, "SetSecurityGroups", PROVIDER),
         "enforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
         ("on", "off"),
-        "SetSecurityGroups",
-        PROVIDER,
         f"{_BALANCING}API_SetSecurityGroups.html",
     ),
     AllowedWords(
-        _TARGETS,
+        Refuser(_TARGETS, "ModifyTargetGroupAttributes", PROVIDER),
         "preserveClientIp",
         ("true", "false"),
-        "ModifyTargetGroupAttributes",
-        PROVIDER,
         f"{_REGISTRY}lb_target_group",
         fold=True,
     ),
     AllowedWords(
-        _TARGETS,
+        Refuser(_TARGETS, "ModifyTargetGroupAttributes", PROVIDER),
         "loadBalancingCrossZoneEnabled",
         ("true", "false", "use_load_balancer_configuration"),
-        "ModifyTargetGroupAttributes",
-        PROVIDER,
         f"{_REGISTRY}lb_target_group",
         fold=True,
     ),
     AllowedWords(
-        _TARGETS,
+        Refuser(_TARGETS, "ModifyTargetGroupAttributes", PROVIDER),
         "stickiness.type",
         (
             *("app_cookie", "lb_cookie", "source_ip", "source_ip_dest_ip"),
             "source_ip_dest_ip_proto",
         ),
-        "ModifyTargetGroupAttributes",
-        PROVIDER,
         f"{_REGISTRY}lb_target_group",
     ),
     AllowedWords(
-        _TABLE,
+        Refuser(_TABLE, "CreateTable", "ValidationException"),
         "streamViewType",
         ("KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE"),
-        "CreateTable",
-        "ValidationException",
         f"{_TABLES}API_StreamSpecification.html",
     ),
     AllowedWords(
-        "lambda/permission:Permission",
+        Refuser("lambda/permission:Permission", "AddPermission", PROVIDER),
         "functionUrlAuthType",
         ("AWS_IAM", "NONE"),
-        "AddPermission",
-        PROVIDER,
         "https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html",
     ),
     AllowedWords(
-        "sns/topic:Topic",
+        Refuser("sns/topic:Topic", "SetTopicAttributes", PROVIDER),
         "signatureVersion",
         ("1", "2"),
-        "SetTopicAttributes",
-        PROVIDER,
         "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
     ),
     AllowedWords(
-        "sns/topic:Topic",
+        Refuser("sns/topic:Topic", "SetTopicAttributes", PROVIDER),
         "tracingConfig",
         ("Active", "PassThrough"),
-        "SetTopicAttributes",
-        PROVIDER,
         "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
     ),
     AllowedWords(
-        "route53/record:Record",
+        Refuser("route53/record:Record", "ChangeResourceRecordSets", PROVIDER),
         "failoverRoutingPolicies.*.type",
         ("PRIMARY", "SECONDARY"),
-        "ChangeResourceRecordSets",
-        PROVIDER,
         "https://docs.aws.amazon.com/Route53/latest/APIReference/API_ResourceRecordSet.html",
     ),
     AllowedWords(
-        "sqs/queue:Queue",
+        Refuser("sqs/queue:Queue", "CreateQueue", PROVIDER),
         "deduplicationScope",
         ("messageGroup", "queue"),
-        "CreateQueue",
-        PROVIDER,
         "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
     ),
     AllowedWords(
-        "sqs/queue:Queue",
+        Refuser("sqs/queue:Queue", "CreateQueue", PROVIDER),
         "fifoThroughputLimit",
         ("perQueue", "perMessageGroupId"),
-        "CreateQueue",
-        PROVIDER,
         "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
     ),
 )
 
 
-def _limit(words: AllowedWords) -> InputLimit:
-    allowed = {each.lower() if words.fold else each for each in words.allowed}
-
-    def find(wanted: Wanted) -> Iterator[Refusal]:
-        for value in values(wanted.inputs, words.path):
-            said = _value_text(value).lower() if words.fold else _value_text(value)
-            if said not in allowed:
-                message = f"expected {words.path} to be one of [{', '.join(words.allowed)}], got "
-                message += str(value)[:200]
-                yield Refusal(words.operation, words.code, message, words.path.partition(".")[0])
-
-    name = f"{words.path}-of-{words.token.partition(':')[2]}"
-    return InputLimit(name, (f"aws:{words.token}",), words.source, find)
+def _unknown_word(words: AllowedWords, value: Any) -> str:
+    said, allowed = _value_text(value), words.allowed
+    if said in allowed or (words.fold and said.lower() in map(str.lower, allowed)):
+        return ""
+    known = f"expected {words.path} to be one of [{', '.join(allowed)}]"
+    return f"{known}, got {str(value)[:200]}"
 
 
 def _value_text(value: object) -> str:
@@ -315,7 +256,8 @@ def _value_text(value: object) -> str:
 
 def enter_words(*words: AllowedWords) -> None:
     """Enter lines of words among the limits."""
-    LIMITS.extend(map(_limit, words))
+    for each in words:
+        enter_line(each.of, each.path, each.source, partial(_unknown_word, each))
 
 
 enter_words(*WORDS)
