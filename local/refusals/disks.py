@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.refusals.fields import values
-from local.refusals.limits import first_of, limit, outside
+from local.refusals.limits import first_about, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 
@@ -44,22 +44,20 @@ def _volume_refusals(volume: Mapping[str, Any], known: DiskRange) -> Iterator[Re
     kind, size, iops = volume.get("volumeType"), volume.get("volumeSize"), volume.get("iops")
     per_gib = known.iops_per_gib * int(size or 0)
     at = "blockDeviceMappings"
-    yield from first_of(
+    yield from first_about(
         "RunInstances",
         "InvalidParameterValue",
+        at,
         (
             outside(size, *known.gib),
             f"Volume of {size}GiB is not within {known.gib[0]} to {known.gib[1]} GiB of {kind}.",
-            at,
         ),
         (
             known.iops is not None and outside(iops, *known.iops),
             f"Volume iops of {iops} is out of range for {kind}.",
-            at,
         ),
         (
             size and known.iops is not None and iops is not None and int(iops) > per_gib,
             f"Iops to volume size ratio is too high; maximum is {known.iops_per_gib} of {kind}.",
-            at,
         ),
     )

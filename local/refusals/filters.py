@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.refusals.documents import parse
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_about, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _SNS = "https://docs.aws.amazon.com/sns/latest/"
@@ -49,16 +49,16 @@ def size_of_a_filter(wanted: Wanted) -> Iterator[Refusal]:
     pattern = (parse(given) if given else {}) or {}
     by_attribute = wanted.inputs.get("filterPolicyScope", "MessageAttributes") != "MessageBody"
     nested = [key for key, value in pattern.items() if isinstance(value, dict)]
-    yield from first_of(
+    yield from first_about(
         "Subscribe",
         "InvalidParameter",
+        "filterPolicy",
         (
             by_attribute and nested,
             (
                 "Invalid parameter: FilterPolicy: Filter policy scope MessageAttributes does not "
                 "support nested filter policy"
             ),
-            "filterPolicy",
         ),
         (
             math.prod(_counts(pattern)) > COMBINATIONS,
@@ -66,12 +66,10 @@ def size_of_a_filter(wanted: Wanted) -> Iterator[Refusal]:
                 f"Invalid parameter: FilterPolicy: Filter policy is too complex: more than "
                 f"{COMBINATIONS} combinations"
             ),
-            "filterPolicy",
         ),
         (
             any(abs(number) > LARGEST_NUMBER for number in _compared_numbers(pattern)),
             "Invalid parameter: FilterPolicy: Value of a numeric match is out of range",
-            "filterPolicy",
         ),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from local.refusals.documents import parse
 from local.refusals.event_patterns import wrong_pattern
 from local.refusals.fields import values
-from local.refusals.limits import LAMBDA_QUOTAS, first_of, limit
+from local.refusals.limits import LAMBDA_QUOTAS, first_about, first_of, limit
 from local.refusals.principals import is_service
 from local.refusals.refusal import Refusal, Wanted
 
@@ -178,17 +178,16 @@ def filters_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
     """Five, each a pattern as EventBridge's rules have it."""
     filters = values(wanted.inputs, "filterCriteria.filters.*")
     patterns = [parse(each.get("pattern") or "") for each in filters]
-    yield from first_of(
+    yield from first_about(
         "CreateEventSourceMapping",
         "InvalidParameterValueException",
+        "filterCriteria",
         (
             len(filters) > FILTERS,
             f"FilterCriteria may have {FILTERS} filters, unless more were granted.",
-            "filterCriteria",
         ),
         (
             any(each is None or wrong_pattern(each) for each in patterns),
             "Invalid filter pattern definition.",
-            "filterCriteria",
         ),
     )

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.limits import first_of, limit, outside
+from local.refusals.limits import first_about, first_of, limit, outside
 from local.refusals.model import words_of
 from local.refusals.refusal import Refusal, Wanted
 
@@ -54,33 +54,29 @@ def _disk(volume: Mapping[str, Any]) -> Iterator[Refusal]:
     kind, iops = volume.get("volumeType"), volume.get("iops")
     size, key = volume.get("volumeSize"), volume.get("kmsKeyId")
     at = "blockDeviceMappings"
-    yield from first_of(
+    yield from first_about(
         "RunInstances",
         "InvalidParameterCombination",
+        at,
         (
             kind in _WITHOUT_IOPS and iops is not None,
             f"The parameter iops is not supported for {kind} volumes.",
-            at,
         ),
         (
             kind in {"io1", "io2"} and iops is None,
             f"The parameter iops must be specified for {kind} volumes.",
-            at,
         ),
         (
             kind is not None and kind != "gp3" and volume.get("throughput") is not None,
             f"The parameter throughput is not supported for {kind} volumes.",
-            at,
         ),
         (
             kind in {"st1", "sc1"} and outside(size, *_SPINNING_GIB),
             f"Volume of {size}GiB is too small for volume type {kind}; minimum is 125 GiB.",
-            at,
         ),
         (
             key and str(volume.get("encrypted")).lower() != "true",
             "The parameter KmsKeyId requires the parameter Encrypted to be set.",
-            at,
         ),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from local.refusals.documents import as_list, parse
 from local.refusals.event_patterns import wrong_pattern
-from local.refusals.limits import first_of, limit, outside
+from local.refusals.limits import first_about, first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 _SQS = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/"
@@ -41,34 +41,30 @@ def who_may_send_dead_letters(wanted: Wanted) -> Iterator[Refusal]:
     permission, sources = policy.get("redrivePermission"), policy.get("sourceQueueArns")
     arns = [str(each) for each in as_list(sources)]
     shown = f"Value {given} for parameter RedriveAllowPolicy is invalid. Reason: "
-    yield from first_of(
+    yield from first_about(
         "SetQueueAttributes",
         "InvalidParameterValue",
-        (document is None, f"{shown}it is not a JSON object.", "redriveAllowPolicy"),
+        "redriveAllowPolicy",
+        (document is None, f"{shown}it is not a JSON object."),
         (
             permission not in {"allowAll", "byQueue", "denyAll"},
             f"{shown}redrivePermission must be allowAll, denyAll or byQueue.",
-            "redriveAllowPolicy",
         ),
         (
             permission != "byQueue" and sources is not None,
             f"{shown}sourceQueueArns can be given with byQueue alone.",
-            "redriveAllowPolicy",
         ),
         (
             permission == "byQueue" and not 1 <= len(arns) <= SOURCES,
             f"{shown}sourceQueueArns must have 1 to {SOURCES} ARNs.",
-            "redriveAllowPolicy",
         ),
         (
             any(":sqs:" not in each for each in arns),
             f"{shown}sourceQueueArns must be ARNs of queues.",
-            "redriveAllowPolicy",
         ),
         (
             set(policy) - {"redrivePermission", "sourceQueueArns"},
             f"{shown}it has keys that there are not.",
-            "redriveAllowPolicy",
         ),
     )
 
@@ -95,33 +91,23 @@ def retries_of_a_topic(wanted: Wanted) -> Iterator[Refusal]:
     wrong = [k for k, ends in _RETRIES.items() if _is_outside(policy.get(k), ends)]
     least, most = policy.get("minDelayTarget"), policy.get("maxDelayTarget")
     reversed_ = not wrong and least is not None and most is not None and least > most
-    yield from first_of(
+    yield from first_about(
         "SetTopicAttributes",
         "InvalidParameter",
-        (
-            document is None,
-            "Invalid parameter: DeliveryPolicy: not a JSON object",
-            "deliveryPolicy",
-        ),
+        "deliveryPolicy",
+        (document is None, "Invalid parameter: DeliveryPolicy: not a JSON object"),
         (
             set(document or {}) - {"http", "sqs", "lambda", "firehose", "application"},
             "Invalid parameter: DeliveryPolicy: unexpected JSON member",
-            "deliveryPolicy",
         ),
-        (
-            wrong,
-            f"Invalid parameter: DeliveryPolicy: {wrong[:1]} is out of its range",
-            "deliveryPolicy",
-        ),
+        (wrong, f"Invalid parameter: DeliveryPolicy: {wrong[:1]} is out of its range"),
         (
             reversed_,
             "Invalid parameter: DeliveryPolicy: maxDelayTarget is less than minDelayTarget",
-            "deliveryPolicy",
         ),
         (
             policy.get("backoffFunction", "linear") not in _BACKOFFS,
             "Invalid parameter: DeliveryPolicy: backoffFunction is not valid",
-            "deliveryPolicy",
         ),
     )
 

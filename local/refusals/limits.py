@@ -81,6 +81,13 @@ def first_of(operation: str, code: str, *problems: tuple[object, str, str]) -> I
             return
 
 
+def first_about(
+    operation: str, code: str, at: str, *problems: tuple[object, str]
+) -> Iterator[Refusal]:
+    """Yield the first that holds of (what is wrong, AWS's message), all about one input."""
+    yield from first_of(operation, code, *((wrong, said, at) for wrong, said in problems))
+
+
 def outside(value: Any, least: float, most: float) -> bool:
     """Say whether a number that is given is none of a range."""
     return value is not None and not least <= float(value) <= most

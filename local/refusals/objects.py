@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_about, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/"
@@ -51,18 +51,17 @@ def filters_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
         tags = joined.get("tags") or {}
         above, below = joined.get("objectSizeGreaterThan"), joined.get("objectSizeLessThan")
         moves = rule.get("transitions") or ()
-        yield from first_of(
+        yield from first_about(
             _PUT,
             "MalformedXML",
+            "rules",
             (
                 joined and len(parts) + max(len(tags) - 1, 0) < 2,
                 "The XML you provided was not well-formed or did not validate",
-                "rules",
             ),
             (
                 any(each.get("days") is not None and each.get("date") for each in moves),
                 "The XML you provided was not well-formed or did not validate",
-                "rules",
             ),
         )
         if above is not None and below is not None and int(above) >= int(below):

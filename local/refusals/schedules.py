@@ -12,7 +12,7 @@ from typing import Any
 import botocore.session
 
 from local.refusals.fields import values
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_about, first_of, limit
 from local.refusals.model import service_model
 from local.refusals.refusal import Refusal, Wanted
 
@@ -95,29 +95,26 @@ def target_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
     service, action = (found[1], found[2]) if found else ("", "")
     templated = any(f":{each}:" in arn for each in ("lambda", "states", "events"))
     fifo = ":sqs:" in arn and arn.endswith(".fifo")
-    yield from first_of(
+    yield from first_about(
         "CreateSchedule",
         "ValidationException",
-        (universal and found is None, "Provided Arn is not in correct format.", "target"),
+        "target",
+        (universal and found is None, "Provided Arn is not in correct format."),
         (
             found is not None and service not in _services(),
             f"Invalid RequestJson provided. Reason {service} is not a supported service.",
-            "target",
         ),
         (
             found is not None and not _is_action(service, action),
             f"Invalid RequestJson provided. Reason {action} is not a supported API of {service}.",
-            "target",
         ),
         (
             given is not None and (universal or templated) and not _is_json(given),
             "Invalid RequestJson provided. Reason: the input is not well-formed JSON.",
-            "target",
         ),
         (
             fifo and not values(target, "sqsParameters.messageGroupId"),
             "SqsParameters with a MessageGroupId must be specified for a FIFO queue.",
-            "target",
         ),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.refusals.documents import parse
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_about, first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/API/"
@@ -51,17 +51,17 @@ def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
             kind, days = move.get("storageClass"), move.get("days")
             early = kind in {"STANDARD_IA", "ONEZONE_IA"} and int(days or 0) < _DAYS_BEFORE_IA
             late = days is not None and expires.get("days") and int(days) >= int(expires["days"])
-            yield from first_of(
+            yield from first_about(
                 operation,
                 "InvalidArgument",
-                (kind not in _CLASSES, f"Invalid storage class {kind}", "rules"),
+                "rules",
+                (kind not in _CLASSES, f"Invalid storage class {kind}"),
                 (
                     early and days is not None,
                     (
                         f"'Days' in Transition action must be greater than or equal to "
                         f"{_DAYS_BEFORE_IA} for storageClass '{kind}'"
                     ),
-                    "rules",
                 ),
                 (
                     late,
@@ -69,7 +69,6 @@ def moves_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
                         "'Days' in the Expiration action for filter must be greater than 'Days' in "
                         "the Transition action"
                     ),
-                    "rules",
                 ),
             )
 
@@ -94,23 +93,21 @@ def _in_order(operation: str, rule: Mapping[str, Any]) -> Iterator[Refusal]:
         ]
         ordered = sorted(known)
         last = gone.get("noncurrentDays") if key == "noncurrentVersionTransitions" else None
-        yield from first_of(
+        yield from first_about(
             operation,
             "InvalidArgument",
+            "rules",
             (
                 len(set(kinds)) < len(kinds),
                 "'StorageClass' must be different for 'Transition' actions in same 'Rule'",
-                "rules",
             ),
             (
                 [kind for _, kind in ordered] != sorted(kind for _, kind in ordered),
                 "'Days' in the Transition action for a colder StorageClass must be greater",
-                "rules",
             ),
             (
                 last is not None and any(days >= last for days, _ in known),
                 "'NoncurrentDays' in the NoncurrentVersionExpiration action must be greater",
-                "rules",
             ),
             (
                 any(
@@ -118,13 +115,11 @@ def _in_order(operation: str, rule: Mapping[str, Any]) -> Iterator[Refusal]:
                     for days, kind in known
                 ),
                 f"'NoncurrentDays' must be {_DAYS_BEFORE_IA} or more for this StorageClass",
-                "rules",
             ),
             (
                 any(e.get("days") is None and e.get("date") is None for e in moves)
                 and key == "transitions",
                 "A Transition action must have Days or Date",
-                "rules",
             ),
         )
     expires = rule.get("expiration") or {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_about, first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
 # EventBridge user guide, "Event bus targets", and Scheduler's, "Templated targets": by the service
@@ -65,17 +65,13 @@ def service_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
     target = wanted.inputs.get("target") or {}
     service = _service(target.get("arn"))
     needed = _PARAMETERS.get(service, "")
-    yield from first_of(
+    yield from first_about(
         "CreateSchedule",
         "ValidationException",
+        "target",
         (
             service and service not in OF_SCHEDULES,
             f"{target.get('arn')} is not a supported target.",
-            "target",
         ),
-        (
-            needed and not target.get(needed),
-            f"{needed} must be specified for this target.",
-            "target",
-        ),
+        (needed and not target.get(needed), f"{needed} must be specified for this target."),
     )

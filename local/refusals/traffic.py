@@ -6,7 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import first_about, first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
@@ -206,11 +206,12 @@ def action_and_certificate_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
 def domain_of_a_zone(wanted: Wanted) -> Iterator[Refusal]:
     """Neither AWS's own nor a top-level domain."""
     name = str(wanted.inputs.get("name") or "").rstrip(".").lower()
-    yield from first_of(
+    yield from first_about(
         "CreateHostedZone",
         "InvalidDomainName",
-        (_OF_AWS.fullmatch(name), f"{name} is reserved by AWS!", "name"),
-        (_TOP_LEVEL.fullmatch(name), f"{name} is a top-level domain", "name"),
+        "name",
+        (_OF_AWS.fullmatch(name), f"{name} is reserved by AWS!"),
+        (_TOP_LEVEL.fullmatch(name), f"{name} is a top-level domain"),
     )
 
 
@@ -257,27 +258,25 @@ def values_of_a_record(wanted: Wanted) -> Iterator[Refusal]:
             "records",
         ),
     )
-    yield from first_of(
+    yield from first_about(
         "ChangeResourceRecordSets",
         "InvalidChangeBatch",
+        "records",
         (
             bad is not None,
             (
                 f"Invalid Resource Record: 'FATAL problem: {_PROBLEMS.get(str(kind), '')} "
                 f"encountered with '{bad}''"
             ),
-            "records",
         ),
         (
             len(set(values)) < len(values),
             f"Duplicate Resource Record: '{values[0] if values else ''}'",
-            "records",
         ),
-        (len(values) > 400, "Number of records limit of 400 exceeded.", "records"),
+        (len(values) > 400, "Number of records limit of 400 exceeded."),
         (
             kind == "CNAME" and len(values) > 1,
             f"CNAME set for {name} may have one value alone (Multiple CNAME records)",
-            "records",
         ),
     )
 
