@@ -8,7 +8,6 @@ integers in and out: Lambda code imports this module, and never pydantic.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 # The stacks of one environment, in the order in which each builds on the ones before.
 FOUNDATION, PLATFORM, KAFKA, OPERATIONS, ANALYTICS = LAYERS = (
@@ -64,15 +63,6 @@ EBS_CSI_DRIVER = "ebs.csi.aws.com"
 NODE_TEMPLATE = "k8s.io/cluster-autoscaler/node-template"
 # AWS limits a target group's name to 32 characters.
 TARGET_GROUP_NAME_LIMIT = 32
-
-
-@dataclass(frozen=True, slots=True)
-class KafkaNode:
-    """One Kafka node id and where it belongs."""
-
-    node_id: int
-    pool: str
-    zone: str
 
 
 def zone_suffix(zone: str) -> str:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from local.place import PLACE_VARIABLE, Place
-from local.pulumi import (
+from local.pulumi import (  # noqa: F401 - importing them registers their adapters
     aws_addons,
     aws_autoscaling,
     aws_compute,
@@ -45,24 +45,6 @@ from local.pulumi.provider import (
 )
 from local.pulumi.values import UNKNOWN, Properties, has_unknown
 from local.refusals import afterwards
-
-# Importing these modules registers their adapters.
-ADAPTER_MODULES = (
-    aws_addons,
-    aws_autoscaling,
-    aws_compute,
-    aws_data,
-    aws_eks,
-    aws_iam,
-    aws_lambda,
-    aws_loadbalancing,
-    aws_messaging,
-    aws_network,
-    aws_s3,
-    aws_secrets,
-    aws_security,
-    aws_watching,
-)
 
 
 def adapter_of(resource_type: str) -> Adapter:

@@ -7,7 +7,6 @@ and names the one that goes too far.
 from __future__ import annotations
 
 import ipaddress
-import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -213,8 +212,3 @@ def rules_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
                 operation = f"AuthorizeSecurityGroup{direction}"
                 yield about(each, operation, "InvalidPermission.Duplicate", message)
             seen.add(key)
-
-
-def combined_layers(*groups: Iterable[Wanted]) -> list[Wanted]:
-    """Return several layers' resources as one environment's."""
-    return list(itertools.chain.from_iterable(groups))
