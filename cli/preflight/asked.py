@@ -12,9 +12,9 @@ from slack_sdk.errors import SlackApiError
 
 from cli.preflight.refusals import one_line, sentence
 from core import naming
-from core.cluster.needs import GIB_PER_TIB, STANDARD, STANDARD_FAMILIES, Needs
+from core.cluster.needs import GIB_PER_TIB, STANDARD, STANDARD_FAMILIES
 from core.errors import StillwaterError
-from core.preflight.account import Concurrency, Unasked, VolumesKey, Zone
+from core.preflight.account import Concurrency, Needs, Unasked, VolumesKey, Zone
 from core.preflight.quotas import QUOTAS
 
 GLOBAL_REGION = "us-east-1"

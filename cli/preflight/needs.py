@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.cluster import ClusterSpec
-from core.cluster.needs import Needs, instance_types_of, quotas_of, subnets_of
+from core.cluster.needs import instance_types_of, quotas_of, subnets_of
+from core.preflight.account import Needs
 from infra import buckets
 from infra.eks import addon_versions, addons
 from infra.tags import Tags

@@ -15,9 +15,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
 from cli.preflight.refusals import sentence
-from core.cluster.needs import Needs
 from core.errors import StillwaterError
-from core.preflight.account import Account, Unasked
+from core.preflight.account import Account, Needs, Unasked
 
 CLIENT = Config(
     connect_timeout=5,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from core import instances
 from core.cluster.routes import routes
@@ -19,41 +18,6 @@ GIB_PER_TIB = 1024
 ADDRESSES_OF_BALANCER, ADDRESSES_OF_CONTROL_PLANE = 8, 6
 # A node's own and that of its first pod: the least with which a broker runs.
 ADDRESSES_OF_NODE = 2
-# What is called while the layers are made: one action per way in which a policy tends to refuse.
-ACTIONS = (
-    *("ec2:CreateVpc", "ec2:AllocateAddress", "ec2:CreateSecurityGroup", "ec2:RunInstances"),
-    *("eks:CreateCluster", "eks:CreateAddon", "iam:CreateRole", "iam:PassRole"),
-    *("iam:CreateServiceLinkedRole", "autoscaling:CreateAutoScalingGroup"),
-    *("autoscaling:PutLifecycleHook", "elasticloadbalancing:CreateLoadBalancer"),
-    *("lambda:CreateFunction", "sqs:CreateQueue", "dynamodb:CreateTable", "events:PutRule"),
-    *("kms:CreateKey", "logs:CreateLogGroup", "cloudwatch:PutMetricAlarm", "s3:CreateBucket"),
-    *("emr-serverless:CreateApplication", "bcm-data-exports:CreateExport"),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """What one cluster takes; quotas are keyed as in core.preflight.quotas."""
-
-    prefix: str
-    region: str
-    zones: tuple[str, ...]
-    # Instance type -> the zones it must be offered in.
-    instance_types: Mapping[str, frozenset[str]]
-    quotas: Mapping[str, float]
-    # A subnet that is there already -> the addresses it must have free.
-    subnets: Mapping[str, int]
-    kubernetes: str
-    addons: Mapping[str, str]
-    # What is told to an add-on beyond its defaults.
-    addon_configuration: Mapping[str, Mapping[str, object]]
-    buckets: tuple[str, ...]
-    export: str
-    slack_secret: str | None
-    slack_url: str = ""
-    # The key of volumes that the spec names; None: the account's default.
-    encryption_key: str | None = None
-    actions: tuple[str, ...] = ACTIONS
 
 
 def quotas_of(spec: ClusterSpec) -> dict[str, float]:

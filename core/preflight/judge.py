@@ -6,12 +6,11 @@ and its grants, Service Quotas, Secrets Manager's recovery window (docs/how-to/p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
-from core.preflight.account import Account, Unasked, Zone
+from core.preflight.account import Account, Needs, Unasked, Zone
 from core.preflight.quotas import QUOTAS
 from core.preflight.schema import refused_keys
 from core.regions import WITHOUT_EKS, refusal
@@ -21,31 +20,6 @@ LEAST_UNRESERVED = 10
 # Who must be able to use a customer's key for volumes: Auto Scaling's service-linked role, by which
 # instances start.
 AUTO_SCALING = "AWSServiceRoleForAutoScaling"
-
-
-class HasNeeds(Protocol):
-    """What a cluster takes (core.cluster.needs), as far as this module looks."""
-
-    @property
-    def prefix(self) -> str: ...
-    @property
-    def region(self) -> str: ...
-    @property
-    def zones(self) -> tuple[str, ...]: ...
-    @property
-    def instance_types(self) -> Mapping[str, frozenset[str]]: ...
-    @property
-    def quotas(self) -> Mapping[str, float]: ...
-    @property
-    def subnets(self) -> Mapping[str, int]: ...
-    @property
-    def kubernetes(self) -> str: ...
-    @property
-    def addons(self) -> Mapping[str, str]: ...
-    @property
-    def addon_configuration(self) -> Mapping[str, Mapping[str, object]]: ...
-    @property
-    def slack_secret(self) -> str | None: ...
 
 
 class Consequence(StrEnum):
@@ -65,11 +39,11 @@ class AccountFinding:
     sentence: str
 
 
-_Judge = Callable[[HasNeeds, Account], Iterator[AccountFinding]]
+_Judge = Callable[[Needs, Account], Iterator[AccountFinding]]
 CLEAR, REFUSED, NOT_ASKED = 0, 1, 2
 
 
-def findings(needs: HasNeeds, account: Account) -> list[AccountFinding]:
+def findings(needs: Needs, account: Account) -> list[AccountFinding]:
     """Return everything that stands in the way, what would be refused first."""
     found = [each for judge in _JUDGES for each in judge(needs, account)]
     return sorted(found, key=lambda each: list(Consequence).index(each.kind))
@@ -91,7 +65,7 @@ def _unknown(part: str, unasked: Unasked) -> AccountFinding:
     return AccountFinding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unasked.why}.")
 
 
-def _region(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _region(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "region"
     other = refusal(needs.region)
     if other is not None:
@@ -112,7 +86,7 @@ def _region(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
         )
 
 
-def _zones(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _zones(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "zones"
     if isinstance(account.zones, Unasked):
         yield _unknown(part, account.zones)
@@ -137,7 +111,7 @@ def _has_eks(zone: Zone) -> bool:
     return zone.available and zone.zone_id not in WITHOUT_EKS
 
 
-def _offerings(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _offerings(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "instance types"
     if isinstance(account.offerings, Unasked):
         yield _unknown(part, account.offerings)
@@ -154,7 +128,7 @@ def _offerings(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
             )
 
 
-def _subnets(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _subnets(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "subnets"
     if account.stands is True:
         return
@@ -178,7 +152,7 @@ def _subnets(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
             )
 
 
-def _quotas(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _quotas(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     if account.stands is True:
         return
     for key, wanted in needs.quotas.items():
@@ -204,7 +178,7 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding
         )
 
 
-def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _concurrency(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "Lambda's concurrency"
     found = account.concurrency
     if isinstance(found, Unasked):
@@ -226,7 +200,7 @@ def _concurrency(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]
         )
 
 
-def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _kubernetes(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "Kubernetes version"
     found = account.kubernetes
     if isinstance(found, Unasked):
@@ -249,7 +223,7 @@ def _kubernetes(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
         )
 
 
-def _addons(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     for addon, version in needs.addons.items():
         part = f"add-on {addon}"
         offered = account.addons.get(addon, Unasked("nobody read it"))
@@ -276,7 +250,7 @@ def _addons(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
             )
 
 
-def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "the key of volumes"
     found = account.volumes_key
     if isinstance(found, Unasked):
@@ -301,7 +275,7 @@ def _volumes_key(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]
         )
 
 
-def _names(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     if account.stands is True:
         return
     if isinstance(account.stands, Unasked):
@@ -327,7 +301,7 @@ def _names(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
         )
 
 
-def _permissions(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _permissions(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "permissions"
     if isinstance(account.denied, Unasked):
         yield _unknown(part, account.denied)
@@ -343,7 +317,7 @@ def _permissions(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]
         )
 
 
-def _bill(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _bill(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     if isinstance(account.bill, Unasked):
         yield _unknown("the bill", account.bill)
     elif account.bill:
@@ -355,7 +329,7 @@ def _bill(_needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
         )
 
 
-def _slack(needs: HasNeeds, account: Account) -> Iterator[AccountFinding]:
+def _slack(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     if isinstance(account.slack, Unasked):
         yield _unknown("Slack", account.slack)
     elif account.slack:

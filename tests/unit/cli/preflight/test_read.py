@@ -20,9 +20,8 @@ from cli.preflight.needs import needs_of
 from cli.preflight.read import Reader
 from cli.preflight.refusals import one_line
 from core.cluster import parse
-from core.cluster.needs import Needs
 from core.errors import InvalidInput, StillwaterError
-from core.preflight.account import Account, Concurrency, Unasked
+from core.preflight.account import Account, Concurrency, Needs, Unasked
 from core.preflight.judge import Consequence, findings
 from core.preflight.quotas import QUOTAS
 from tests.unit.infra.programs import description
