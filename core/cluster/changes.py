@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from core import naming
-from core.cluster.changes_felt import given_up, shut_out
+from core.cluster.changes_felt import given_up, kept_topics, shut_out
 from core.cluster.kafka_releases import METADATA, metadata_level
 from core.cluster.spec import ClusterSpec
 from core.health.node import Role
@@ -175,11 +175,7 @@ def _versions(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def _topics(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    topics = {topic.name: topic for topic in after.topics}
-    for topic in before.topics:
-        later = topics.get(topic.name)
-        if later is None:
-            continue
+    for topic, later in kept_topics(before, after):
         if later.partitions < topic.partitions:
             yield (
                 f"topic {topic.name} has {topic.partitions} partitions and would have "
@@ -225,11 +221,7 @@ def _steps(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"{after.kubernetes.version}, and EKS goes up one minor version at a time; write "
             f"1.{_minor(before) + 1} first, unless the control plane is there already."
         )
-    topics = {topic.name: topic for topic in after.topics}
-    for topic in before.topics:
-        later = topics.get(topic.name)
-        if later is None:
-            continue
+    for topic, later in kept_topics(before, after):
         was, is_ = (
             each.replication_factor or spec.kafka.default_replication_factor
             for each, spec in ((topic, before), (later, after))

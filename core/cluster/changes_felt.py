@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.cluster.identity import User
+from core.cluster.kafka import Topic
 from core.cluster.spec import ClusterSpec
 
 # Settings of a topic, and of the brokers for the topics that say nothing, by which records end.
@@ -128,12 +129,14 @@ def _subnets(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
 
 
-def _records(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+def kept_topics(before: ClusterSpec, after: ClusterSpec) -> Iterator[tuple[Topic, Topic]]:
+    """Yield the topics that both have, each as it was and as it is."""
     topics = {topic.name: topic for topic in after.topics}
-    for topic in before.topics:
-        later = topics.get(topic.name)
-        if later is None:
-            continue
+    return ((each, topics[each.name]) for each in before.topics if each.name in topics)
+
+
+def _records(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    for topic, later in kept_topics(before, after):
         if later.partitions > topic.partitions:
             yield (
                 f"topic {topic.name} gets {later.partitions - topic.partitions} partitions more: "

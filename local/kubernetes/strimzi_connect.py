@@ -35,6 +35,7 @@ from local.kubernetes.strimzi_resources import (
     REVISION,
     TEMPLATE_FIELDS,
     digest,
+    owner_reference,
 )
 
 KIND = "KafkaConnect"
@@ -282,15 +283,6 @@ def _object(workers: Workers, api_version: str, kind: str, name: str) -> Rendere
             "name": name,
             "namespace": workers.namespace,
             "labels": _labels(workers),
-            "ownerReferences": [
-                {
-                    "apiVersion": "kafka.strimzi.io/v1",
-                    "kind": KIND,
-                    "name": workers.name,
-                    "uid": workers.uid,
-                    "controller": True,
-                    "blockOwnerDeletion": False,
-                }
-            ],
+            "ownerReferences": [owner_reference(KIND, workers.name, workers.uid)],
         },
     }

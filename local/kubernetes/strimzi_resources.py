@@ -333,7 +333,9 @@ def _of_pool(cluster: KafkaCluster, node: KafkaPodNode, kind: str, name: str) ->
     A Kafka that is deleted leaves its nodes running until their pools are.
     """
     rendered = owned_object(cluster, "v1", kind, name)
-    rendered["metadata"]["ownerReferences"] = [_owner("KafkaNodePool", node.pool, node.pool_uid)]
+    rendered["metadata"]["ownerReferences"] = [
+        owner_reference("KafkaNodePool", node.pool, node.pool_uid)
+    ]
     return rendered
 
 
@@ -345,17 +347,18 @@ def owned_object(cluster: KafkaCluster, api_version: str, kind: str, name: str) 
             "name": name,
             "namespace": cluster.namespace,
             "labels": labels(cluster),
-            "ownerReferences": [_owner("Kafka", cluster.name, cluster.uid)],
+            "ownerReferences": [owner_reference("Kafka", cluster.name, cluster.uid)],
         },
     }
 
 
-def _owner(kind: str, name: str, uid: str) -> Rendered:
+def owner_reference(kind: str, name: str, uid: str, *, controller: bool = True) -> Rendered:
+    """Return what ties an object to a resource of Strimzi's, with which it goes."""
     return {
         "apiVersion": "kafka.strimzi.io/v1",
         "kind": kind,
         "name": name,
         "uid": uid,
-        "controller": True,
+        "controller": controller,
         "blockOwnerDeletion": False,
     }

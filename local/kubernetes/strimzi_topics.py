@@ -7,23 +7,18 @@ takes the topic with it. A setting that leaves the resource keeps its last value
 
 from __future__ import annotations
 
-import logging
-import queue
-import threading
 from typing import Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
-from core import naming
 from core.errors import StillwaterError
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.strimzi_admin import admin, runs
 from local.kubernetes.strimzi_config import plain
+from local.kubernetes.strimzi_entities import EntityOperator, kafka_of
 from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, resource_path
 
-LOG = logging.getLogger("strimzi")
-RETRY_SECONDS = 2.0
 UNKNOWN_TOPIC = 3
 
 
@@ -31,40 +26,24 @@ class RefusedTopic(StillwaterError):
     """What a topic's resource asks for cannot be done to a topic that exists."""
 
 
-class TopicOperator:
-    """Brings every KafkaTopic to what it says, in a thread of its own: Kafka may be slow."""
+class TopicOperator(EntityOperator):
+    """Brings every KafkaTopic to what it says."""
+
+    kind, retry_seconds = "Topics", 2.0
 
     def __init__(self, api: Api, objects: OperatorObjects) -> None:
-        self._api, self._objects = api, objects
-        self._work: queue.Queue[Object | None] = queue.Queue()
+        super().__init__(api, objects)
         self._topics = Informer(api, f"{STRIMZI}/kafkatopics", self._on_change)
         self.informers = (self._topics,)
 
-    def run(self, stop: threading.Event) -> None:
-        """Work until told to stop: on every change, and again on what did not succeed."""
-        while not stop.is_set():
-            try:
-                gone = self._work.get(timeout=RETRY_SECONDS)
-            except queue.Empty:
-                gone = None
-            try:
-                if gone is not None:
-                    self._delete(gone)
-                self._reconcile_all()
-            except (StillwaterError, KafkaError, OSError) as error:
-                LOG.warning("Topics: %s", error)
-
-    def _on_change(self, event: str, topic: Object) -> None:
-        self._work.put(topic if event == "DELETED" else None)
-
     def _reconcile_all(self) -> None:
         waiting = [t for t in list(self._topics.objects.values()) if not _is_settled(t)]
-        for kafka in sorted({_kafka_of(topic) for topic in waiting}):
+        for kafka in sorted({kafka_of(topic) for topic in waiting}):
             if not runs(self._api, *kafka):
                 continue
             with admin(self._api, *kafka) as client:
                 for topic in waiting:
-                    if _kafka_of(topic) == kafka:
+                    if kafka_of(topic) == kafka:
                         self._reconcile(client, topic)
 
     def _reconcile(self, client: KafkaAdminClient, topic: Object) -> None:
@@ -78,8 +57,8 @@ class TopicOperator:
         path = resource_path("kafkatopics", topic)
         self._objects.report(topic, path, ready=not reason, reason=reason, message=message)
 
-    def _delete(self, topic: Object) -> None:
-        kafka = _kafka_of(topic)
+    def _forget(self, topic: Object) -> None:
+        kafka = kafka_of(topic)
         if not runs(self._api, *kafka):
             return  # the cluster goes as a whole, and its volumes keep the records
         with admin(self._api, *kafka) as client:
@@ -132,8 +111,3 @@ def _is_settled(topic: Object) -> bool:
         for c in conditions
     )
     return final and status.get("observedGeneration") == topic["metadata"]["generation"]
-
-
-def _kafka_of(topic: Object) -> tuple[str, str]:
-    metadata = topic["metadata"]
-    return metadata["namespace"], (metadata.get("labels") or {}).get(naming.CLUSTER_LABEL, "")

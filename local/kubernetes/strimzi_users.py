@@ -8,10 +8,7 @@ resource is gone. Quotas are left out.
 from __future__ import annotations
 
 import datetime as dt
-import logging
-import queue
 import secrets
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -32,7 +29,6 @@ from kafka.admin import (
 from kafka.errors import KafkaError
 
 from core import naming
-from core.errors import StillwaterError
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.client import Api, Informer
 from local.kubernetes.lookups import find
@@ -44,12 +40,11 @@ from local.kubernetes.strimzi_authorities import (
     data_of,
     with_data,
 )
+from local.kubernetes.strimzi_entities import EntityOperator, kafka_of
 from local.kubernetes.strimzi_model import SCRAM, TLS
 from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, resource_path
-from local.kubernetes.strimzi_resources import KIND_LABEL
+from local.kubernetes.strimzi_resources import KIND_LABEL, owner_reference
 
-LOG = logging.getLogger("strimzi")
-RETRY_SECONDS = 1.0
 KIND = "KafkaUser"
 EXTERNAL = "tls-external"
 RENEWAL = dt.timedelta(days=30)  # Strimzi's default
@@ -58,34 +53,18 @@ WORDS = {"prefix": "PREFIXED"}
 Key = tuple[str, ...]
 
 
-class UserOperator:
-    """Brings every KafkaUser to what it says, in a thread of its own: Kafka may be slow."""
+class UserOperator(EntityOperator):
+    """Brings every KafkaUser to what it says."""
+
+    kind, retry_seconds = "Users", 1.0
 
     def __init__(self, api: Api, objects: OperatorObjects) -> None:
-        self._api, self._objects = api, objects
-        self._work: queue.Queue[Object | None] = queue.Queue()
+        super().__init__(api, objects)
         self._users = Informer(api, f"{STRIMZI}/kafkausers", self._on_change)
         self._secrets = Informer(
             api, "/api/v1/secrets", self._secret_changed, labelSelector=naming.CLUSTER_LABEL
         )
         self.informers = (self._users, self._secrets)
-
-    def run(self, stop: threading.Event) -> None:
-        """Work until told to stop: on every change, and again on what did not succeed."""
-        while not stop.is_set():
-            try:
-                gone = self._work.get(timeout=RETRY_SECONDS)
-            except queue.Empty:
-                gone = None
-            try:
-                if gone is not None:
-                    self._forget(gone)
-                self._reconcile_all()
-            except (StillwaterError, KafkaError, OSError) as error:
-                LOG.warning("Users: %s", error)
-
-    def _on_change(self, event: str, user: Object) -> None:
-        self._work.put(user if event == "DELETED" else None)
 
     def _secret_changed(self, _event: str, _secret: Object) -> None:
         self._work.put(None)
@@ -94,9 +73,9 @@ class UserOperator:
         users = [
             u for u in self._users.objects.values() if "deletionTimestamp" not in u["metadata"]
         ]
-        for namespace, cluster in sorted({_kafka_of(user) for user in users}):
+        for namespace, cluster in sorted({kafka_of(user) for user in users}):
             authority = self._authority(namespace, cluster)
-            mine = [u for u in users if _kafka_of(u) == (namespace, cluster)]
+            mine = [u for u in users if kafka_of(u) == (namespace, cluster)]
             waiting = [u for u in mine if authority is None or not self._is_settled(u, authority)]
             if not waiting or authority is None or not answers(namespace, cluster):
                 continue
@@ -164,7 +143,7 @@ class UserOperator:
 
     def _forget(self, user: Object) -> None:
         """Take away what a user had in Kafka; its Secret names it as its owner and goes with it."""
-        namespace, cluster = _kafka_of(user)
+        namespace, cluster = kafka_of(user)
         if not runs(self._api, namespace, cluster):
             return
         with admin(self._api, namespace, cluster) as client:
@@ -300,16 +279,9 @@ def _secret(user: Object) -> dict[str, Any]:
         "metadata": {
             "name": _name(user),
             "namespace": metadata["namespace"],
-            "labels": {naming.CLUSTER_LABEL: _kafka_of(user)[1], KIND_LABEL: KIND},
+            "labels": {naming.CLUSTER_LABEL: kafka_of(user)[1], KIND_LABEL: KIND},
             "ownerReferences": [
-                {
-                    "apiVersion": "kafka.strimzi.io/v1",
-                    "kind": KIND,
-                    "name": metadata["name"],
-                    "uid": metadata["uid"],
-                    "controller": False,
-                    "blockOwnerDeletion": False,
-                }
+                owner_reference(KIND, metadata["name"], metadata["uid"], controller=False)
             ],
         },
     }
@@ -317,8 +289,3 @@ def _secret(user: Object) -> dict[str, Any]:
 
 def _name(user: Object) -> str:
     return str(user["metadata"]["name"])
-
-
-def _kafka_of(user: Object) -> tuple[str, str]:
-    metadata = user["metadata"]
-    return metadata["namespace"], (metadata.get("labels") or {}).get(naming.CLUSTER_LABEL, "")
