@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from core.settings import prometheus_address
-from core.settings.samples import SamplesSettings
+from core.settings.volumes import SamplesSettings
 from core.volumes.samples import Whose
 from handlers.adapters import metrics
 from handlers.adapters.connections import open_api

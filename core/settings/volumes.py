@@ -1,4 +1,4 @@
-"""Defines what λ volumes is told: each pool's policy, the budget, whether it may change things."""
+"""Defines what λ volumes and λ samples are told: policies and the budget, and whom to ask."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from core.settings.functions import KEPT, InKafka
+from core.settings.functions import KEPT, InCluster, InKafka
 from core.volumes.limits import Gp3
 from core.volumes.policy import Policy
 
@@ -43,3 +43,11 @@ class VolumesSettings(InKafka):
     """λ volumes."""
 
     volumes: VolumeSettings = field(metadata=KEPT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplesSettings(InCluster):
+    """λ samples."""
+
+    samples_bucket: str
+    prometheus: PrometheusSettings

@@ -11,7 +11,7 @@ from typing import Any
 
 from core import naming
 from core.cluster.operated import Operated
-from core.settings.samples import SamplesSettings
+from core.settings.volumes import SamplesSettings
 from infra import buckets, iam
 from infra.functions import prometheus, rbac
 from infra.functions.definition import Definition, Scope, read_settings

@@ -17,7 +17,7 @@ from typing import Any
 from core import naming
 from core.cluster.operated import Operated
 from core.incidents.levels import OWN
-from core.naming import budget_of_the_staying
+from core.naming import INCIDENT_TAG, budget_of_the_staying
 from core.settings.functions import TickSettings
 from infra import iam
 from infra.functions import prometheus, rbac
@@ -32,7 +32,9 @@ from infra.functions.definition import (
     read_queue,
 )
 from infra.functions.drain_lease import tell_of_drains
-from infra.functions.root_volumes import replace_roots
+
+GROUP_TAG = "ec2:ResourceTag/aws:autoscaling:groupName"
+ACTION = "CreateReplaceRootVolumeTask"
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -177,3 +179,41 @@ TICK = Definition(
     # from acting on one incident.
     reads=Reads(queue="ticks", batch=1, at_once=5),
 )
+
+
+def replace_roots(scope: Scope, groups: Sequence[str]) -> Sequence[iam.Statement]:
+    """Return the rights to replace the root volumes of these groups' instances.
+
+    AWS writes the tag that names an instance's group, and lets nobody else write it. The image, its
+    snapshot and the volumes are whatever EC2 makes of the request, so that no name can be given.
+    """
+    account = scope.account
+    public = f"arn:{account.partition}:ec2:{account.region}::"
+    task = account.arn("ec2", "replace-root-volume-task/*")
+    return [
+        iam.Statement(
+            sid="ReplaceRootVolumesOfNodes",
+            actions=[f"ec2:{ACTION}"],
+            resources=[account.arn("ec2", "instance/*")],
+            conditions={"StringLike": {GROUP_TAG: list(groups)}},
+        ),
+        iam.Statement(
+            sid="MakeThemOfImages",
+            actions=[f"ec2:{ACTION}"],
+            resources=[
+                task,
+                account.arn("ec2", "volume/*"),
+                f"{public}image/*",
+                f"{public}snapshot/*",
+            ],
+        ),
+        iam.Statement(
+            sid="NameTheIncident",
+            actions=["ec2:CreateTags"],
+            resources=[task],
+            conditions={
+                "StringEquals": {"ec2:CreateAction": ACTION},
+                "ForAllValues:StringEquals": {"aws:TagKeys": [INCIDENT_TAG]},
+            },
+        ),
+    ]

@@ -28,6 +28,15 @@ def text(document: Any) -> str:
     return document if isinstance(document, str) else json.dumps(document)
 
 
+def is_json(written: object) -> bool:
+    """Say whether a text is JSON."""
+    try:
+        json.loads(str(written))
+    except ValueError:
+        return False
+    return True
+
+
 def parse(document: Any) -> dict[str, Any] | None:
     """Return a document's content; None: it is no JSON object."""
     try:

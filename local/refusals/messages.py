@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
-from local.refusals.documents import parse
+from local.refusals.documents import is_json, parse
 from local.refusals.limits import first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
@@ -214,7 +213,7 @@ def input_and_letters_of_a_target(wanted: Wanted) -> Iterator[Refusal]:
             given[-1] if given else "",
         ),
         (
-            inputs.get("input") is not None and not _is_json(inputs["input"]),
+            inputs.get("input") is not None and not is_json(inputs["input"]),
             f"JSON syntax error in input for target {named}",
             "input",
         ),
@@ -229,11 +228,3 @@ def input_and_letters_of_a_target(wanted: Wanted) -> Iterator[Refusal]:
             "deadLetterConfig",
         ),
     )
-
-
-def _is_json(written: Any) -> bool:
-    try:
-        json.loads(str(written))
-    except ValueError:
-        return False
-    return True

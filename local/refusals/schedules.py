@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from typing import Any
 
 import botocore.session
 
+from local.refusals.documents import is_json
 from local.refusals.fields import values
 from local.refusals.limits import first_about, first_of, limit
 from local.refusals.model import service_model
@@ -109,7 +109,7 @@ def target_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
             f"Invalid RequestJson provided. Reason {action} is not a supported API of {service}.",
         ),
         (
-            given is not None and (universal or templated) and not _is_json(given),
+            given is not None and (universal or templated) and not is_json(given),
             "Invalid RequestJson provided. Reason: the input is not well-formed JSON.",
         ),
         (
@@ -156,14 +156,6 @@ def _is_action(service: str, action: str) -> bool:
         return False
     known = service_model(_services()[service]).operation_names
     return action.lower() in {name.lower() for name in known}
-
-
-def _is_json(written: object) -> bool:
-    try:
-        json.loads(str(written))
-    except ValueError:
-        return False
-    return True
 
 
 @limit("scheduler/schedule:Schedule", source=f"{_SCHEDULER}APIReference/API_CreateSchedule.html")

@@ -6,20 +6,29 @@ calls be refused, as Slack does when it is strict or down.
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import signal
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import jinja2
+from markupsafe import Markup
+
 from local.place import Place
-from local.slack.page import draw
-from local.slack.workspace import Limited, Outage, SlackRefusal, Workspace
+from local.slack.workspace import CHANNEL_NAME, Limited, Outage, SlackRefusal, Workspace
 
 API = "/api/"
 LARGEST_BODY_BYTES = 1024 * 1024
+# <!date^1795168800^{date_short_pretty} {time_secs}|2026-11-20 10:00:00 UTC>
+_MARKUP = re.compile(r"<([^<>]*)>")
+_BOLD = re.compile(r"(?<![\w*])\*([^*\n]+)\*(?![\w*])")
+_CODE = re.compile(r"`([^`\n]+)`")
 
 
 class SlackServer(ThreadingHTTPServer):
@@ -112,6 +121,28 @@ class SlackRequests(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing per request; the page shows what was told."""
+
+
+def draw(workspace: Workspace) -> str:
+    """Return the page of every thread in the channel."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True
+    )
+    environment.filters["mrkdwn"] = mrkdwn
+    page = environment.get_template("threads.html.j2")
+    return page.render(channel=CHANNEL_NAME, threads=workspace.threads())
+
+
+def mrkdwn(text: str) -> Markup:
+    """Return Slack's markup as HTML: what was escaped for Slack stays text."""
+    shown = []
+    for position, part in enumerate(_MARKUP.split(text)):
+        # Every second part stood in angle brackets; a date's last field is what others read.
+        plain = part.rpartition("|")[2] if position % 2 else html.unescape(part)
+        shown.append(html.escape(plain))
+    marked = _BOLD.sub(r"<b>\1</b>", "".join(shown))
+    marked = _CODE.sub(r"<code>\1</code>", marked)
+    return Markup(marked.replace("\n", "<br>"))  # noqa: S704 - every part was escaped above
 
 
 def main() -> None:
