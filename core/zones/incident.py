@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
 
 from core.availability.zones import HEALTH_ISSUE, LOST_ZONE, Freeze
-from core.events.announcements import CLOCKS_APART_SECONDS
+from core.events.announcements import CLOCKS_APART_SECONDS, ZoneNotice
 from core.window import clock
 
 PERSON = "person"
@@ -114,29 +113,41 @@ class ZoneIncident:
         return replace(self, state=state, reason=reason, history=history)
 
 
-class ZoneWord(Protocol):
-    """Something said about zones: by AWS (core.events.ZoneNotice), a person or our own sight."""
+@dataclass(frozen=True, slots=True)
+class LostZone:
+    """Our own word, or a person's: a zone in which none of our Kafka nodes is left, or one is."""
+
+    zone_id: str
+    zone: str | None
+    over: bool = False
+    source: str = LOST_ZONE
+    occurred_at: float | None = None
+    until: float | None = None
+    said: str = ""
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        return legacy_key(self.source, self.zone_id)
+
     @property
-    def source(self) -> str: ...
+    def zone_ids(self) -> tuple[str, ...]:
+        return (self.zone_id,)
+
     @property
-    def zone_ids(self) -> tuple[str, ...]: ...
+    def healthy_ids(self) -> tuple[str, ...]:
+        return ()
+
     @property
-    def healthy_ids(self) -> tuple[str, ...]: ...
+    def updated_at(self) -> float | None:
+        return self.occurred_at
+
     @property
-    def over(self) -> bool: ...
-    @property
-    def updated_at(self) -> float | None: ...
-    @property
-    def occurred_at(self) -> float | None: ...
-    @property
-    def until(self) -> float | None: ...
-    @property
-    def event_type(self) -> str | None: ...
-    @property
-    def said(self) -> str: ...
+    def event_type(self) -> str | None:
+        return None
+
+
+# Something said about zones: by AWS, by a person, or by our own sight.
+ZoneWord = ZoneNotice | LostZone
 
 
 def silence_limit(source: str) -> float:

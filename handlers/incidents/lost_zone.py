@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from core.availability.zones import LOST_ZONE
+from core.zones.incident import LostZone
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.pages import call
-from handlers.store.freezes import Freezes, LostZone
+from handlers.store.freezes import Freezes
 from handlers.store.messages import SHIFT_MESSAGE
 
 

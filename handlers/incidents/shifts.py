@@ -21,14 +21,14 @@ from core.incidents.observation import GroupView, NodeView
 from core.incidents.ownership import Ownership
 from core.slack.zone_thread import worth_telling
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
-from core.zones.incident import ZoneIncident, freezes_in_force
+from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
 from handlers.adapters.apart import take_each
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.pages import call
 from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership, shift_in_force
-from handlers.store.freezes import Freezes, LostZone
+from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 from handlers.store.records import Records
 

@@ -8,21 +8,20 @@ a duplicate notice costs one read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
-from core.availability.zones import LOST_ZONE, Freeze
+from core.availability.zones import Freeze
 from core.errors import Conflict
 from core.incidents.pause import Pause
 from core.zones.codec import from_document, to_document
 from core.zones.evidence import ZonePage, ZoneSight, judge
 from core.zones.incident import (
     PERSON,
+    LostZone,
     ZoneIncident,
     ZoneWord,
     freezes_in_force,
     hear,
-    legacy_key,
     thaw,
     with_zone_names,
 )
@@ -33,39 +32,6 @@ from handlers.store.records import Records
 MOST_ATTEMPTS = 5
 
 Incidents = tuple[ZoneIncident, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LostZone:
-    """Our own word, or a person's: a zone in which none of our Kafka nodes is left, or one is."""
-
-    zone_id: str
-    zone: str | None
-    over: bool = False
-    source: str = LOST_ZONE
-    occurred_at: float | None = None
-    until: float | None = None
-    said: str = ""
-
-    @property
-    def key(self) -> str:
-        return legacy_key(self.source, self.zone_id)
-
-    @property
-    def zone_ids(self) -> tuple[str, ...]:
-        return (self.zone_id,)
-
-    @property
-    def healthy_ids(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def updated_at(self) -> float | None:
-        return self.occurred_at
-
-    @property
-    def event_type(self) -> str | None:
-        return None
 
 
 class Freezes(Protocol):

@@ -17,7 +17,8 @@ from cli import zones as command
 from cli.incidents import Desk
 from cli.main import app
 from core.errors import InvalidInput
-from handlers.store.freezes import LedgerFreezes, LostZone
+from core.zones.incident import LostZone
+from handlers.store.freezes import LedgerFreezes
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import DynamoRecords
 from tests.unit.handlers.tables import REGION, make_table

@@ -9,7 +9,8 @@ import pytest
 
 from core.availability.zones import HEALTH_ISSUE
 from core.errors import Conflict
-from handlers.store.freezes import LedgerFreezes, LostZone
+from core.zones.incident import LostZone
+from handlers.store.freezes import LedgerFreezes
 from tests.unit.handlers.memory_records import MemoryRecords
 
 NOW = 1_795_168_800.0

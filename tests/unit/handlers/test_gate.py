@@ -12,7 +12,7 @@ from core.incidents.record import State
 from core.incidents.sections import Drainer, NodeDisruption
 from core.incidents.verify import breaks
 from core.views import ClusterView
-from handlers.store.freezes import LostZone
+from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, node_named

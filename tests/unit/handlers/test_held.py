@@ -11,7 +11,7 @@ from core.incidents.observation import BudgetView
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
 from core.incidents.sections import LaunchFailure
-from handlers.store.freezes import LostZone
+from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of, node_named
 from tests.unit.handlers.healthy import healthy_kafka

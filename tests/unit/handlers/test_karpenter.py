@@ -13,7 +13,7 @@ from core.incidents.nodeclaims import Condition
 from core.incidents.record import State
 from core.incidents.sections import Drainer, NodeDisruption
 from core.incidents.verify import breaks
-from handlers.store.freezes import LostZone
+from core.zones.incident import LostZone
 from tests.unit.handlers.asking import Door
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka

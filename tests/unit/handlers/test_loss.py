@@ -9,7 +9,7 @@ import pytest
 
 from core.incidents.lost import PAGE_AFTER_SECONDS
 from core.incidents.record import State
-from handlers.store.freezes import LostZone
+from core.zones.incident import LostZone
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.health_events import health_event

@@ -10,7 +10,7 @@ from core.events import GroupChange, GroupNotice
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore, note_group
 from core.window import DAYS, Window
-from handlers.store.freezes import LostZone
+from core.zones.incident import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.health_events import DAY, RETIREMENT, health_event

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from core.errors import StillwaterError
+from core.zones.incident import LostZone
 from handlers.incidents.shifts import pending
-from handlers.store.freezes import LostZone
 from handlers.store.messages import SHIFT_MESSAGE
 from tests.unit.core.zones.health_issues import issue
 from tests.unit.handlers.fakes import OLD, group_of

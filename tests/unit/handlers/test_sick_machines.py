@@ -10,8 +10,8 @@ from core.events import Kind
 from core.incidents.inventory import StatusView
 from core.incidents.record import State
 from core.metric_names import PAGES_SENT
+from core.zones.incident import LostZone
 from handlers.adapters import metrics
-from handlers.store.freezes import LostZone
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import NEW, OLD, group_of
 from tests.unit.handlers.station import START, Station

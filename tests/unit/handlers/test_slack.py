@@ -12,9 +12,10 @@ from core.incidents.record import Incident
 from core.rotation.run_record import Options, Run, note_run, open_run
 from core.slack.incident_thread import LONGEST_POST_SECONDS, Thread, head_message
 from core.slack.zone_thread import worth_telling
+from core.zones.incident import LostZone
 from handlers import slack
 from handlers.adapters.slack import RateLimited, RefusedBySlack, Unreachable
-from handlers.store.freezes import LedgerFreezes, LostZone
+from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import ZoneChronicle
 from handlers.store.runs import LedgerRuns
 from handlers.store.table import VersionedTable
