@@ -48,6 +48,16 @@ def base(place: Place) -> dict[str, str]:
         **kept,
         **{name: os.environ[name] for name in _KEPT if name in os.environ},
         PLACE_VARIABLE: str(place.directory),
+        **aws_environment(place),
+        "PYTHONUNBUFFERED": "1",
+        # No EMR would read them.
+        python_wheels.SWITCH: python_wheels.NEVER,
+    }
+
+
+def aws_environment(place: Place) -> dict[str, str]:
+    """Return where the twin's AWS is, for every SDK; the last is aws-sdk-go v1's."""
+    return {
         "AWS_ENDPOINT_URL": place.url("moto"),
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
@@ -55,9 +65,7 @@ def base(place: Place) -> dict[str, str]:
         # No file of the user's is read, so no profile of theirs can leak in.
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "PYTHONUNBUFFERED": "1",
-        # No EMR would read them.
-        python_wheels.SWITCH: python_wheels.NEVER,
+        "AWS_SDK_LOAD_CONFIG": "false",
     }
 
 

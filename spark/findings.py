@@ -8,30 +8,22 @@ from __future__ import annotations
 
 from pyspark.sql.types import (
     BooleanType,
-    DataType,
     DateType,
     DoubleType,
     IntegerType,
     LongType,
     StringType,
-    StructField,
-    StructType,
     TimestampType,
 )
 
-from spark.schemas import MONEY
+from spark.schemas import MONEY, struct
 from spark.tables import Table
-
-
-def _struct(**columns: DataType) -> StructType:
-    return StructType([StructField(name, kind) for name, kind in columns.items()])
-
 
 STRING, DOUBLE, LONG, INTEGER = StringType(), DoubleType(), LongType(), IntegerType()
 DATE, MOMENT, BOOLEAN = DateType(), TimestampType(), BooleanType()
 
 # One sample of one series of Prometheus, its labels read as far as a job looks.
-SAMPLES = _struct(
+SAMPLES = struct(
     name=STRING,  # without the ending _total
     series=STRING,  # the labels, in order: what tells one series from another
     cluster=STRING,
@@ -45,7 +37,7 @@ SAMPLES = _struct(
 )
 
 # One incident of a Kafka node, from the ledger's archive.
-ROTATIONS = _struct(
+ROTATIONS = struct(
     billing_period=STRING,  # month in which it ended
     cluster=STRING,
     incident=STRING,
@@ -62,7 +54,7 @@ ROTATIONS = _struct(
 )
 
 # One volume: what it is, what it does, what it should be.
-STORAGE = _struct(
+STORAGE = struct(
     billing_period=STRING,
     cluster=STRING,
     owner=STRING,
@@ -89,7 +81,7 @@ STORAGE = _struct(
 )
 
 # One rotation: what was seen, what the model says of it, and what it cost.
-RESYNC = _struct(
+RESYNC = struct(
     billing_period=STRING,
     cluster=STRING,
     incident=STRING,
@@ -119,7 +111,7 @@ RESYNC = _struct(
 )
 
 # One way to run one cluster, at so many rotations a month.
-ECONOMICS = _struct(
+ECONOMICS = struct(
     billing_period=STRING,
     cluster=STRING,
     design=STRING,  # core.cost.economics.EBS, .NVME, .IN_PLACE
@@ -143,7 +135,7 @@ ECONOMICS = _struct(
 )
 
 # What a cluster costs a day, and what it did for it.
-UNIT = _struct(
+UNIT = struct(
     billing_period=STRING,
     day=DATE,
     cluster=STRING,
@@ -160,7 +152,7 @@ UNIT = _struct(
 )
 
 # A day that stands out.
-ANOMALIES = _struct(
+ANOMALIES = struct(
     billing_period=STRING,
     day=DATE,
     cluster=STRING,

@@ -30,18 +30,19 @@ QUANTITY = DecimalType(38, 18)
 TEXTS = ArrayType(StringType())
 
 
-def _struct(**columns: DataType) -> StructType:
+def struct(**columns: DataType) -> StructType:
+    """Return a row's shape from its columns, in order."""
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
 
 STRING = StringType()
 # An exact sum of doubles, in whole dollars and trillionths of one (spark.money).
 WHOLE, TRILLIONTHS = "whole", "trillionths"
-PARTS = _struct(whole=LongType(), trillionths=LongType())
+PARTS = struct(whole=LongType(), trillionths=LongType())
 
 # The normalised bill: what one resource, on one meter, cost on one day. Every dollar of the bill is
 # in exactly one row; what no rule or tag knows is a row too (component `other`, `unattributed`).
-USAGE = _struct(
+USAGE = struct(
     billing_period=STRING,  # YYYY-MM, as the delivery says; the partition
     day=DateType(),  # UTC day the usage began; null where it cannot be read
     provider=STRING,
@@ -68,7 +69,7 @@ USAGE = _struct(
 )
 
 # The cost table: USAGE without resources and meters.
-COST = _struct(
+COST = struct(
     billing_period=STRING,
     day=DateType(),
     component=STRING,
@@ -86,7 +87,7 @@ COST = _struct(
 
 # The transfer table: money and bytes of what moved, by why it moved. Rows of a cluster and day add
 # up to that day's transfer in USAGE.
-TRANSFER = _struct(
+TRANSFER = struct(
     billing_period=STRING,
     day=DateType(),
     cluster=STRING,
@@ -101,7 +102,7 @@ TRANSFER = _struct(
 )
 
 # Input of the transfer job, from metrics: what a cluster's brokers took in and gave out on a day.
-TRAFFIC = _struct(
+TRAFFIC = struct(
     day=DateType(),
     cluster=STRING,
     produced_bytes=LongType(),  # sum of BytesInPerSec over brokers: excludes replication
@@ -115,7 +116,7 @@ TRAFFIC = _struct(
 
 # Split lines of a bill, as the reader leaves them: what one pod had of its node in one interval, a
 # row per meter (vCPU, memory). A second view of the node's money.
-POD_HOURS = _struct(
+POD_HOURS = struct(
     billing_period=STRING,
     at=TimestampType(),  # when the interval began
     instance_id=STRING,  # the node: i-...
@@ -130,7 +131,7 @@ POD_HOURS = _struct(
     net_unused_cost=DoubleType(),
 )
 # An instance's lines in one interval: there are several where a commitment covers a part of it.
-NODE_HOURS = _struct(
+NODE_HOURS = struct(
     billing_period=STRING,
     at=TimestampType(),
     instance_id=STRING,
@@ -140,7 +141,7 @@ NODE_HOURS = _struct(
 
 # What the nodes of Kafka's pools cost on a day, by what ran on them. Rows of an instance and day
 # add up to its amortised cost in USAGE exactly.
-NODE_SHARES = _struct(
+NODE_SHARES = struct(
     billing_period=STRING,
     day=DateType(),
     cluster=STRING,
@@ -163,10 +164,10 @@ NODE_SHARES = _struct(
 
 # A row that cannot be placed: why, and as much of it as can be read. Its dollars, where they can be
 # read, are in USAGE under the component `unreadable rows`.
-QUARANTINE = _struct(billing_period=STRING, reason=STRING, line=STRING, billed_cost=MONEY)
+QUARANTINE = struct(billing_period=STRING, reason=STRING, line=STRING, billed_cost=MONEY)
 
 # A tag of a bill on which nothing is known to be Kafka's: what there is to choose from.
-TAGS_FOUND = _struct(
+TAGS_FOUND = struct(
     billing_period=STRING,
     key=STRING,  # without the export's own prefix where that is known
     value=STRING,  # the one that names Kafka, or the one with most money
@@ -177,7 +178,7 @@ TAGS_FOUND = _struct(
 )
 
 # Which delivery of a month the tables hold: one row per billing period and bill.
-DELIVERIES = _struct(
+DELIVERIES = struct(
     billing_period=STRING,
     bill=STRING,  # the export's name
     format=STRING,  # spark.ingest.delivery.Format
@@ -200,7 +201,7 @@ DELIVERIES = _struct(
 
 # One line of any bill, as a reader leaves it and before it is summed. Its money is what the format
 # delivers, double or decimal (spark.money adds both up exactly).
-LINE_KEYS = _struct(
+LINE_KEYS = struct(
     billing_period=STRING,
     day=DateType(),
     provider=STRING,

@@ -19,8 +19,8 @@ from bench.storm.burst import REGION
 from bench.storm.ground import StormTwin
 from core import naming
 from local import environment
+from local.environment import aws_environment
 from local.kubernetes import control_plane
-from local.kubernetes.identity import aws_environment
 from local.kubernetes.mounts import with_private_mounts
 from local.processes import Child
 from local.tools import build

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from core.cluster.connect_settings import MACS
-from core.cluster.kafka_kinds import INT, Value, number
+from core.cluster.kafka_kinds import INT, Value, whole_number
 from core.cluster.spec import ClusterSpec
 
 Config = Mapping[str, Value]
@@ -60,7 +60,7 @@ def of_worker(spec: ClusterSpec, config: Config) -> Iterator[str]:
     yield from _keys(config)
     for topic in TOPICS:
         setting = f"{topic}.storage.replication.factor"
-        factor = _whole_number(config[setting]) if setting in config else None
+        factor = whole_number(config[setting]) if setting in config else None
         if factor is not None and factor > spec.brokers:
             yield (
                 f"connect.config sets {setting} to {factor} and the cluster has {spec.brokers} "
@@ -130,7 +130,7 @@ def _session(
 
 
 def _brokers_sessions(spec: ClusterSpec, config: Config) -> Iterator[str]:
-    session = _whole_number(config[_SESSION]) if _SESSION in config else DEFAULTS[_SESSION]
+    session = whole_number(config[_SESSION]) if _SESSION in config else DEFAULTS[_SESSION]
     least, most = (_figure(each, spec.kafka.config, OF_BROKERS) for each in OF_BROKERS)
     if session is None or least is None or most is None or least <= session <= most:
         return
@@ -143,7 +143,7 @@ def _brokers_sessions(spec: ClusterSpec, config: Config) -> Iterator[str]:
 
 def _keys(config: Config) -> Iterator[str]:
     generation = str(config.get(_GENERATION, _SIGNED_WITH)).strip()
-    size = _whole_number(config[_SIZE]) if _SIZE in config else None
+    size = whole_number(config[_SIZE]) if _SIZE in config else None
     takes, form = SIZES.get(generation.lower(), _AT_LEAST_40)
     if size is not None and not takes(size):
         yield (
@@ -204,12 +204,7 @@ def _word(config: Config, setting: str, default: str) -> str:
 
 def _figure(setting: str, config: Config, defaults: Mapping[str, int]) -> int | None:
     """Return what holds; None: nothing does, or what is set is no number, said elsewhere."""
-    return _whole_number(config[setting]) if setting in config else defaults.get(setting)
-
-
-def _whole_number(value: Value) -> int | None:
-    read = number(str(value).strip())
-    return None if read is None else int(read)
+    return whole_number(config[setting]) if setting in config else defaults.get(setting)
 
 
 def _setting(setting: str, prefix: str, figure: int, config: Config) -> str:

@@ -86,3 +86,9 @@ def number(written: str, *, whole: bool = True) -> float | None:
     if whole or re.fullmatch(r"[-+]?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][-+]?[0-9]+)?", written) is None:
         return None
     return float(written)
+
+
+def whole_number(value: Value) -> int | None:
+    """Return a value's number; None: it is no whole one."""
+    read = number(str(value).strip())
+    return None if read is None else int(read)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from core.cluster.kafka_defaults import default_config
-from core.cluster.kafka_kinds import LONG, MIB, Value, number
+from core.cluster.kafka_kinds import LONG, MIB, Value, whole_number
 from core.cluster.spec import ClusterSpec
 
 Config = Mapping[str, Value]
@@ -189,9 +189,7 @@ def _of_the_cleaner(config: Config) -> Iterator[str]:
 def _local_retention(whose: str, prefix: str, config: Config, brokers: Config) -> Iterator[str]:
     """Yield what LogConfig says of what stays on the brokers' disks and what is kept in all."""
     kept_ms = (
-        _whole_number(config["retention.ms"])
-        if "retention.ms" in config
-        else _retention_ms(brokers)
+        whole_number(config["retention.ms"]) if "retention.ms" in config else _retention_ms(brokers)
     )
     kept_bytes = _of_topic_or_broker("retention.bytes", "log.retention.bytes", config, brokers)
     no_copies = is_true(config, "remote.log.copy.disable")
@@ -224,20 +222,15 @@ def _retention_ms(config: Config) -> int | None:
 
 
 def _of_topic_or_broker(setting: str, broker: str, config: Config, brokers: Config) -> int | None:
-    return _whole_number(config[setting]) if setting in config else _figure(broker, brokers)
+    return whole_number(config[setting]) if setting in config else _figure(broker, brokers)
 
 
 def _figure(setting: str, config: Config, ours: Config | None = None) -> int | None:
     """Return what holds; None: what is set is no whole number, which is said elsewhere."""
     for said in (config, ours or {}, DEFAULTS):
         if setting in said:
-            return _whole_number(said[setting])
+            return whole_number(said[setting])
     return None
-
-
-def _whole_number(value: Value) -> int | None:
-    read = number(str(value).strip())
-    return None if read is None else int(read)
 
 
 def _setting(setting: str, figure: int, config: Config) -> str:

@@ -261,18 +261,8 @@ def _apiserver(place: Place, binary: Path, files: _Files) -> list[str]:
 
 
 def _controller_manager(place: Place, binary: Path, files: _Files) -> list[str]:
-    kubeconfig = files.kubeconfigs["system:kube-controller-manager"]
-    serving = files.serving["controller-manager"]
     return [
-        str(binary),
-        f"--kubeconfig={kubeconfig}",
-        f"--authentication-kubeconfig={kubeconfig}",
-        f"--authorization-kubeconfig={kubeconfig}",
-        f"--bind-address={place.host('controller-manager')}",
-        f"--secure-port={place.port('controller-manager')}",
-        f"--tls-cert-file={serving.certificate}",
-        f"--tls-private-key-file={serving.key}",
-        "--leader-elect=false",
+        *_client_of_the_api(place, binary, files, "controller-manager"),
         # Each controller acts under its own ServiceAccount, with its own bootstrap role.
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={files.service_account_key}",
@@ -283,20 +273,23 @@ def _controller_manager(place: Place, binary: Path, files: _Files) -> list[str]:
         "--node-eviction-rate=1",
         "--kube-api-qps=200",
         "--kube-api-burst=400",
-        "--profiling=false",
     ]
 
 
 def _scheduler(place: Place, binary: Path, files: _Files) -> list[str]:
-    kubeconfig = files.kubeconfigs["system:kube-scheduler"]
-    serving = files.serving["scheduler"]
+    return _client_of_the_api(place, binary, files, "scheduler")
+
+
+def _client_of_the_api(place: Place, binary: Path, files: _Files, name: str) -> list[str]:
+    """Return what starts a program that is alone, and speaks to the API server as itself."""
+    kubeconfig, serving = files.kubeconfigs[f"system:kube-{name}"], files.serving[name]
     return [
         str(binary),
         f"--kubeconfig={kubeconfig}",
         f"--authentication-kubeconfig={kubeconfig}",
         f"--authorization-kubeconfig={kubeconfig}",
-        f"--bind-address={place.host('scheduler')}",
-        f"--secure-port={place.port('scheduler')}",
+        f"--bind-address={place.host(name)}",
+        f"--secure-port={place.port(name)}",
         f"--tls-cert-file={serving.certificate}",
         f"--tls-private-key-file={serving.key}",
         "--leader-elect=false",

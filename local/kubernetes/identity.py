@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from botocore.exceptions import NoCredentialsError
 
-from local.environment import REGION, credentials_file
+from local.environment import credentials_file
 from local.iam.policy import trusts
 from local.iam.switch import is_enforced
 from local.kubernetes.cloud import CloudError, client
@@ -31,19 +30,6 @@ ITSELF = "the twin"
 POD_IDENTITY = "pods.eks.amazonaws.com"
 # The agent passes the pod's cluster, namespace and account on as tags, which is a right of its own.
 POD_IDENTITY_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
-
-
-def aws_environment(place: Place) -> dict[str, str]:
-    """Return where the twin's AWS is, for every SDK; the two last are aws-sdk-go v1's."""
-    return {
-        "AWS_ENDPOINT_URL": place.url("moto"),
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_SDK_LOAD_CONFIG": "false",
-    }
 
 
 def pod_credentials(

@@ -16,11 +16,12 @@ from pathlib import Path
 
 from core.settings.environment import SETTINGS
 from core.settings.probe import AUTHORITY_DIRECTORY, USER_DIRECTORY
+from local.environment import aws_environment
 from local.kafka import container as kafka_container
 from local.kubernetes import dns, moved_ports
 from local.kubernetes.client import Object
 from local.kubernetes.environment import command_line
-from local.kubernetes.identity import aws_environment, pod_credentials
+from local.kubernetes.identity import pod_credentials
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY, with_private_mounts
 from local.place import PLACE_VARIABLE, Place
 
