@@ -16,7 +16,7 @@ from local.kubernetes.client import Api, ApiError
 from local.place import Place
 from local.pulumi import aws_auth
 from local.pulumi.archives import zip_bytes
-from local.pulumi.aws_adapter import coerce, missing, request, retag
+from local.pulumi.aws_adapter import coerce, missing, request, tag_changes
 from local.pulumi.provider import Existing, Resource
 from local.pulumi.values import Asset
 
@@ -59,12 +59,11 @@ def test_tags_change_with_what_differs_alone() -> None:
     before = Existing(
         Resource("urn:pulumi:d::p::t::n"), "id", {"tagsAll": {"a": "1", "b": "1", "c": "1"}}, {}
     )
-    calls: list[Any] = []
-    retag(before, {"tagsAll": {"a": "1", "b": "2", "d": "1"}}, calls.append, calls.append)
-    assert calls == [["c"], {"b": "2", "d": "1"}]
-    calls.clear()
-    retag(before, {"tagsAll": {"a": "1", "b": "1", "c": "1"}}, calls.append, calls.append)
-    assert calls == []
+    assert tag_changes(before, {"tagsAll": {"a": "1", "b": "2", "d": "1"}}) == (
+        {"b": "2", "d": "1"},
+        ["c"],
+    )
+    assert tag_changes(before, {"tagsAll": {"a": "1", "b": "1", "c": "1"}}) == ({}, [])
 
 
 @pytest.mark.parametrize(

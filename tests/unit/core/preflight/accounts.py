@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core.cluster.needs import Needs
-from core.preflight.account import Account, Concurrency, VolumesKey, Zone
+from core.preflight.account import Account, Concurrency, Needs, VolumesKey, Zone
 from core.preflight.quotas import QUOTAS
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
