@@ -43,7 +43,7 @@ class FakeClient:
         return self.cluster.answer(request, broker)
 
     def ask_undecoded(self, requests: Sequence[Any], broker: int) -> list[bytes]:
-        return [self.cluster.encoded(request, broker) for request in requests]
+        return [self.cluster.encode_response(request, broker) for request in requests]
 
     def ask_each(self, requests: Sequence[tuple[int, Any]]) -> Iterator[Any]:
         return (self._asked(broker, request) for broker, request in requests)

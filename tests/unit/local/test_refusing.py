@@ -114,7 +114,7 @@ def test_what_aws_adds_by_itself_is_a_difference_unless_the_program_says_it(
 def test_a_name_drawn_from_a_prefix_is_no_conflict(provider: AwsProvider) -> None:
     queue = resource("aws:sqs/queue:Queue")
     checked = provider.check(queue, {}, {"namePrefix": "kafka-"})
-    provider.gate.judge(queue, provider._said(queue, checked))
+    provider.gate.judge(queue, provider._without_drawn_prefix(queue, checked))
     both = {"name": "kafka", "namePrefix": "kafka-"}
     with pytest.raises(Refused, match="conflicts with"):
-        provider.gate.judge(queue, provider._said(queue, both))
+        provider.gate.judge(queue, provider._without_drawn_prefix(queue, both))

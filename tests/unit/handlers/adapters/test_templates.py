@@ -50,7 +50,7 @@ class Account:
         )
 
     def launched(self) -> Launched:
-        (found,) = AwsTemplates("us-east-1").launched(ours(PREFIX)).values()
+        (found,) = AwsTemplates("us-east-1").launched_instances(ours(PREFIX)).values()
         return found
 
 
