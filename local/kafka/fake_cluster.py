@@ -1,8 +1,8 @@
 """Answers requests of Kafka's real protocol from memory: a fake cluster, for tests and bench.
 
 `FakeKafka.encode_response` takes a request of kafka-python's and returns the bytes of the response,
-as one broker would give them to one user. What the user may not see is left out or refused as Kafka 4.2
-does it: silently where all topics are asked for, with an error code elsewhere.
+as one broker would give them to one user. What the user may not see is left out or refused as Kafka
+4.2 does it: silently where all topics are asked for, with an error code elsewhere.
 """
 
 from __future__ import annotations
