@@ -79,11 +79,13 @@ def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
             whole = F.col(name).cast("long")
             rest = (F.col(name) - whole.cast("double")) * F.lit(float(TRILLION))
             parts.append(F.sum(whole).alias(f"{called}_{WHOLE}"))
-            parts.append(F.sum(_held(rest, whole).cast("long")).alias(f"{called}_{TRILLIONTHS}"))
+            parts.append(
+                F.sum(_within_precision(rest, whole).cast("long")).alias(f"{called}_{TRILLIONTHS}")
+            )
     return parts
 
 
-def _held(trillionths: Column, whole: Column) -> Column:
+def _within_precision(trillionths: Column, whole: Column) -> Column:
     """Return trillionths without those that a double does not hold beside so many dollars."""
     digits = F.length(F.abs(whole).cast("string"))
     step = F.pow(F.lit(10.0), digits - F.lit(WHOLE_DIGITS))

@@ -121,7 +121,7 @@ def _context(cores: int, scratch: Path, settings: Mapping[str, str]) -> Iterator
     except Exception as error:
         # Whatever the first call to a Java that is gone raised, this is why.
         if gateway is not None and gateway.proc.poll() is not None:
-            raise StillwaterError(_ended(gateway.proc.returncode, conf)) from error
+            raise StillwaterError(_end_text(gateway.proc.returncode, conf)) from error
         raise
     finally:
         # After Ctrl-C in the middle of a call nothing polite gets through to the JVM any more.
@@ -154,7 +154,7 @@ def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
     return gateway, context
 
 
-def _ended(code: int, conf: SparkConf) -> str:
+def _end_text(code: int, conf: SparkConf) -> str:
     return (
         f"Spark's Java ended in the middle of its work (exit code {code}), as it does when "
         f"{conf.get('spark.driver.memory')} of memory are too little for what was read. "

@@ -82,12 +82,12 @@ def chosen(evidence: Evidence) -> tuple[Action, ...]:
         *_of_design(evidence),
         *_easy(evidence, is_kafkas=True),
     ]
-    ours = [*_ranked(found), *_blind_spots(evidence)]
-    others = _ranked(_easy(evidence, is_kafkas=False)) if ours else []
+    ours = [*_rank(found), *_blind_spots(evidence)]
+    others = _rank(_easy(evidence, is_kafkas=False)) if ours else []
     return tuple([*ours, *others][:SHOWN])
 
 
-def _ranked(actions: Iterable[Action]) -> list[Action]:
+def _rank(actions: Iterable[Action]) -> list[Action]:
     worth = [action for action in actions if (action.usd_per_month or 0) >= LEAST_USD]
     return sorted(worth, key=lambda action: (-(action.usd_per_month or 0), action.title))
 
@@ -128,7 +128,7 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
         yield Action(
             title=f"Look at {each.easy.value}",
             why=f"{whose} {dollars(each.usd)} {evidence.report.currency} for them {when}; "
-            f"{_told(each)}{rate}",
+            f"{_saving_text(each)}{rate}",
             how=HOW[each.easy],
             evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
             usd_per_month=each.saving if so_far is None else each.saving * whole / so_far,
@@ -141,7 +141,7 @@ def _length(month: str | None) -> int:
     return 30 if month is None else (first_day_after(month) - timedelta(days=1)).day
 
 
-def _told(each: EasySaving) -> str:
+def _saving_text(each: EasySaving) -> str:
     """Say what of its cost could be saved."""
     most = "at most " if each.at_most else ""
     if each.saving == each.usd:

@@ -59,7 +59,7 @@ def bars(label: str, names: Sequence[str], parts: Mapping[str, Sequence[float]],
     """Return one bar per name, split in parts; a part is called by its colour on the page."""
     with drawing(label, MARGIN_INCHES + BAR_INCHES * len(names)) as made:
         axes = made.axes
-        for part, lefts, widths in _stacked(parts, len(names)):
+        for part, lefts, widths in _stack(parts, len(names)):
             axes.barh(names, widths, left=lefts, color=colour(part), height=0.66)
         axes.invert_yaxis()
         axes.set_xlabel(unit, color=_INK)
@@ -78,7 +78,7 @@ def days(
     """Return one column per day, split in parts, with a mark above the days that stand out."""
     with drawing(label, 2.6) as made:
         axes, tops = made.axes, [0.0] * len(when)
-        for part, bottoms, heights in _stacked(parts, len(when)):
+        for part, bottoms, heights in _stack(parts, len(when)):
             axes.bar(when, heights, bottom=bottoms, color=colour(part), width=0.82)
             ends = zip(tops, bottoms, heights, strict=True)
             tops = [max(top, bottom + height) for top, bottom, height in ends]
@@ -87,13 +87,13 @@ def days(
         at = [day for day in marked if day in top]
         highest = max([*tops, 0.0]) or 1.0
         axes.plot(at, [top[day] + 0.05 * highest for day in at], "v", color=_INK, markersize=6)
-        _dated(axes)
+        _set_dates(axes)
         axes.set_ylabel(unit, color=_INK)
         axes.locator_params(axis="y", nbins=4)
     return made.svg
 
 
-def _stacked(
+def _stack(
     parts: Mapping[str, Sequence[float]], length: int
 ) -> Iterator[tuple[str, list[float], Sequence[float]]]:
     """Yield each part with where it begins: what is given back is stacked below nought."""
@@ -155,13 +155,13 @@ def band(
             axes.fill_between(when, low, high, color=colour("--c2"), alpha=0.35, linewidth=0)
             axes.plot(when, middle, color=colour("--c2"), linewidth=2, linestyle="--")
         axes.set_ylim(bottom=0)
-        _dated(axes)
+        _set_dates(axes)
         axes.set_ylabel(unit, color=_INK)
         axes.locator_params(axis="y", nbins=4)
     return made.svg
 
 
-def _dated(axes: Any) -> None:
+def _set_dates(axes: Any) -> None:
     locator = AutoDateLocator(minticks=3, maxticks=7)  # type: ignore[no-untyped-call] # matplotlib
     axes.xaxis.set_major_locator(locator)
     formatter = ConciseDateFormatter(locator)  # type: ignore[no-untyped-call] # matplotlib

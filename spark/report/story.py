@@ -120,8 +120,8 @@ def _of_kafka(report: Report) -> list[str]:
     shared = kafka.attributed(Attribution.CLUSTER)
     told = [
         (
-            f"{cents(kafka.billed)} {currency} of it is Kafka's{_named(report)}: {cents(pools)} of "
-            f"its node pools, {cents(shared)} of a cluster as a whole."
+            f"{cents(kafka.billed)} {currency} of it is Kafka's{_cluster_names(report)}: "
+            f"{cents(pools)} of its node pools, {cents(shared)} of a cluster as a whole."
         )
     ]
     told += _largest(kafka)
@@ -162,7 +162,7 @@ def _largest(kafka: Report) -> list[str]:
     ]
 
 
-def _named(report: Report) -> str:
+def _cluster_names(report: Report) -> str:
     names = report.clusters
     if not names:
         return ""

@@ -150,7 +150,7 @@ def easy_savings(usage: DataFrame) -> list[EasySaving]:
     is_kafkas = F.col("attribution") != Attribution.NOBODY.value
     rows = (
         usage.where(is_aws())
-        .withColumns({"easy": _found(), "is_kafkas": is_kafkas})
+        .withColumns({"easy": _finding_of(), "is_kafkas": is_kafkas})
         .where(F.col("easy").isNotNull())
         .groupBy("easy", "is_kafkas")
         .agg(F.sum("net_cost").cast(MONEY).alias("cost"))
@@ -162,7 +162,7 @@ def easy_savings(usage: DataFrame) -> list[EasySaving]:
 
 
 @made_once
-def _found() -> Column:
+def _finding_of() -> Column:
     """Return which finding a charge is of, if any."""
     is_fee = F.col("category").isin(*UNUSED_FEES)
     found = F.when(is_fee, Easy.UNUSED_COMMITMENT.value)

@@ -40,7 +40,7 @@ def node_shares(usage: DataFrame, pods: DataFrame, hours: DataFrame) -> DataFram
     """Turn USAGE, POD_HOURS and NODE_HOURS into NODE_SHARES."""
     nodes = _nodes(usage)
     own = nodes.select("billing_period", "instance_id").distinct()
-    scaled = _scaled(_of(pods, own), _of(hours, own))
+    scaled = _scale_by_hours(_of(pods, own), _of(hours, own))
     keys = (*_NODE_DAY, "paid_by", *POD)
     summed = scaled.groupBy(*keys).agg(*money.sums(scaled, _TOTALS))
     placed = summed.select(*keys, *(c.alias(n) for n, c in money.finished(summed, _TOTALS).items()))
@@ -72,7 +72,7 @@ def _of(rows: DataFrame, nodes: DataFrame) -> DataFrame:
     return rows.join(nodes, ["billing_period", "instance_id"], "left_semi")
 
 
-def _scaled(pods: DataFrame, hours: DataFrame) -> DataFrame:
+def _scale_by_hours(pods: DataFrame, hours: DataFrame) -> DataFrame:
     """Return each pod's share of an interval once per way in which its node was paid for."""
     each = hours.groupBy(*_INTERVAL, "paid_by").agg(F.sum("hours").alias("hours"))
     whole = hours.groupBy(*_INTERVAL).agg(F.sum("hours").alias("_all"))

@@ -30,15 +30,15 @@ def measured(rotations: DataFrame, samples: DataFrame) -> DataFrame:
     """Return one row per rotation: its columns, and what was measured, null where nothing was."""
     windows = rotations.withColumns(
         {
-            "from": _moved(F.coalesce("opened_at", "closed_at"), -BEFORE_SECONDS),
-            "to": _moved(F.coalesce("closed_at", "opened_at"), AFTER_SECONDS),
+            "from": _shifted_moment(F.coalesce("opened_at", "closed_at"), -BEFORE_SECONDS),
+            "to": _shifted_moment(F.coalesce("closed_at", "opened_at"), AFTER_SECONDS),
         }
     )
     own = _of_the_broker(windows, samples)
     restarts = own.transform(_restarts)
     returns = _returns(restarts, samples)
     flows = own.join(returns, "incident").transform(_flows)
-    held = _held(restarts, samples)
+    held = _held_bytes(restarts, samples)
     return (
         rotations.join(returns, "incident", "left")
         .join(flows, "incident", "left")
@@ -141,7 +141,7 @@ def _flows(own: DataFrame) -> DataFrame:
     )
 
 
-def _held(restarts: DataFrame, samples: DataFrame) -> DataFrame:
+def _held_bytes(restarts: DataFrame, samples: DataFrame) -> DataFrame:
     """Return what the broker held when it was last seen."""
     sizes = samples.where(F.col("name") == LOG_SIZE).select(
         "cluster", "node_id", "at", "series", "value"
@@ -152,7 +152,7 @@ def _held(restarts: DataFrame, samples: DataFrame) -> DataFrame:
         sizes.join(seen, ["cluster", "node_id"])
         .where(
             F.col("at").between(
-                _moved(F.col("last_seen_at"), -BEFORE_SECONDS), F.col("last_seen_at")
+                _shifted_moment(F.col("last_seen_at"), -BEFORE_SECONDS), F.col("last_seen_at")
             )
         )
         .withColumn("_rank", F.row_number().over(latest))
@@ -162,5 +162,5 @@ def _held(restarts: DataFrame, samples: DataFrame) -> DataFrame:
     )
 
 
-def _moved(moment: Column, seconds: int) -> Column:
+def _shifted_moment(moment: Column, seconds: int) -> Column:
     return F.timestamp_micros(F.unix_micros(moment) + F.lit(seconds * 1_000_000))

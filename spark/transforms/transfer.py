@@ -85,7 +85,7 @@ def by_flow(transfers: DataFrame, traffic: DataFrame) -> DataFrame:
     joined = (
         transfers.where(crossing)
         .join(known, ["day", "cluster"], "left")
-        .withColumn("_consume", _consumed())
+        .withColumn("_consume", _consumed_bytes())
     )
     shared = joined.select("*", F.inline(_parts()).alias(*_PART))
     is_rest = F.col("_flow") == Flow.UNEXPLAINED.value
@@ -111,7 +111,7 @@ def by_flow(transfers: DataFrame, traffic: DataFrame) -> DataFrame:
     return require_schema(table, TRANSFER, "The transfer table")
 
 
-def _consumed() -> Column:
+def _consumed_bytes() -> Column:
     """Return the bytes of consumers: where they may stay in their zone, what the bill leaves."""
     left = F.col("billed_bytes") - F.col("_produce") - F.col("_replicate")
     within = F.least(F.col("_consume"), F.greatest(left, F.lit(0.0)))

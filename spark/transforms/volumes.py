@@ -84,9 +84,9 @@ def billed(usage: DataFrame) -> DataFrame:
             *(F.max(name).alias(name) for name in ("kind", "cluster", "owner", "node_id", "zone")),
             F.count_distinct("day").alias("days"),
             F.max("day").alias("last_day"),
-            _provisioned("storage").alias("size_gib"),
-            _provisioned("iops").alias("billed_iops"),
-            _provisioned("throughput").alias("billed_gib_per_s"),
+            _provisioned_figure("storage").alias("size_gib"),
+            _provisioned_figure("iops").alias("billed_iops"),
+            _provisioned_figure("throughput").alias("billed_gib_per_s"),
             _price("storage").alias("gib_month_price"),
             _price("iops").alias("iops_month_price"),
             F.sum("cost").alias("billed_cost"),
@@ -124,7 +124,7 @@ def _quantity(name: str) -> Column:
     return F.sum(F.when(F.col(f"is_{name}"), F.col("quantity"))).cast("double")
 
 
-def _provisioned(name: str) -> Column:
+def _provisioned_figure(name: str) -> Column:
     """Return what was provisioned on the fullest of the last days; a day is 1/28 to 1/31 month."""
     of_day = F.col(name) * F.dayofmonth(F.last_day("day"))
     return F.max(F.when(F.col("recent"), of_day))
@@ -171,8 +171,8 @@ def load_by_volume(samples: DataFrame) -> DataFrame:
         F.sum(F.when(F.col("name").isin(*VOLUME_OPS), rate)).alias("iops"),
         F.sum(F.when(F.col("name").isin(*VOLUME_BYTES), rate)).alias("bytes_per_s"),
         F.max("seconds").alias("seconds"),
-        _exceeded(VOLUME_EXCEEDED, rate).alias("volume_exceeded"),
-        _exceeded(INSTANCE_EXCEEDED, rate).alias("instance_exceeded"),
+        _exceeded_share(VOLUME_EXCEEDED, rate).alias("volume_exceeded"),
+        _exceeded_share(INSTANCE_EXCEEDED, rate).alias("instance_exceeded"),
     )
     rates = at_once.groupBy(F.col("volume_id").alias("resource_id")).agg(
         F.percentile("iops", P999).alias("iops_p999"),
@@ -188,7 +188,7 @@ def load_by_volume(samples: DataFrame) -> DataFrame:
     return rates.join(worst, "resource_id")
 
 
-def _exceeded(names: tuple[str, str], rate: Column) -> Column:
+def _exceeded_share(names: tuple[str, str], rate: Column) -> Column:
     """Return the share of a moment in which either limit was exceeded; both must be measured."""
     of_each = [F.max(F.when(F.col("name") == name, rate)) for name in names]
     both = of_each[0].isNotNull() & of_each[1].isNotNull()

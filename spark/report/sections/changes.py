@@ -47,7 +47,7 @@ def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
     said = []
     if comparison is not None:
         places = decimal_places(comparison.totals[1])
-        said.append(_moved(comparison, evidence.report.currency))
+        said.append(_totals_text(comparison, evidence.report.currency))
         said += [
             f"{name} {'rose' if moved > 0 else 'fell'} most: "
             f"{money(comparison.before.get(name, Decimal(0)), places)} to "
@@ -58,7 +58,7 @@ def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
     return [*said, _odd_days(evidence)]
 
 
-def _moved(comparison: Comparison, currency: str) -> str:
+def _totals_text(comparison: Comparison, currency: str) -> str:
     before, after = comparison.totals
     places = decimal_places(after)
     now, was = money(after, places), money(before, places)

@@ -36,7 +36,7 @@ def section(evidence: Evidence) -> Section | None:
     return Section(
         key="economics",
         title="EBS or local disks",
-        sentences=(*_sentences(ebs, nvme, currency), *_kept(ebs, in_place, currency)),
+        sentences=(*_sentences(ebs, nvme, currency), *_in_place_lines(ebs, in_place, currency)),
         plots=(_plot(ebs, nvme, currency),) if nvme else (),
         tables=(_table(rows, currency),),
         method=f"{METHOD} Oldest price read on {min(row.prices_as_of for row in rows)}.",
@@ -71,7 +71,7 @@ def _sentences(ebs: Found, nvme: Found | None, currency: str) -> list[str]:
     return said
 
 
-def _kept(ebs: Found, in_place: Found | None, currency: str) -> list[str]:
+def _in_place_lines(ebs: Found, in_place: Found | None, currency: str) -> list[str]:
     """Return what planned rotations in place change, where some were planned."""
     if in_place is None:
         return []

@@ -52,7 +52,7 @@ def section(evidence: Evidence) -> Section | None:
 
 def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     allocated = [row for row in rows if row.kind != ShareKind.NOT_ALLOCATED.value]
-    whole = total(_whole(row) for row in rows)
+    whole = total(_whole_cost(row) for row in rows)
     places = decimal_places(whole)
     kafka = _had(row for row in allocated if row.kind == ShareKind.KAFKA.value)
     others = _had(row for row in allocated if row.kind != ShareKind.KAFKA.value)
@@ -78,14 +78,14 @@ def _had(rows: Iterable[Found]) -> Decimal:
     return total(row.split_cost for row in rows)
 
 
-def _whole(row: Found) -> Decimal:
+def _whole_cost(row: Found) -> Decimal:
     return Decimal(row.split_cost + row.unused_cost)
 
 
 def _table(rows: Sequence[Found], currency: str) -> ReportTable:
     order = {kind.value: place for place, kind in enumerate(ShareKind)}
-    ranked = sorted(rows, key=lambda row: (order[row.kind], -_whole(row), _name(row)))
-    whole = total(_whole(row) for row in rows)
+    ranked = sorted(rows, key=lambda row: (order[row.kind], -_whole_cost(row), _name(row)))
+    whole = total(_whole_cost(row) for row in rows)
     places = decimal_places(whole)
     several = len({row.cluster for row in rows}) > 1
     columns = (
