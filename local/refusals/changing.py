@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from local.refusals.fields import values
+from local.refusals.limits import Refuser
 from local.refusals.refusal import Refusal, Wanted
 
 
@@ -14,11 +15,9 @@ from local.refusals.refusal import Refusal, Wanted
 class RefusedStep:
     """An input of a type, which steps it cannot take, and how AWS says so."""
 
-    token: str
+    of: Refuser
     path: str
     wrong: Callable[[str, str], bool]
-    operation: str
-    code: str
     # {0} is what it was, {1} what it is to be.
     message: str
     source: str
@@ -51,47 +50,41 @@ def _is_another(old: str, new: str) -> bool:
 _EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
 STEPS: tuple[RefusedStep, ...] = (
     RefusedStep(
-        "eks/cluster:Cluster",
+        Refuser("eks/cluster:Cluster", "UpdateClusterVersion", "InvalidParameterException"),
         "version",
         _is_no_upgrade,
-        "UpdateClusterVersion",
-        "InvalidParameterException",
         "Unsupported Kubernetes minor version update from {0} to {1}",
         f"{_EKS}update-cluster.html",
     ),
     RefusedStep(
-        "eks/cluster:Cluster",
+        Refuser("eks/cluster:Cluster", "UpdateClusterConfig", "InvalidParameterException"),
         "accessConfig.authenticationMode",
         _leaves_the_api,
-        "UpdateClusterConfig",
-        "InvalidParameterException",
         "Unsupported authentication mode update from {0} to {1}",
         f"{_EKS}setting-up-access-entries.html",
     ),
     RefusedStep(
-        "eks/nodeGroup:NodeGroup",
+        Refuser("eks/nodeGroup:NodeGroup", "UpdateNodegroupVersion", "InvalidParameterException"),
         "version",
         _is_back,
-        "UpdateNodegroupVersion",
-        "InvalidParameterException",
         "Nodegroup Kubernetes version cannot be downgraded from {0} to {1}",
         f"{_EKS}update-managed-node-group.html",
     ),
     RefusedStep(
-        "dynamodb/table:Table",
+        Refuser("dynamodb/table:Table", "UpdateTimeToLive", "ValidationException"),
         "ttl.attributeName",
         _is_another,
-        "UpdateTimeToLive",
-        "ValidationException",
         "TimeToLive is active on a different AttributeName: current AttributeName is {0}",
         "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_UpdateTimeToLive.html",
     ),
     RefusedStep(
-        "s3/bucketVersioning:BucketVersioning",
+        Refuser(
+            "s3/bucketVersioning:BucketVersioning",
+            "the provider's check",
+            "Invalid Attribute Value",
+        ),
         "versioningConfiguration.status",
         lambda old, new: old in {"Enabled", "Suspended"} and new == "Disabled",
-        "the provider's check",
-        "Invalid Attribute Value",
         "versioning_configuration.status cannot be updated from '{0}' to '{1}'",
         "https://docs.aws.amazon.com/AmazonS3/latest/userguide/Versioning.html",
     ),
@@ -101,10 +94,10 @@ STEPS: tuple[RefusedStep, ...] = (
 def refusals(there: Wanted, wanted: Wanted) -> Iterator[Refusal]:
     """Yield which steps AWS would refuse between a resource as it stands and as it is wanted."""
     for step in STEPS:
-        if wanted.type != f"aws:{step.token}":
+        if wanted.type != f"aws:{step.of.token}":
             continue
         old, new = values(there.inputs, step.path), values(wanted.inputs, step.path)
         if old and new and step.wrong(str(old[0]), str(new[0])):
             message, at = step.message.format(old[0], new[0]), step.path.partition(".")[0]
-            found = Refusal(step.operation, step.code, message, at)
+            found = Refusal(step.of.operation, step.of.code, message, at)
             yield replace(found, resource=wanted.name)

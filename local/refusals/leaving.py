@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from local.refusals.fields import values
+from local.refusals.limits import Refuser
 from local.refusals.refusal import Refusal, Wanted
 
 
@@ -17,13 +18,11 @@ from local.refusals.refusal import Refusal, Wanted
 class HeldType:
     """A type, what holds it and by which inputs, and how its deletion is refused."""
 
-    token: str
+    of: Refuser
     holder: str
     paths: tuple[str, ...]
     # What of the held one is named: an input, or nothing for its id.
     by: str
-    operation: str
-    code: str
     message: str
     # An input that lets the provider clear the way first.
     forced: str = ""
@@ -33,35 +32,29 @@ class HeldType:
 class Protected:
     """An input that forbids the deletion of its resource."""
 
-    token: str
+    of: Refuser
     key: str
-    operation: str
-    code: str
     message: str
 
 
 # Sources: each operation's errors in its API reference.
 PROTECTED: tuple[Protected, ...] = (
     Protected(
-        "dynamodb/table:Table",
+        Refuser("dynamodb/table:Table", "DeleteTable", "ValidationException"),
         "deletionProtectionEnabled",
-        "DeleteTable",
-        "ValidationException",
-        "Resource cannot be deleted as it is currently protected against deletion. Disable "
-        "deletion protection first.",
+        (
+            "Resource cannot be deleted as it is currently protected against deletion. Disable "
+            "deletion protection first."
+        ),
     ),
     Protected(
-        "eks/cluster:Cluster",
+        Refuser("eks/cluster:Cluster", "DeleteCluster", "InvalidRequestException"),
         "deletionProtection",
-        "DeleteCluster",
-        "InvalidRequestException",
         "Cluster has deletion protection enabled; disable it first.",
     ),
     Protected(
-        "lb/loadBalancer:LoadBalancer",
+        Refuser("lb/loadBalancer:LoadBalancer", "DeleteLoadBalancer", "OperationNotPermitted"),
         "enableDeletionProtection",
-        "DeleteLoadBalancer",
-        "OperationNotPermitted",
         "Load balancer cannot be deleted because deletion protection is enabled",
     ),
 )
@@ -92,164 +85,136 @@ _DEPENDENT = "DependencyViolation"
 HELD: tuple[HeldType, ...] = (
     *(
         HeldType(
-            "ec2/vpc:Vpc",
+            Refuser("ec2/vpc:Vpc", "DeleteVpc", _DEPENDENT),
             holder,
             ("vpcId",),
             "",
-            "DeleteVpc",
-            _DEPENDENT,
             "The vpc '{0}' has dependencies and cannot be deleted.",
         )
         for holder in _IN_A_VPC
     ),
     *(
         HeldType(
-            "ec2/subnet:Subnet",
+            Refuser("ec2/subnet:Subnet", "DeleteSubnet", _DEPENDENT),
             holder,
             paths,
             "",
-            "DeleteSubnet",
-            _DEPENDENT,
             "The subnet '{0}' has dependencies and cannot be deleted.",
         )
         for holder, paths in _IN_A_SUBNET.items()
     ),
     *(
         HeldType(
-            "ec2/securityGroup:SecurityGroup",
+            Refuser("ec2/securityGroup:SecurityGroup", "DeleteSecurityGroup", _DEPENDENT),
             holder,
             paths,
             "",
-            "DeleteSecurityGroup",
-            _DEPENDENT,
             "resource {0} has a dependent object",
         )
         for holder, paths in _WITH_A_GROUP.items()
     ),
     HeldType(
-        "ec2/routeTable:RouteTable",
+        Refuser("ec2/routeTable:RouteTable", "DeleteRouteTable", _DEPENDENT),
         "ec2/routeTableAssociation:RouteTableAssociation",
         ("routeTableId",),
         "",
-        "DeleteRouteTable",
-        _DEPENDENT,
         "The routeTable '{0}' has dependencies and cannot be deleted.",
     ),
     HeldType(
-        "ec2/eip:Eip",
+        Refuser("ec2/eip:Eip", "ReleaseAddress", "InvalidIPAddress.InUse"),
         "ec2/natGateway:NatGateway",
         ("allocationId",),
         "",
-        "ReleaseAddress",
-        "InvalidIPAddress.InUse",
         "The address {0} is in use by a NAT gateway.",
     ),
     HeldType(
-        "lb/targetGroup:TargetGroup",
+        Refuser("lb/targetGroup:TargetGroup", "DeleteTargetGroup", "ResourceInUse"),
         "lb/listener:Listener",
         ("defaultActions.*.targetGroupArn", "defaultActions.*.forward.targetGroups.*.arn"),
         "",
-        "DeleteTargetGroup",
-        "ResourceInUse",
         "Target group '{0}' is currently in use by a listener or a rule",
     ),
     HeldType(
-        "lb/loadBalancer:LoadBalancer",
+        Refuser("lb/loadBalancer:LoadBalancer", "DeleteLoadBalancer", "ResourceInUse"),
         "ec2/vpcEndpointService:VpcEndpointService",
         ("networkLoadBalancerArns.*", "gatewayLoadBalancerArns.*"),
         "",
-        "DeleteLoadBalancer",
-        "ResourceInUse",
         "Load balancer '{0}' is currently in use by a VPC endpoint service",
     ),
     HeldType(
-        "cloudwatch/eventRule:EventRule",
+        Refuser("cloudwatch/eventRule:EventRule", "DeleteRule", "ValidationException"),
         "cloudwatch/eventTarget:EventTarget",
         ("rule",),
         "name",
-        "DeleteRule",
-        "ValidationException",
         "Rule can't be deleted since it has targets.",
     ),
     HeldType(
-        "iam/role:Role",
+        Refuser("iam/role:Role", "DeleteRole", "DeleteConflict"),
         "iam/rolePolicyAttachment:RolePolicyAttachment",
         ("role",),
         "name",
-        "DeleteRole",
-        "DeleteConflict",
         "Cannot delete entity, must detach all policies first.",
         "forceDetachPolicies",
     ),
     HeldType(
-        "iam/role:Role",
+        Refuser("iam/role:Role", "DeleteRole", "DeleteConflict"),
         "iam/instanceProfile:InstanceProfile",
         ("role",),
         "name",
-        "DeleteRole",
-        "DeleteConflict",
         "Cannot delete entity, must remove roles from instance profile first.",
     ),
     HeldType(
-        "iam/role:Role",
+        Refuser("iam/role:Role", "DeleteRole", "DeleteConflict"),
         "iam/rolePolicy:RolePolicy",
         ("role",),
         "name",
-        "DeleteRole",
-        "DeleteConflict",
         "Cannot delete entity, must delete policies first.",
         "forceDetachPolicies",
     ),
     HeldType(
-        "iam/policy:Policy",
+        Refuser("iam/policy:Policy", "DeletePolicy", "DeleteConflict"),
         "iam/rolePolicyAttachment:RolePolicyAttachment",
         ("policyArn",),
         "",
-        "DeletePolicy",
-        "DeleteConflict",
         "Cannot delete a policy attached to entities.",
     ),
     HeldType(
-        "eks/cluster:Cluster",
+        Refuser("eks/cluster:Cluster", "DeleteCluster", "ResourceInUseException"),
         "eks/nodeGroup:NodeGroup",
         ("clusterName",),
         "name",
-        "DeleteCluster",
-        "ResourceInUseException",
         "Cluster has nodegroups attached",
     ),
     HeldType(
-        "route53/zone:Zone",
+        Refuser("route53/zone:Zone", "DeleteHostedZone", "HostedZoneNotEmpty"),
         "route53/record:Record",
         ("zoneId",),
         "",
-        "DeleteHostedZone",
-        "HostedZoneNotEmpty",
-        "The specified hosted zone contains non-required resource record sets and so cannot be "
-        "deleted.",
+        (
+            "The specified hosted zone contains non-required resource record sets and so cannot be "
+            "deleted."
+        ),
         "forceDestroy",
     ),
     HeldType(
-        "s3/bucket:Bucket",
+        Refuser("s3/bucket:Bucket", "DeleteBucket", "BucketNotEmpty"),
         "s3/bucketObjectv2:BucketObjectv2",
         ("bucket",),
         "bucket",
-        "DeleteBucket",
-        "BucketNotEmpty",
         "The bucket you tried to delete is not empty.",
         "forceDestroy",
     ),
 )
 _BY_HELD: Mapping[str, tuple[HeldType, ...]] = {
-    f"aws:{each.token}": tuple(e for e in HELD if e.token == each.token) for each in HELD
+    f"aws:{each.of.token}": tuple(e for e in HELD if e.of.token == each.of.token) for each in HELD
 }
 
 
 def refusals(leaving: Wanted, others: Iterable[Wanted]) -> Iterator[Refusal]:
     """Yield why AWS would not delete a resource, whose name here is its id, beside the others."""
     for each in PROTECTED:
-        if leaving.type == f"aws:{each.token}" and leaving.inputs.get(each.key) is True:
-            found = Refusal(each.operation, each.code, each.message, each.key)
+        if leaving.type == f"aws:{each.of.token}" and leaving.inputs.get(each.key) is True:
+            found = Refusal(each.of.operation, each.of.code, each.message, each.key)
             yield replace(found, resource=leaving.name)
     rules, known = _BY_HELD.get(leaving.type, ()), list(others)
     for other in known if rules else ():
@@ -287,4 +252,4 @@ def _of_holder(leaving: Wanted, other: Wanted, rules: Iterable[HeldType]) -> Ite
         named = str(leaving.inputs.get(rule.by) or leaving.name) if rule.by else leaving.name
         if any(str(each) == named for path in rule.paths for each in values(other.inputs, path)):
             message = f"{rule.message.format(named)} It is held by {other.name}."
-            yield Refusal(rule.operation, rule.code, message, resource=leaving.name)
+            yield Refusal(rule.of.operation, rule.of.code, message, resource=leaving.name)

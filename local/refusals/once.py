@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from local.refusals.limits import IAM_QUOTAS
+from local.refusals.limits import IAM_QUOTAS, Refuser
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,129 +210,113 @@ UNIQUE: Mapping[str, Unique] = {
 
 @dataclass(frozen=True, slots=True)
 class CountedInput:
-    """How many of some types one parent takes, by the input that names it."""
+    """How many of a type one parent takes, by the input that names it."""
 
-    tokens: tuple[str, ...]
+    of: Refuser
     parent: str
     most: int
-    operation: str
-    code: str
     message: str
     source: str
 
 
 COUNTED: tuple[CountedInput, ...] = (
-    CountedInput(
-        ("vpc/securityGroupIngressRule:SecurityGroupIngressRule",),
-        "securityGroupId",
-        60,
-        "AuthorizeSecurityGroupIngress",
-        "RulesPerSecurityGroupLimitExceeded",
-        "The maximum number of rules per security group has been reached.",
-        "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+    *(
+        CountedInput(
+            Refuser(
+                f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
+                f"AuthorizeSecurityGroup{way}",
+                "RulesPerSecurityGroupLimitExceeded",
+            ),
+            "securityGroupId",
+            60,
+            "The maximum number of rules per security group has been reached.",
+            "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
+        )
+        for way in ("Ingress", "Egress")
     ),
     CountedInput(
-        ("vpc/securityGroupEgressRule:SecurityGroupEgressRule",),
-        "securityGroupId",
-        60,
-        "AuthorizeSecurityGroupEgress",
-        "RulesPerSecurityGroupLimitExceeded",
-        "The maximum number of rules per security group has been reached.",
-        "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
-    ),
-    CountedInput(
-        ("iam/rolePolicyAttachment:RolePolicyAttachment",),
+        Refuser(
+            "iam/rolePolicyAttachment:RolePolicyAttachment", "AttachRolePolicy", "LimitExceeded"
+        ),
         "role",
         10,
-        "AttachRolePolicy",
-        "LimitExceeded",
         "Cannot exceed quota for PoliciesPerRole: 10",
         IAM_QUOTAS,
     ),
     CountedInput(
-        ("lb/listener:Listener",),
+        Refuser("lb/listener:Listener", "CreateListener", "TooManyListeners"),
         "loadBalancerArn",
         50,
-        "CreateListener",
-        "TooManyListeners",
         "The maximum number of listeners has been reached for this load balancer",
         "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html",
     ),
     CountedInput(
-        ("autoscaling/lifecycleHook:LifecycleHook",),
+        Refuser("autoscaling/lifecycleHook:LifecycleHook", "PutLifecycleHook", "LimitExceeded"),
         "autoscalingGroupName",
         50,
-        "PutLifecycleHook",
-        "LimitExceeded",
         "You have exceeded the limit of 50 lifecycle hooks per Auto Scaling group",
         "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html",
     ),
     CountedInput(
-        ("cloudwatch/eventTarget:EventTarget",),
+        Refuser("cloudwatch/eventTarget:EventTarget", "PutTargets", "LimitExceededException"),
         "rule",
         5,
-        "PutTargets",
-        "LimitExceededException",
         "The requested resource exceeds the maximum number allowed.",
         "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
     ),
     CountedInput(
-        ("cloudwatch/eventRule:EventRule",),
+        Refuser("cloudwatch/eventRule:EventRule", "PutRule", "LimitExceededException"),
         "eventBusName",
         300,
-        "PutRule",
-        "LimitExceededException",
         "The requested resource exceeds the maximum number allowed.",
         "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
     ),
     CountedInput(
-        ("eks/nodeGroup:NodeGroup",),
+        Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "ResourceLimitExceededException"),
         "clusterName",
         30,
-        "CreateNodegroup",
-        "ResourceLimitExceededException",
         "The maximum number of managed node groups per cluster has been reached",
         "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
     ),
     CountedInput(
-        ("ec2/vpc:Vpc",),
+        Refuser("ec2/vpc:Vpc", "CreateVpc", "VpcLimitExceeded"),
         "region",
         5,
-        "CreateVpc",
-        "VpcLimitExceeded",
         "The maximum number of VPCs has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
     ),
     CountedInput(
-        ("ec2/route:Route",),
+        Refuser("ec2/route:Route", "CreateRoute", "RouteLimitExceeded"),
         "routeTableId",
         500,
-        "CreateRoute",
-        "RouteLimitExceeded",
         "The maximum number of routes has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
     ),
     CountedInput(
-        ("ec2/vpcEndpoint:VpcEndpoint",),
+        Refuser("ec2/vpcEndpoint:VpcEndpoint", "CreateVpcEndpoint", "VpcEndpointLimitExceeded"),
         "vpcId",
         50,
-        "CreateVpcEndpoint",
-        "VpcEndpointLimitExceeded",
         "The maximum number of VPC endpoints has been reached.",
         "https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-limits-endpoints.html",
     ),
     CountedInput(
-        ("eks/podIdentityAssociation:PodIdentityAssociation",),
+        Refuser(
+            "eks/podIdentityAssociation:PodIdentityAssociation",
+            "CreatePodIdentityAssociation",
+            "ResourceLimitExceededException",
+        ),
         "clusterName",
         5000,
-        "CreatePodIdentityAssociation",
-        "ResourceLimitExceededException",
         "The number of Pod Identity associations per cluster has been reached",
         "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
     ),
     *(
         CountedInput(
-            (token,), parent, most, operation, code, f"The maximum of {most} has been reached.", s
+            Refuser(token, operation, code),
+            parent,
+            most,
+            f"The maximum of {most} has been reached.",
+            s,
         )
         for token, parent, most, operation, code, s in (
             (
@@ -364,11 +348,9 @@ COUNTED: tuple[CountedInput, ...] = (
     ),
     *(
         CountedInput(
-            (token,),
+            Refuser(token, operation, code),
             parent,
             most,
-            operation,
-            code,
             "The maximum number has been reached.",
             "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
         )

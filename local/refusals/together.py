@@ -86,11 +86,11 @@ def counts_on_one_parent(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """So many rules, listeners, hooks, targets and policies, and no more."""
     for rule in COUNTED:
         counts: Counter[str] = Counter()
-        for each in of(everything, *rule.tokens):
+        for each in of(everything, rule.of.token):
             parent = str(each.inputs.get(rule.parent) or "default")
             counts[parent] += 1
             if counts[parent] == rule.most + 1:
-                yield about(each, rule.operation, rule.code, rule.message, rule.parent)
+                yield about(each, rule.of.operation, rule.of.code, rule.message, rule.parent)
 
 
 @limit(IAM_QUOTAS)
