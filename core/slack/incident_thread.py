@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.fields import digest
-from core.incidents.record import TERMINAL, Incident, State, Transition
+from core.incidents.record import TERMINAL, Incident, Transition
 from core.slack.text import durations, escape_markup, outlook, subject, symbol, time_shown
 from core.words import span
 
@@ -211,21 +211,3 @@ def from_json(document: str) -> Thread:
     known = {k: v for k, v in stored.items() if k in Thread.__dataclass_fields__}
     known["told"] = tuple(known.get("told", ()))
     return Thread(**known)
-
-
-__all__ = [
-    "Message",
-    "State",
-    "Thread",
-    "ThreadStep",
-    "context",
-    "from_json",
-    "head_message",
-    "header",
-    "next_step",
-    "replies",
-    "reply_message",
-    "section",
-    "to_json",
-    "visible",
-]
