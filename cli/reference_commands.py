@@ -135,11 +135,6 @@ def _below(command: Any, words: str) -> Iterator[tuple[str, Any]]:
             yield from _below(each, f"{words} {name}".strip())
 
 
-def takes_json(command: Any) -> bool:
-    """Say whether a command has `--json`."""
-    return any(FLAG in each.opts for each in command.params)
-
-
 def page() -> str:
     """Return the page, a section per command."""
     found = commands()

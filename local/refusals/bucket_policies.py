@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from local.refusals import authorization
 from local.refusals.policies import is_condition
 
 # IAM user guide, "AWS global condition context keys"; each may end in a key of a tag.
@@ -59,7 +58,7 @@ _NOT_APPLIED = "Conditions do not apply to combination of actions and resources 
 
 @functools.cache
 def _kinds() -> Mapping[str, frozenset[str]]:
-    return authorization.actions("s3")
+    return actions("s3")
 
 
 def strange_action(actions: Sequence[str]) -> str:

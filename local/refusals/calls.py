@@ -107,15 +107,6 @@ def enter(token: str, *calls: TypeCall, **apart: str) -> None:
     TYPES[f"aws:{token}"] = TypeCalls(calls=calls, apart=apart)
 
 
-def unmatched_inputs(wanted: Wanted) -> set[str]:
-    """Return the inputs of a resource that no call takes and no reason explains."""
-    known = TYPES[wanted.type]
-    left = set(wanted.inputs) - set(known.apart) - {"tags", "tagsAll", "region"}
-    for each in known.calls:
-        left -= each.matched_inputs(wanted.inputs)
-    return left
-
-
 def refusals(wanted: Wanted) -> Iterator[Refusal]:
     """Yield what the models of a resource's calls rule out."""
     for each in TYPES[wanted.type].calls:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.refusals.fields import values
-from local.refusals.geography import regions
 from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
+from local.refusals.regions import regions
 
 _EXPORTS = "https://docs.aws.amazon.com/cur/latest/userguide/"
 _BILL = "COST_AND_USAGE_REPORT"

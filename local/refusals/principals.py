@@ -1,17 +1,21 @@
-"""Decides whether a service's principal can be one of AWS's.
+"""Knows services: their actions, and whether a service's principal can be one of AWS's.
 
-AWS keeps no list. A principal is a service's prefix, before it perhaps the part of that service or
-a region: what no table of AWS's knows by any of these is refused by IAM as no principal.
+Actions are the service authorization reference's, which cfn-lint, that moto brings along, keeps as
+a table. AWS keeps no list of principals: one is a service's prefix, before it perhaps the part of
+that service or a region; what no table knows by any of these is refused by IAM as no principal.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib.util
+import json
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import botocore.session
-
-from local.refusals import authorization
 
 _DOMAIN = re.compile(
     r"(?P<names>[a-z0-9.-]+)\.(?:amazonaws\.com(?:\.cn)?|aws\.internal|api\.aws|amazon\.com)"
@@ -53,9 +57,38 @@ def is_service(principal: str) -> bool:
 @functools.cache
 def _known_services() -> frozenset[str]:
     session = botocore.session.get_session()
-    known = set(authorization.services()) | _OTHERWISE
+    known = set(services()) | _OTHERWISE
     for service in session.get_available_services():
         known |= {service, service.replace("-", "")}
     for partition in session.get_data("endpoints")["partitions"]:
         known |= {part for service in partition["services"] for part in service.split(".")}
     return frozenset(known)
+
+
+SOURCE = "https://docs.aws.amazon.com/service-authorization/latest/reference/"
+_TABLE = "data/AdditionalSpecs/Policies.json"
+
+
+def actions(service: str) -> Mapping[str, frozenset[str]]:
+    """Return a service's actions in lower case, each with the kinds of resource it is on.
+
+    >>> sorted(actions("s3")["getbucketlocation"])
+    ['bucket']
+    """
+    known = _table().get(service, {}).get("Actions", {})
+    return {name: frozenset(each.get("Resources", ())) for name, each in known.items()}
+
+
+def services() -> frozenset[str]:
+    """Return the prefixes of all services."""
+    return frozenset(_table())
+
+
+@functools.cache
+def _table() -> dict[str, Any]:
+    # Found and not imported: importing cfn-lint takes a second, and only its data is wanted.
+    found = importlib.util.find_spec("cfnlint")
+    if found is None or found.origin is None:
+        return {}
+    known: dict[str, Any] = json.loads((Path(found.origin).parent / _TABLE).read_text())
+    return known

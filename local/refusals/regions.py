@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import botocore.session
 
 from local.refusals.documents import parse
 from local.refusals.fields import values
@@ -160,3 +163,15 @@ def _place(written: str) -> str:
     if written.startswith("arn:"):
         return written.split(":")[3] if written.count(":") > 3 else ""
     return written
+
+
+@functools.cache
+def regions() -> frozenset[str]:
+    """Return the regions of every partition.
+
+    >>> "eu-central-1" in regions(), "mars-1" in regions()
+    (True, False)
+    """
+    session = botocore.session.get_session()
+    partitions = session.get_available_partitions()
+    return frozenset(r for p in partitions for r in session.get_available_regions("s3", p))

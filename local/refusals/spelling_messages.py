@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from local.refusals.bounds import Bounds, enter_bounds
-from local.refusals.geography import regions
 from local.refusals.limits import Refuser
 from local.refusals.patterns import Pattern, enter
+from local.refusals.regions import regions
 from local.refusals.words import PROVIDER, AllowedWords, enter_words
 
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/api/"
