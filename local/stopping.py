@@ -19,6 +19,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LIMIT_SECONDS = 15.0
 
 
+def stop_event() -> threading.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
+
+
 class Stopping:
     """The block that signals end; on a thread other than the main one it changes nothing."""
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
-import threading
 from typing import Any
 
 from local.journal import journal
@@ -22,6 +20,7 @@ from local.kubernetes.identity import AsDriver
 from local.kubernetes.provisioner import Provisioner
 from local.kubernetes.resizer import Resizer
 from local.place import Place
+from local.stopping import stop_event
 
 
 def main() -> None:
@@ -32,9 +31,7 @@ def main() -> None:
     logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
     api = Api.from_kubeconfig(place.path("kubeconfig"))
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    stopped = stop_event()
     ec2: Any = AsDriver(place)
     facts = journal(place)
     provisioner, attacher = Provisioner(place, api, ec2, facts), Attacher(api, ec2, facts)

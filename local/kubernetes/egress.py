@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import select
-import signal
 import socket
 import socketserver
 import threading
@@ -21,6 +20,7 @@ import yaml
 
 from local.kubernetes.moved_ports import dial
 from local.place import Place
+from local.stopping import stop_event
 
 CONNECT_SECONDS = 5.0
 CHUNK_BYTES = 65536
@@ -110,9 +110,7 @@ class Egress(socketserver.ThreadingUnixStreamServer):
 
 def main() -> None:
     """Serve until SIGTERM."""
-    ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+    ended = stop_event()
     with Egress(Place.load()) as proxy:
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         ended.wait()

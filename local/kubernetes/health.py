@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +24,7 @@ from local.kubernetes import dns, resolver, strimzi_resources
 from local.kubernetes.client import Api, Informer, Object
 from local.kubernetes.strimzi_admin import OperatorAccess
 from local.place import Place
+from local.stopping import stop_event
 
 # While a node starts, stops or is in trouble, every second counts; the rest of the time it is CPU
 # that Kafka's own nodes want. Asking the cluster takes a client of its own each time.
@@ -169,9 +169,7 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.ERROR)
     place = Place.load()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     # Brokers advertise names of the cluster's DNS; without it nobody could be asked about them.
     resolver.install(place.path(dns.FILE_NAME))
     agent = Agent(Api.from_kubeconfig(place.path("kubeconfig")), place)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import logging
 import secrets
-import signal
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +31,7 @@ from local.kubernetes.strimzi_rolling import start_order
 from local.kubernetes.strimzi_topics import TopicOperator
 from local.kubernetes.strimzi_users import UserOperator
 from local.place import Place
+from local.stopping import stop_event
 
 LOG = logging.getLogger("strimzi")
 FULL_RECONCILIATION_SECONDS = 120.0  # STRIMZI_FULL_RECONCILIATION_INTERVAL_MS
@@ -235,9 +235,7 @@ def _kafka_path(kafka: Object) -> str:
 def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     place = Place.load()
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     api = Api.from_kubeconfig(place.path("kubeconfig"))
     crds.install(api)
     resolver.install(place.path(dns.FILE_NAME))

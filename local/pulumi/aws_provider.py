@@ -7,29 +7,16 @@ accepts and forgets many settings; a type without an adapter is only stored.
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import tempfile
 from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+import local.pulumi
 from local.place import PLACE_VARIABLE, Place
-from local.pulumi import (  # noqa: F401 - importing them registers their adapters
-    aws_addons,
-    aws_autoscaling,
-    aws_compute,
-    aws_data,
-    aws_eks,
-    aws_iam,
-    aws_lambda,
-    aws_loadbalancing,
-    aws_messaging,
-    aws_network,
-    aws_s3,
-    aws_secrets,
-    aws_security,
-    aws_watching,
-)
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
 from local.pulumi.aws_refusing import RefusalGate
@@ -45,6 +32,11 @@ from local.pulumi.provider import (
 )
 from local.pulumi.values import UNKNOWN, Properties, has_unknown
 from local.refusals import afterwards
+
+# Importing a module registers its adapters; this one runs as a program, and would be there twice.
+for found in pkgutil.iter_modules(local.pulumi.__path__):
+    if found.name.startswith("aws_") and found.name != "aws_provider":
+        importlib.import_module(f"{local.pulumi.__name__}.{found.name}")
 
 
 def adapter_of(resource_type: str) -> Adapter:

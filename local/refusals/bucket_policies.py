@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from local.refusals.policies import is_condition
+from local.refusals.principals import actions
 
 # IAM user guide, "AWS global condition context keys"; each may end in a key of a tag.
 _GLOBAL_KEYS = frozenset(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import signal
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +21,7 @@ from markupsafe import Markup
 
 from local.place import Place
 from local.slack.workspace import CHANNEL_NAME, Limited, Outage, SlackRefusal, Workspace
+from local.stopping import stop_event
 
 API = "/api/"
 LARGEST_BODY_BYTES = 1024 * 1024
@@ -148,9 +148,7 @@ def mrkdwn(text: str) -> Markup:
 def main() -> None:
     place = Place.load()
     server = SlackServer((place.host("slack"), place.port("slack")))
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stop.wait()
     server.shutdown()

@@ -10,7 +10,7 @@ from infra.alerts.rules.alert import BROKER_STATE
 
 def dashboard(spec: ClusterSpec) -> Dashboard:
     """Return the dashboard of single brokers."""
-    scope = Scope.of(spec)
+    scope = Scope(spec)
     chosen = scope.kafka.removesuffix("}") + ',pod=~"$pod"}'
     return Dashboard(
         key="broker",

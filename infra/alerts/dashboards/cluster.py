@@ -10,7 +10,7 @@ from infra.alerts.rules.alert import ACTIVE_CONTROLLER, BROKER_STATE
 
 def dashboard(spec: ClusterSpec) -> Dashboard:
     """Return the dashboard of the whole cluster."""
-    scope = Scope.of(spec)
+    scope = Scope(spec)
     return Dashboard(
         key="cluster",
         title="Kafka cluster",

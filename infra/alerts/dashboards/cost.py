@@ -25,7 +25,7 @@ ASKED = "kube_persistentvolumeclaim_resource_requests_storage_bytes"
 
 def dashboard(spec: ClusterSpec, book: PriceBook) -> Dashboard:
     """Return the dashboard of costs; raises InvalidInput where the price book lacks a price."""
-    scope = Scope.of(spec)
+    scope = Scope(spec)
     nodes = {pool: _compute(scope, pool, book) for pool in spec.pools}
     volumes = {pool: _storage(scope, pool, book) for pool in spec.pools}
     between, fixed = _between_zones(scope, book), _fixed_costs(book)

@@ -16,7 +16,7 @@ from infra.alerts.rules.rotation import CORDONED
 
 def dashboard(spec: ClusterSpec) -> Dashboard:
     """Return the dashboard of rotations."""
-    scope = Scope.of(spec)
+    scope = Scope(spec)
     return Dashboard(
         key="rotation",
         title="Kafka rotation",

@@ -33,7 +33,7 @@ __all__ = ["Alert", "Scope", "alerts", "groups", "prometheus_rule"]
 
 def groups(spec: ClusterSpec) -> Mapping[str, list[Alert]]:
     """Return every alert of a cluster by its group; Prometheus evaluates a group in one go."""
-    scope = Scope.of(spec)
+    scope = Scope(spec)
     found = {
         "controllers": controllers.alerts(scope),
         "metadata": controllers.metadata(scope),

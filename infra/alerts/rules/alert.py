@@ -44,10 +44,6 @@ class Scope:
 
     spec: ClusterSpec
 
-    @classmethod
-    def of(cls, spec: ClusterSpec) -> Scope:
-        return cls(spec)
-
     @property
     def kafka(self) -> str:
         """Select what Kafka's own pods say."""

@@ -111,7 +111,7 @@ def test_clients_start_from_the_zones_it_has() -> None:
 
 
 def test_alerts_count_its_nodes_where_they_are() -> None:
-    scope = Scope.of(spec(**GROWN))
+    scope = Scope(spec(**GROWN))
     assert (scope.controllers, scope.brokers) == (3, 4 + 2)
     assert "controller-d" not in scope.pods + scope.claims
     assert "edges-b" not in scope.pods + scope.claims
