@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from core.cluster.fields import SUBDOMAIN, Frozen, named_twice
+from core.cluster.fields import SUBDOMAIN, Frozen, each_once
 from core.cluster.images import VersionedImage
 
 _SERVICE_ACCOUNT = re.compile(
@@ -38,6 +38,4 @@ class EvictionGate(Frozen):
                     f"{account[:80]!r} is no service account; write it as "
                     f"system:serviceaccount:NAMESPACE:NAME"
                 )
-        if twice := named_twice(value):
-            raise ValueError(f"{twice[0]} is named twice; name it once")
-        return value
+        return each_once(value)

@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 HOST_NAME_LIMIT = 253
+T = typing.TypeVar("T", bound=Iterable[str])
 
 
 def _host_name(value: str) -> str:
@@ -117,6 +118,13 @@ def address_block(written: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network
 def named_twice(values: Iterable[str]) -> list[str]:
     """Return what a list names more than once, sorted."""
     return sorted(value for value, count in Counter(values).items() if count > 1)
+
+
+def each_once(values: T) -> T:
+    """Return a list; raise for what it names more than once."""
+    if twice := named_twice(values):
+        raise ValueError(f"{twice[0]} is named twice; name it once")
+    return values
 
 
 def visible(value: object) -> object:

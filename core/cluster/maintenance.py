@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
-from core.cluster.fields import Frozen, named_twice
+from core.cluster.fields import Frozen, each_once
 from core.window import Window
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
@@ -33,9 +33,7 @@ class Maintenance(Frozen):
     @field_validator("days")
     @classmethod
     def _names_each_day_once(cls, value: tuple[Day, ...]) -> tuple[Day, ...]:
-        if twice := named_twice(value):
-            raise ValueError(f"{twice[0]} is named twice; name it once")
-        return value
+        return each_once(value)
 
     @property
     def start_minute(self) -> int:

@@ -17,6 +17,7 @@ from core.cluster.fields import (
     VpcId,
     ZoneName,
     address_block,
+    each_once,
     named_twice,
 )
 from core.errors import InvalidInput
@@ -168,6 +169,4 @@ class LoadBalancer(Frozen):
                     f"{principal} is no principal; name an account's, user's or role's ARN, such "
                     f"as arn:aws:iam::111122223333:root (a * would be everybody)"
                 )
-        if twice := named_twice(value):
-            raise ValueError(f"{twice[0]} is named twice; name it once")
-        return value
+        return each_once(value)

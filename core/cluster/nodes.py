@@ -14,7 +14,7 @@ from core.cluster.fields import (
     InstanceType,
     ZoneName,
     address_block,
-    named_twice,
+    each_once,
 )
 from core.cluster.volumes import VolumePolicy
 from core.health.node import Role
@@ -68,9 +68,7 @@ class Kubernetes(Frozen):
     @field_validator("control_plane_logs")
     @classmethod
     def _names_each_log_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if twice := named_twice(value):
-            raise ValueError(f"{twice[0]} is named twice; name it once")
-        return value
+        return each_once(value)
 
     @field_validator("public_access_cidrs")
     @classmethod

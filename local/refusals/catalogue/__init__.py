@@ -4,7 +4,7 @@
 """
 
 from local.refusals.calls import TYPES
-from local.refusals.catalogue import (
+from local.refusals.catalogue import (  # noqa: F401 - importing them enters their calls
     balancing,
     compute,
     events,
@@ -14,7 +14,6 @@ from local.refusals.catalogue import (
     storage,
 )
 
-SERVICES = (balancing, compute, events, identity, kubernetes, network, storage)
 # Names that pulumi-aws had for them before.
 for older, now in (
     ("alb/listener:Listener", "lb/listener:Listener"),
