@@ -24,7 +24,7 @@ class Token:
     def value(self) -> str:
         return "known"
 
-    renewed = value
+    renew = value
 
 
 def posted(body: str) -> dict[str, Any]:
