@@ -19,7 +19,6 @@ import logging
 import os
 import socket
 import ssl
-import subprocess
 import sys
 import tempfile
 import threading
@@ -33,6 +32,7 @@ from typing import Any
 import urllib3
 
 from bench import record
+from bench.reading import REPLICAS_PER_BROKER, fake_kafka
 from core.errors import StillwaterError
 from core.gate.asked import PATH
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView
@@ -55,7 +55,6 @@ from tests.unit.handlers.memory_records import MemoryRecords
 from tests.unit.policies import policy_with
 
 BROKERS = (3, 200)
-REPLICAS_PER_BROKER = 4_000
 AGE_SECONDS = 2.0
 ASKED, ADMITTED, MOST_ASKS = 200, 100, 10
 HOST = "127.0.0.1"
@@ -99,29 +98,13 @@ def main(arguments: Sequence[str]) -> None:
     logging.disable(logging.INFO)
     rows: list[dict[str, Any]] = []
     for brokers in [int(each) for each in arguments] or BROKERS:
-        with fleet(brokers) as address:
+        with fake_kafka(brokers) as (address, _):
             rows += _rows(brokers, address)
     summary = {
         f"{row['way']}_{key}_{row['brokers']}": row[key] for row in rows for key in ("p50", "p99")
     }
     parameters = {"replicas_per_broker": REPLICAS_PER_BROKER, "reading_age_s": AGE_SECONDS}
     print(record.write("gate", parameters, rows, summary))
-
-
-@contextlib.contextmanager
-def fleet(brokers: int) -> Iterator[str]:
-    """Serve a Kafka of that size; yield its address once it has answered a reading."""
-    module = [sys.executable, "-m", "local.kafka.fake_brokers"]
-    with subprocess.Popen(
-        [*module, str(brokers), str(REPLICAS_PER_BROKER)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as serving:
-        assert serving.stdin is not None
-        assert serving.stdout is not None
-        yield serving.stdout.readline().strip()
-        serving.stdin.close()
 
 
 def _rows(brokers: int, address: str) -> Iterator[dict[str, Any]]:

@@ -36,7 +36,8 @@ from typing import Any
 import urllib3
 
 from bench import record
-from bench.gate import BROKERS, HOST, GateClient, brokers_at, fleet, gate_before, pod_of
+from bench.gate import BROKERS, HOST, GateClient, brokers_at, gate_before, pod_of
+from bench.reading import fake_kafka
 from core.errors import StillwaterError
 from core.gate.answer import UNDRAINED, let_through
 from core.gate.asked import PATH, TIMEOUT_SECONDS
@@ -130,7 +131,7 @@ def main(arguments: Sequence[str]) -> None:
         return
     rows = []
     for brokers in [int(each) for each in arguments] or BROKERS:
-        with fleet(brokers) as address, _stage(address) as stage:
+        with fake_kafka(brokers) as (address, _), _stage(address) as stage:
             rows.append(_row(brokers, stage))
             print(json.dumps(rows[-1]))
     summary = {f"{key}_{row['brokers']}": row[key] for row in rows for key in ("p50", "p99", "max")}

@@ -10,12 +10,13 @@ does for one broker (`tick`), or one of everything and the plan of a rotation of
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bench import record
 from core.incidents.observation import GroupView, NodeView, PodView
@@ -55,7 +56,9 @@ def main(arguments: Sequence[str]) -> None:
     print(json.dumps(summary))
 
 
-def _row(brokers: int, what: str) -> dict[str, object]:
+@contextlib.contextmanager
+def fake_kafka(brokers: int) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Serve a Kafka of that size from a process of its own; yield its address and the process."""
     module = [sys.executable, "-m", "local.kafka.fake_brokers"]
     with subprocess.Popen(
         [*module, str(brokers), str(REPLICAS_PER_BROKER)],
@@ -65,7 +68,12 @@ def _row(brokers: int, what: str) -> dict[str, object]:
     ) as serving:
         assert serving.stdin is not None
         assert serving.stdout is not None
-        address = serving.stdout.readline().strip()
+        yield serving.stdout.readline().strip(), serving
+        serving.stdin.close()
+
+
+def _row(brokers: int, what: str) -> dict[str, object]:
+    with fake_kafka(brokers) as (address, serving):
         command = [sys.executable, "-m", "bench.reading", CHILD, what, address]
         # Those fill the fake's memory of its answers: one that is late is asked for again.
         while subprocess.run(command, check=False, capture_output=True).returncode:
@@ -73,7 +81,6 @@ def _row(brokers: int, what: str) -> dict[str, object]:
         before = _bytes_sent(serving)
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         sent = _bytes_sent(serving) - before
-        serving.stdin.close()
     return {"brokers": brokers, "what": what, **json.loads(done.stdout), "bytes": sent}
 
 
