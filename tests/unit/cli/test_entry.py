@@ -187,7 +187,7 @@ class Ledger:
     def pause(self, now):
         return None
 incidents.Desk.of = lambda environment: Ledger()
-incidents.listed.__kwdefaults__["pace"] = incidents.Pace(seconds=0.01)
+incidents.show_all.__kwdefaults__["pace"] = incidents.Pace(seconds=0.01)
 """,
     "health": """
 from cli import health
@@ -200,7 +200,7 @@ def look(desk, seen=[]):
         os.kill(os.getpid(), signal.SIGINT)
     return health.Examined(200, {**body, "parts": []})
 health.ask = look
-health.shown.__kwdefaults__["pace"] = health.Pace(seconds=0.01)
+health.show.__kwdefaults__["pace"] = health.Pace(seconds=0.01)
 """,
     "rotate status": """
 from cli import rotate
@@ -213,7 +213,7 @@ class Runs(rotate.Rotor):
             os.kill(os.getpid(), signal.SIGINT)
         return open_run([], Options(), "ada", 0.0)
 rotate.rotor = lambda environment: Runs(None)
-rotate.watched.__defaults__ = (rotate.Pace(seconds=0.01),)
+rotate.watch_run.__defaults__ = (rotate.Pace(seconds=0.01),)
 """,
 }
 

@@ -22,14 +22,14 @@ SIDE_EXITS = (State.RIDDEN_THROUGH, State.CANCELLED, State.RETAINED, State.LOST)
 def keys(source: str) -> Iterator[str]:
     """Yield the keys of the pages a module sends.
 
-    They stand in `Page(key, ...)`, in `retained(incident, key, ...)`, and in a log line's `page=`.
+    They stand in `Page(key, ...)`, in `retain(incident, key, ...)`, and in a log line's `page=`.
     What names an object, as budget:NAME does, is found by what stands before the name.
     """
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
         name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        place = {"Page": 0, "retained": 1}.get(name)
+        place = {"Page": 0, "retain": 1}.get(name)
         values = [] if place is None else node.args[place : place + 1]
         values += [k.value for k in node.keywords if k.arg in ("page", "key") and place is not None]
         values += [k.value for k in node.keywords if k.arg == "page" and place is None]
@@ -68,7 +68,7 @@ def test_keys_are_found_however_they_are_written() -> None:
     source = """
 def decide(page):
     stay(incident, policy, reason, Page("one", reason))
-    retained(incident, "two", reason)
+    retain(incident, "two", reason)
     Page(f"three:{name}", reason)
     Page("four" if late else "five", reason)
     logger.critical(reason, page="six")
