@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cli.survey import account, machine_templates
-from cli.survey.answers import known, on
+from cli.survey.answers import answer_or_reason, on
 from cli.survey.command import CLIENT, around, region_of
 from cli.survey.surroundings import RUNNING, pages
 from core.errors import StillwaterError
@@ -58,7 +58,7 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
         asked = AWS.search(str(aws("ec2").meta.endpoint_url))
         return around_findings(read(aws, wanted)) if asked else []
 
-    answer = known(found)
+    answer = answer_or_reason(found)
     return [unknown(WHOLE, answer)] if isinstance(answer, Unread) else answer
 
 

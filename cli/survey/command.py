@@ -199,9 +199,9 @@ def read(
                 else {}
             ),
         ),
-        gated_namespaces=known(lambda: balancers.gated_namespaces(api)),
-        ending_namespaces=known(lambda: tools.ending_namespaces(api)),
-        enforced_levels=known(lambda: tools.enforced_levels(api)),
+        gated_namespaces=answer_or_reason(lambda: balancers.gated_namespaces(api)),
+        ending_namespaces=answer_or_reason(lambda: tools.ending_namespaces(api)),
+        enforced_levels=answer_or_reason(lambda: tools.enforced_levels(api)),
         essentials=on(workloads, controllers.essentials),
         quotas=on(pods, lambda found: tools.quotas(api, {pod.namespace for pod in found})),
         limit_ranges=on(

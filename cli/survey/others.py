@@ -64,7 +64,7 @@ def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
     for kind, item in every:
         image = _kafka_image(item)
         # One with no pods today is asleep or left over; its operator's is told of by its resource.
-        if image and item["spec"].get("replicas", 1) and not _managed(item):
+        if image and item["spec"].get("replicas", 1) and not _is_managed(item):
             found.append(_of_workload(api, f"{kind} {_title(item)}", image, item))
     services: dict[str, list[Object]] = {}
     for each in found:

@@ -103,7 +103,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
             for each in status.get("containerStatuses") or ()
         ),
         priority=int(spec.get("priority") or 0),
-        unrestricted=tuple(sorted(set(_unrestricted(spec)))),
+        unrestricted=tuple(sorted(set(_restricted_violations(spec)))),
         unlawful=tuple(sorted(set(_unlawful(spec)))),
         own_interface=any(
             OWN_INTERFACE in ((each.get("resources") or {}).get("limits") or {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, Unread, every_kafka, of, pods_of
-from core.survey.finding import Finding, Weight, listed
+from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Kafka, OtherKafka, Pod
 
 EBS_DRIVER = "ebs.csi.aws.com"
@@ -100,7 +100,7 @@ def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator
         Weight.BROKER,
         kafka.title,
         f"namespace {kafka.namespace} enforces Pod Security `{level}`, which refuses "
-        f"{listed(lax)} once they are created again",
+        f"{listing(lax)} once they are created again",
         "let the pods meet it (Strimzi's STRIMZI_POD_SECURITY_PROVIDER_CLASS: restricted) and roll "
         "them, or enforce `baseline`"
         if level == RESTRICTED

@@ -141,7 +141,7 @@ def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
             f"set its desired capacity to {len(held)} or more",
         )
     yield from _next_ones(group, subject)
-    yield from _lowered(group, subject, len(held), seen)
+    yield from _lowering_findings(group, subject, len(held), seen)
 
 
 def by_themselves(seen: Surveyed) -> Iterator[Finding]:
@@ -151,7 +151,7 @@ def by_themselves(seen: Surveyed) -> Iterator[Finding]:
         yield from _own_ends(group, subject)
         yield from _at_once(group, subject)
         yield from _next_ones(group, subject)
-        yield from _lowered(group, subject, len(nodes_of(group, seen)), seen)
+        yield from _lowering_findings(group, subject, len(nodes_of(group, seen)), seen)
         yield from _refreshed(group, subject, seen)
 
 
