@@ -168,7 +168,7 @@ class Broom:
         frozen = {freeze.zone for freeze in self.freezes.current(now)}
         current = {f"{INCIDENT_CAUSE}{i.id}" for i in self.reception.ledger.open_incidents()}
         current |= {f"{ZONE_CAUSE}{zone}" for zone in frozen}
-        owed = shift_in_force(self.records, self.cluster).owed(current.__contains__)
+        owed = shift_in_force(self.records, self.cluster).brokers_owed(current.__contains__)
         if owed:
             yield f"broker {id_list(sorted(owed))} leads nothing"
         groups = () if frozen else protected_groups(self.records, self.cluster)
