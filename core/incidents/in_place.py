@@ -76,7 +76,7 @@ def stays(incident: Incident, seen: Observation) -> bool:
     Hooks that find the pod at home again are another matter, and another round's: this one ends
     with the broker whole, as it was to.
     """
-    moves = hooked(incident) and not _at_home(incident, seen)
+    moves = is_hooked(incident) and not _at_home(incident, seen)
     leaves = moves or incident.urgent or incident.lost_at is not None
     return incident.in_place is not None and not leaves and ec2_state(seen) not in ENDING | STOPPED
 

@@ -26,7 +26,7 @@ def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
     if _homeless(seen):
         return ()  # It may be about to start on the idle machine.
     idle = replacement_for(incident, seen) or anybody_idle(incident, seen)
-    instance_id = _unjoined(incident, seen) if idle is None else idle.instance_id
+    instance_id = _instance_without_node(incident, seen) if idle is None else idle.instance_id
     if instance_id is not None:
         return (TerminateInGroup(decrement=True, instance_id=instance_id),)
     wanted = max(spoken_for(seen), len(seen.group.staying()))
