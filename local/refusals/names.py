@@ -10,7 +10,6 @@ from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
 BALANCER_NAME = 32
-LAMBDA_NAME = 64
 QUEUE_NAME = 80
 
 
@@ -39,23 +38,6 @@ def name_of_a_balancer_or_group(wanted: Wanted) -> Iterator[Refusal]:
         wrong = "cannot begin with 'internal-'"
     if wrong:
         yield Refusal(operation, "ValidationError", f"{kind} name '{name}' {wrong}", "name")
-
-
-@limit(
-    "lambda/function:Function",
-    source="https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html",
-)
-def name_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
-    """64 characters; the model's 140 are of an ARN."""
-    name = str(wanted.inputs.get("name") or "")
-    if len(name) > LAMBDA_NAME:
-        yield Refusal(
-            "CreateFunction",
-            "ValidationException",
-            f"1 validation error detected: Value '{name}' at 'functionName' failed to satisfy "
-            f"constraint: Member must have length less than or equal to {LAMBDA_NAME}",
-            "name",
-        )
 
 
 @limit(
@@ -120,20 +102,6 @@ def name_of_a_security_group(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
-    "ec2/launchTemplate:LaunchTemplate",
-    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateLaunchTemplate.html",
-)
-def name_of_a_template(wanted: Wanted) -> Iterator[Refusal]:
-    """3 to 128 letters, digits and a few signs."""
-    name = str(wanted.inputs.get("name") or "")
-    if re.fullmatch(r"[a-zA-Z0-9().\-/_]{3,128}", name) is None:
-        message = "A launch template name must be between 3 and 128 characters, and may contain "
-        message += "letters, numbers, and the following characters: - ( ) . / _."
-        code = "InvalidLaunchTemplateName.MalformedException"
-        yield Refusal("CreateLaunchTemplate", code, message, "name")
-
-
-@limit(
     "kms/alias:Alias",
     source="https://docs.aws.amazon.com/kms/latest/APIReference/API_CreateAlias.html",
 )
@@ -146,18 +114,6 @@ def name_of_an_alias(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("CreateAlias", "ValidationException", message, "name")
     elif name.startswith("alias/aws/"):
         yield Refusal("CreateAlias", "NotAuthorizedException", "", "name")
-
-
-@limit(
-    "glue/catalogDatabase:CatalogDatabase",
-    source="https://docs.aws.amazon.com/athena/latest/ug/tables-databases-columns-names.html",
-)
-def name_of_a_database(wanted: Wanted) -> Iterator[Refusal]:
-    """Lower-case letters, digits and underscores, or Athena and Spark do not find it."""
-    name = str(wanted.inputs.get("name") or "")
-    if re.fullmatch(r"[a-z0-9_]{1,255}", name) is None:
-        message = f"Database name {name} must be lower-case letters, digits and underscores"
-        yield Refusal("CreateDatabase", "InvalidInputException", message, "name")
 
 
 @limit(
@@ -198,31 +154,6 @@ def name_of_a_zone_or_record(wanted: Wanted) -> Iterator[Refusal]:
         wrong = "UnsupportedCharacter (Value contains unsupported characters)"
     if wrong:
         yield Refusal(operation, code, f"FATAL problem: {wrong} encountered with '{name}'", "name")
-
-
-@limit(
-    "ec2/vpcEndpointService:VpcEndpointService",
-    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_ModifyVpcEndpointServicePermissions.html",
-)
-def principals_of_an_endpoint_service(wanted: Wanted) -> Iterator[Refusal]:
-    """ARNs of accounts, users and roles, a service's name, or everybody."""
-    for principal in wanted.inputs.get("allowedPrincipals") or ():
-        if not re.fullmatch(r"\*|arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/\S+)", principal):
-            message = f"Invalid Principal: '{principal}'"
-            code, at = "InvalidPrincipal", "allowedPrincipals"
-            yield Refusal("ModifyVpcEndpointServicePermissions", code, message, at)
-
-
-@limit(
-    "eks/addon:Addon",
-    source="https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeAddonVersions.html",
-)
-def version_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
-    """As DescribeAddonVersions lists them; which of them there are, only the account knows."""
-    version = str(wanted.inputs.get("addonVersion") or "v0.0.0-eksbuild.1")
-    if re.fullmatch(r"v\d+\.\d+\.\d+-eksbuild\.\d+", version) is None:
-        message = "Addon version specified is not supported"
-        yield Refusal("CreateAddon", "InvalidParameterException", message, "addonVersion")
 
 
 @limit(

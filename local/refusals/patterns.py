@@ -188,6 +188,54 @@ PATTERNS: tuple[Pattern, ...] = (
         )
         for way in ("Ingress", "Egress")
     ),
+    Pattern(
+        Refuser("lambda/function:Function", "CreateFunction", "ValidationException"),
+        # The model's 140 are of an ARN.
+        "name",
+        r".{0,64}",
+        "1 validation error detected: Value '{0}' at 'functionName' failed to satisfy constraint: "
+        "Member must have length less than or equal to 64",
+        "https://docs.aws.amazon.com/lambda/latest/api/API_CreateFunction.html",
+    ),
+    Pattern(
+        Refuser(
+            "ec2/launchTemplate:LaunchTemplate",
+            "CreateLaunchTemplate",
+            "InvalidLaunchTemplateName.MalformedException",
+        ),
+        "name",
+        r"[a-zA-Z0-9().\-/_]{3,128}",
+        "A launch template name must be between 3 and 128 characters, and may contain letters, "
+        "numbers, and the following characters: - ( ) . / _.",
+        f"{_EC2}API_CreateLaunchTemplate.html",
+    ),
+    Pattern(
+        # Athena and Spark find no other.
+        Refuser("glue/catalogDatabase:CatalogDatabase", "CreateDatabase", "InvalidInputException"),
+        "name",
+        r"[a-z0-9_]{1,255}",
+        "Database name {0} must be lower-case letters, digits and underscores",
+        "https://docs.aws.amazon.com/athena/latest/ug/tables-databases-columns-names.html",
+    ),
+    Pattern(
+        Refuser(
+            "ec2/vpcEndpointService:VpcEndpointService",
+            "ModifyVpcEndpointServicePermissions",
+            "InvalidPrincipal",
+        ),
+        "allowedPrincipals.*",
+        r"\*|arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/\S+)",
+        "Invalid Principal: '{0}'",
+        f"{_EC2}API_ModifyVpcEndpointServicePermissions.html",
+    ),
+    Pattern(
+        # As DescribeAddonVersions lists them; which of them there are, only the account knows.
+        Refuser("eks/addon:Addon", "CreateAddon", "InvalidParameterException"),
+        "addonVersion",
+        r"v\d+\.\d+\.\d+-eksbuild\.\d+",
+        "Addon version specified is not supported",
+        "https://docs.aws.amazon.com/eks/latest/APIReference/API_DescribeAddonVersions.html",
+    ),
 )
 
 
