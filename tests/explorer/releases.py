@@ -18,7 +18,7 @@ from tests.explorer.world import Key, World
 
 Choice = tuple[str, ...]
 # What the last releases have added, each unknown to the one before.
-ADDED = ("ahead", "kept_at", "scheduled", "launches_said_at", "hooks_said", "idle_since")
+ADDED = ("ahead", "kept_at", "scheduled", "launches_said_at", "hooks_said")
 FUNCTIONS = ("ticks", "events", "sweep")
 NEWER = "parked"  # a state that no release has yet
 AWAY = LEASE + 150
