@@ -9,6 +9,7 @@ import pytest
 from core.cluster import contradictions, kafka_releases, parse
 from core.errors import InvalidInput
 from infra.versions import STRIMZI_CHART_VERSION
+from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 EXISTING = {
@@ -36,7 +37,7 @@ def test_a_spec_without_contradictions_has_none() -> None:
     assert found() == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     "changed",
     [
         {"tags": {"cost centre": "Team A @ EU", "a=b": ""}, "snapshots": None},
@@ -60,7 +61,7 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
     assert kafka_releases.OPERATOR == STRIMZI_CHART_VERSION
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "words"),
     [
         ({"kafka": {"version": "4.1.0"}}, "kafka.version 4.1.0 is not among those that Strimzi"),
@@ -296,7 +297,7 @@ def test_a_network_that_the_nodes_interfaces_use_up_is_warned_of() -> None:
     assert "of each zone 251 addresses" in sentence
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "words"),
     [
         ({"network": {"vpc_cidr": "172.17.0.0/16"}}, "Docker and services of AWS's"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core import naming
+from tests.every_case import every_case
 
 
 def test_one_broker_has_one_set_of_names() -> None:
@@ -45,7 +46,7 @@ def test_listener_services_are_named_as_strimzi_names_them(
     assert naming.listener_port_name(listener) == f"tcp-{listener}"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("pod", "node_id"),
     [
         pytest.param("coban-broker-a-10", 10, id="broker"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cluster import Timings
 from core.timing import FACTS, RULES, TimingRule, check
+from tests.every_case import every_case
 
 DEFAULTS = {name: field.default for name, field in Timings.model_fields.items()}
 
@@ -75,7 +75,7 @@ BREAKING: list[tuple[str, dict[str, int], tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "changed", "words"), BREAKING, ids=[b[0] for b in BREAKING])
+@every_case(("rule", "changed", "words"), BREAKING, ids=[b[0] for b in BREAKING])
 def test_a_broken_rule_names_both_settings_the_gap_and_the_remedy(
     rule: str, changed: dict[str, int], words: tuple[str, ...]
 ) -> None:
@@ -89,7 +89,7 @@ def test_every_rule_has_a_way_to_break_it_above() -> None:
     assert [rule.name for rule in RULES] == [name for name, _, _ in BREAKING]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
+@every_case("rule", RULES, ids=[rule.name for rule in RULES])
 def test_a_rule_tells_its_breakage_and_its_remedy_in_words_of_its_settings(
     rule: TimingRule,
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from core.incidents.record import Incident, State, Transition
 from core.incidents.sections import Forwarding
 from core.incidents.verify import RULES, breaks
+from tests.every_case import every_case
 from tests.explorer.scenarios import SCENARIOS, TWO, Scenario
 from tests.explorer.search import play
 from tests.explorer.stage import explored
@@ -28,7 +29,7 @@ def two(worlds: dict[str, World]) -> tuple[Incident, Incident]:
     return first, second
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+@every_case("scenario", SCENARIOS, ids=lambda s: s.name)
 def test_what_the_functions_recorded_keeps_every_rule(
     scenario: Scenario, worlds: dict[str, World]
 ) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.window import DAYS, Window, start_of
+from tests.every_case import every_case
 
 HOUR = 3600.0
 WEEKEND = Window(days=frozenset({"sat", "sun"}), start_minute=180, duration_minutes=120)
@@ -23,7 +24,7 @@ THURSDAY = at("2026-11-19 12:00")
 SATURDAY = at("2026-11-21 03:00")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("now", "due", "expected", "why"),
     [
         pytest.param(THURSDAY, at("2026-12-03 00:00"), SATURDAY, "opens at", id="next window"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,19 +35,23 @@ def name(page: Path) -> str:
     return str(page.relative_to(REPOSITORY))
 
 
-def blocks(page: Path) -> list[Block]:
+@functools.cache
+def blocks(page: Path) -> Sequence[Block]:
     return [Block(m["language"], m["body"]) for m in _FENCE.finditer(page.read_text())]
 
 
-def spans(page: Path) -> list[str]:
+@functools.cache
+def spans(page: Path) -> Sequence[str]:
     """Return what stands between single backticks, outside of blocks."""
     return _SPAN.findall(_prose(page))
 
 
-def links(page: Path) -> list[str]:
+@functools.cache
+def links(page: Path) -> Sequence[str]:
     return _LINK.findall(_SPAN.sub("", _prose(page)))
 
 
+@functools.cache
 def anchors(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
     found: set[str] = set()
@@ -60,5 +66,6 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
+@functools.cache
 def _prose(page: Path) -> str:
     return _FENCE.sub("", page.read_text())

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import botocore.session
-import pytest
 from botocore import xform_name
 
+from tests.every_case import every_case
 from tests.unit.docs import markdown
 
 GLOBAL = {"query", "output", "region", "profile", "endpoint-url"}
@@ -71,7 +71,7 @@ def problem(words: list[str]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("page", markdown.PAGES, ids=markdown.name)
+@every_case("page", markdown.PAGES, ids=markdown.name)
 def test_every_aws_command_exists_with_its_options(page: Path) -> None:
     shell = [block.body for block in markdown.blocks(page) if block.language in ("", "sh", "bash")]
     for text in [*shell, *markdown.spans(page)]:
@@ -79,7 +79,7 @@ def test_every_aws_command_exists_with_its_options(page: Path) -> None:
             assert problem(words) is None, f"`aws {' '.join(words)}`: {problem(words)}"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "wrong"),
     [
         ("aws ec2 describe-volumes --volume-ids vol-1", None),

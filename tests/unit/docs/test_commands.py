@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
 import yaml
 
@@ -17,6 +18,7 @@ from core.cluster import ClusterSpec
 from core.cluster.estimate import Usage
 from core.settings import functions
 from core.timing import FACTS
+from tests.every_case import every_case
 from tests.unit.docs import markdown
 
 ROOT = typer.main.get_command(app)
@@ -42,13 +44,25 @@ KNOWN = FIELDS | FACTS.keys() | set(Usage.__slots__) | TOLD
 _COMMAND = re.compile(r"(?:^|&&|;|\bdo )\s*(?:\.venv/bin/)?stillwater +([^;&|#]*)")
 _TARGET = re.compile(r"^%?[a-z%-]+(?=:)", re.MULTILINE)
 _EXPORT = re.compile(r'pulumi\.export\("(\w+)"')
-pages = pytest.mark.parametrize("page", markdown.PAGES, ids=markdown.name)
+pages = every_case("page", markdown.PAGES, ids=markdown.name)
 
 
-def _lines(page: Path) -> list[str]:
+@functools.cache
+def _targets() -> set[str]:
+    return set(_TARGET.findall((markdown.REPOSITORY / "Makefile").read_text()))
+
+
+@functools.cache
+def _exported() -> set[str]:
+    layers = (markdown.REPOSITORY / "stacks" / "layers").glob("*.py")
+    return {name for layer in layers for name in _EXPORT.findall(layer.read_text())}
+
+
+@functools.cache
+def _lines(page: Path) -> Sequence[str]:
     """Return every line of shell and every code span: what a reader may type."""
     shell = [block.body for block in markdown.blocks(page) if block.language in ("", "sh", "bash")]
-    return [line for body in shell for line in body.splitlines()] + markdown.spans(page)
+    return [*(line for body in shell for line in body.splitlines()), *markdown.spans(page)]
 
 
 def problem(words: list[str]) -> str | None:
@@ -84,7 +98,7 @@ def test_every_command_exists_with_its_options(page: Path) -> None:
 
 @pages
 def test_every_make_target_exists(page: Path) -> None:
-    known = set(_TARGET.findall((markdown.REPOSITORY / "Makefile").read_text()))
+    known = _targets()
     for line in _lines(page):
         for target in re.findall(r"(?:^|&& |; )make ([a-zA-Z-]+)", line.strip()):
             pattern = re.sub(r"-.*", "-%", target)
@@ -118,10 +132,8 @@ def test_every_piece_of_a_spec_is_one(page: Path) -> None:
 
 @pages
 def test_every_stack_output_is_exported(page: Path) -> None:
-    layers = (markdown.REPOSITORY / "stacks" / "layers").glob("*.py")
-    exported = {name for layer in layers for name in _EXPORT.findall(layer.read_text())}
     named = re.findall(r"pulumi stack output (\w+)", page.read_text())
-    assert set(named) <= exported
+    assert set(named) <= _exported()
 
 
 def _resolved(kind: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +166,7 @@ def _unknown(piece: object, model: dict[str, Any], path: str) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "wrong"),
     [
         ("stillwater check FILE", None),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.every_case import every_case
 from tests.integration.faults import matrix
 from tests.integration.faults.table import TwinRow
 
@@ -20,7 +19,7 @@ def test_every_case_has_a_name_and_a_sentence_of_its_own() -> None:
     assert len({case.fault for case in matrix.CASES}) == len(matrix.CASES)
 
 
-@pytest.mark.parametrize("row", matrix.TWIN_ROWS, ids=lambda row: row.test)
+@every_case("row", matrix.TWIN_ROWS, ids=lambda row: row.test)
 def test_a_test_of_the_last_table_exists(row: TwinRow) -> None:
     file, _, function = row.test.partition("::")
     assert f"\ndef {function}(" in (INTEGRATION / file).read_text()

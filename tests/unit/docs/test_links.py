@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import yaml
 
+from tests.every_case import every_case
 from tests.unit.docs import markdown
 
 _ELSEWHERE = ("http://", "https://", "mailto:")
@@ -21,7 +21,7 @@ def _internal(page: Path) -> list[str]:
     return [link for link in markdown.links(page) if not link.startswith(_ELSEWHERE)]
 
 
-@pytest.mark.parametrize("page", markdown.PAGES, ids=markdown.name)
+@every_case("page", markdown.PAGES, ids=markdown.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for link in _internal(page):
         target, anchor = _target(page, link)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
-import pytest
-
 from core.incidents.record import State
+from tests.every_case import every_case
 from tests.unit.docs import markdown
 
 SOURCES = [
@@ -49,17 +49,18 @@ def _words(value: ast.expr) -> Iterator[str]:
 KEYS = sorted({key for path in SOURCES for key in keys(path.read_text())})
 
 
+@functools.cache
 def _spans() -> set[str]:
     return {span for page in RUNBOOKS for span in markdown.spans(page)}
 
 
-@pytest.mark.parametrize("key", KEYS)
+@every_case("key", KEYS)
 def test_every_page_has_its_line_in_a_runbook(key: str) -> None:
     named = any(span == key or (":" in key and span.startswith(key)) for span in _spans())
     assert named, f"nobody who is paged with `{key}` finds it in docs/runbooks"
 
 
-@pytest.mark.parametrize("state", SIDE_EXITS, ids=lambda state: state.value)
+@every_case("state", SIDE_EXITS, ids=lambda state: state.value)
 def test_every_side_exit_is_explained(state: State) -> None:
     assert state.value in _spans()
 

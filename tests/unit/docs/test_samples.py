@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from core.events import Interruption, Kind, VolumeNotice, parse
 from core.incidents.decide import why_unanswered
+from tests.every_case import every_case
 from tests.unit.docs import markdown
 
 PAGE = markdown.REPOSITORY / "docs" / "how-to" / "simulate-an-interruption.md"
@@ -44,7 +43,7 @@ def test_the_sample_of_a_volume_is_about_a_volume() -> None:
     assert found.change.harmful
 
 
-@pytest.mark.parametrize(
+@every_case(
     "statement",
     [s for each in OBJECTS if "Statement" in each for s in each["Statement"] if "Sid" in s],
     ids=lambda statement: statement["Sid"],

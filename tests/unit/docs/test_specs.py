@@ -13,6 +13,7 @@ from core.cluster import ClusterSpec, parse
 from core.cluster.kafka import Kafka
 from infra.spec import problems_of
 from infra.versions import STRIMZI_CHART_VERSION
+from tests.every_case import every_case
 from tests.unit.docs import markdown
 
 EXAMPLE = markdown.REPOSITORY / "stacks" / "config" / "clusters" / "example.yaml"
@@ -42,7 +43,7 @@ def merged(base: Any, piece: Any) -> Any:
     return piece
 
 
-@pytest.mark.parametrize("piece", _pieces())
+@every_case("piece", _pieces())
 def test_a_piece_fits_into_the_example(piece: dict[str, Any]) -> None:
     spec = parse(merged(yaml.safe_load(EXAMPLE.read_text()), piece))
     assert problems_of(spec) == []
@@ -52,7 +53,7 @@ def test_there_are_pieces_to_try() -> None:
     assert len(_pieces()) >= 5
 
 
-@pytest.mark.parametrize("page", markdown.PAGES, ids=markdown.name)
+@every_case("page", markdown.PAGES, ids=markdown.name)
 def test_an_image_of_kafka_is_the_one_the_cluster_runs(page: Path) -> None:
     images = re.findall(r"quay\.io/strimzi/kafka:([\w.]+)-kafka-([\w.]+)", page.read_text())
     assert set(images) <= {(STRIMZI_CHART_VERSION, Kafka().version)}

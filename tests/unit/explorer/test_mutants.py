@@ -9,8 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
+from tests.every_case import every_case
 from tests.explorer import judge
 from tests.explorer.mutants import BY_NAME, MUTANTS, Mutant, located
 
@@ -18,7 +17,7 @@ from tests.explorer.mutants import BY_NAME, MUTANTS, Mutant, located
 HUNTED = ("the gate ignores the broker's return",)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.name)
+@every_case("mutant", MUTANTS, ids=lambda m: m.name)
 def test_a_mutant_stands_in_one_place_and_is_python(mutant: Mutant) -> None:
     path = located(mutant)
     source = path.read_text().replace(mutant.snippet, mutant.instead)
@@ -34,7 +33,7 @@ def test_the_unit_tests_that_judge_a_mutant_are_there() -> None:
     assert [path for path in (*judge.UNIT_TESTS, *judge.SLOW) if not (root / path).exists()] == []
 
 
-@pytest.mark.parametrize("name", HUNTED)
+@every_case("name", HUNTED)
 def test_the_explorer_notices(name: str) -> None:
     command = [sys.executable, "-m", "tests.explorer.mutants", name, "150"]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)

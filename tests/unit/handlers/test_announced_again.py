@@ -17,6 +17,7 @@ from core.incidents.requests import ignore
 from core.incidents.schedules import governing
 from handlers.adapters.aws import tick_message
 from handlers.store.ledger import rounds
+from tests.every_case import every_case
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
 from tests.unit.handlers.station import START, Station
@@ -179,7 +180,7 @@ HISTORIES: dict[str, tuple[str, float] | str] = {
 }
 
 
-@pytest.mark.parametrize("history", HISTORIES)
+@every_case("history", HISTORIES)
 def test_the_last_incident_is_about_what_aws_has_scheduled_last(history: str) -> None:
     account = Account()
     account.play(history)
@@ -199,7 +200,7 @@ def test_the_last_incident_is_about_what_aws_has_scheduled_last(history: str) ->
     assert ruling.due_at == pytest.approx(START + days * DAY, abs=1)
 
 
-@pytest.mark.parametrize("history", HISTORIES)
+@every_case("history", HISTORIES)
 def test_a_list_that_stays_as_it_is_adds_nothing(history: str) -> None:
     account = Account()
     account.play(f"{history}, {AN_HOUR}, sweep")

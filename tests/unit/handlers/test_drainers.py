@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pytest
-
 from core.gate.asked import GateAnswer, asked_in
 from core.incidents.record import State
+from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import OPERATOR, PERSON, Door
 from tests.unit.handlers.fakes import OLD, node_named
@@ -129,7 +128,7 @@ def named(each: object) -> str:
     return each.name if isinstance(each, Drainer) else getattr(each, "__name__", str(each))
 
 
-@pytest.mark.parametrize("drainer", EVICTING, ids=named)
+@every_case("drainer", EVICTING, ids=named)
 def test_whoever_evicts_is_let_through_where_kafka_and_a_place_allow_it(drainer: Drainer) -> None:
     door = Door()
     whole(door)
@@ -139,8 +138,8 @@ def test_whoever_evicts_is_let_through_where_kafka_and_a_place_allow_it(drainer:
     assert (incident.state, incident.drainer.name) == (State.DRAINING, drainer.user)
 
 
-@pytest.mark.parametrize("situation", REFUSED, ids=named)
-@pytest.mark.parametrize("drainer", EVICTING, ids=named)
+@every_case("situation", REFUSED, ids=named)
+@every_case("drainer", EVICTING, ids=named)
 def test_whoever_evicts_waits_for_the_same_and_is_told_for_what(
     drainer: Drainer, situation: Situation
 ) -> None:
@@ -154,7 +153,7 @@ def test_whoever_evicts_waits_for_the_same_and_is_told_for_what(
     assert door.station.ledger.leases() == before
 
 
-@pytest.mark.parametrize("drainer", DELETING, ids=named)
+@every_case("drainer", DELETING, ids=named)
 def test_a_deletion_is_asked_about_as_an_eviction_and_starts_again_in_place(
     drainer: Drainer,
 ) -> None:
@@ -166,16 +165,16 @@ def test_a_deletion_is_asked_about_as_an_eviction_and_starts_again_in_place(
         assert not drainer.ask(refusing).allowed
 
 
-@pytest.mark.parametrize("situation", [whole, *REFUSED], ids=named)
-@pytest.mark.parametrize("drainer", UNASKED, ids=named)
+@every_case("situation", [whole, *REFUSED], ids=named)
+@every_case("drainer", UNASKED, ids=named)
 def test_who_cleans_up_or_rolls_is_never_kept(drainer: Drainer, situation: Situation) -> None:
     door = Door()
     situation(door)
     assert drainer.ask(door).allowed
 
 
-@pytest.mark.parametrize("situation", [whole, *REFUSED], ids=named)
-@pytest.mark.parametrize("drainer", NODE_DELETING, ids=named)
+@every_case("situation", [whole, *REFUSED], ids=named)
+@every_case("drainer", NODE_DELETING, ids=named)
 def test_the_node_of_a_running_broker_is_not_deleted_by_anybody_else(
     drainer: Drainer, situation: Situation
 ) -> None:
@@ -186,15 +185,15 @@ def test_the_node_of_a_running_broker_is_not_deleted_by_anybody_else(
     assert "drain it" in answer.reason
 
 
-@pytest.mark.parametrize("state", ["stopped", "terminated"])
-@pytest.mark.parametrize("drainer", NODE_DELETING, ids=named)
+@every_case("state", ["stopped", "terminated"])
+@every_case("drainer", NODE_DELETING, ids=named)
 def test_the_node_of_a_machine_that_has_ended_may_go(drainer: Drainer, state: str) -> None:
     door = Door()
     door.station.cluster.set_state(OLD, state)
     assert drainer.ask(door).allowed
 
 
-@pytest.mark.parametrize("drainer", EVICTING, ids=named)
+@every_case("drainer", EVICTING, ids=named)
 def test_a_two_minute_warning_is_kept_by_nobody(drainer: Drainer) -> None:
     """A forced end of AWS's is past every gate; what can be had of the time is had."""
     door = Door()
@@ -205,7 +204,7 @@ def test_a_two_minute_warning_is_kept_by_nobody(drainer: Drainer) -> None:
     assert drainer.ask(door).allowed
 
 
-@pytest.mark.parametrize("drainer", EVICTING, ids=named)
+@every_case("drainer", EVICTING, ids=named)
 def test_our_own_drain_of_a_node_lets_everybody_through(drainer: Drainer) -> None:
     door = Door()
     door.station.cluster.terminate(OLD)

@@ -11,6 +11,7 @@ from core.availability.zones import HEALTH_ISSUE
 from core.errors import Conflict
 from core.zones.incident import LostZone
 from handlers.store.freezes import LedgerFreezes
+from tests.every_case import every_case
 from tests.unit.handlers.memory_records import MemoryRecords
 
 NOW = 1_795_168_800.0
@@ -81,7 +82,7 @@ def test_a_lost_zone_that_was_stored_before_lasts_until_it_is_seen_again() -> No
     assert freezes.note(LostZone("use1-az1", "us-east-1a", over=True), NOW + 31 * DAY) == ()
 
 
-@pytest.mark.parametrize(
+@every_case(
     "document",
     [
         None,

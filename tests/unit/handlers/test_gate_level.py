@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from core.events import Kind
 from core.incidents.levels import WATCHED, Reach
 from core.incidents.record import State
 from core.incidents.sections import Release
+from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.asking import PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, group_of
@@ -69,7 +68,7 @@ TABLE = {
 }
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("event", "row"),
     [(event, row) for (_, event), row in TABLE.items()],
     ids=[f"{level}-{event.__name__}" for level, event in TABLE],

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from tests.every_case import every_case
 from tests.unit.handlers.scenes import NODES, Scene
 from tests.unit.handlers.station import POLICY, Station
 
@@ -130,7 +131,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("logging.Logger._log", lambda *_, **__: None)
 
 
-@pytest.mark.parametrize(("history", "told"), HISTORIES.items(), ids=HISTORIES)
+@every_case(("history", "told"), HISTORIES.items(), ids=HISTORIES)
 def test_a_history_ends_as_it_should(history: str, told: Told) -> None:
     scene = Scene(Station(policy=PATIENT), lambda _: 0)
     scene.play(history)

@@ -14,6 +14,7 @@ import pytest
 from core.settings.functions import InCluster, InKafka
 from infra.functions.catalogue import EVERY
 from infra.functions.definition import Definition
+from tests.every_case import every_case
 
 NEVER = {"pydantic", "pulumi", "pyspark", "kubernetes", "local", "infra", "pandas", "yaml"}
 KUBERNETES = {"handlers.adapters.eks", "handlers.adapters.kubernetes"}
@@ -63,7 +64,7 @@ def imported() -> Mapping[str, set[str]]:
     return {name: set(modules) for name, *modules in lines}
 
 
-@pytest.mark.parametrize("function", EVERY, ids=lambda each: each.name)
+@every_case("function", EVERY, ids=lambda each: each.name)
 def test_a_function_imports_nothing_it_does_not_use(
     imported: Mapping[str, set[str]], function: Definition
 ) -> None:

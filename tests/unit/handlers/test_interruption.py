@@ -12,6 +12,7 @@ from core.incidents.record import Incident, State
 from handlers import interruption
 from handlers.incidents.desk import IntakeDesk
 from tests.announcements import load
+from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD, PREFIX, TAG
 from tests.unit.handlers.memory_ledger import MemoryLedger
@@ -128,8 +129,8 @@ class DyingLedger(MemoryLedger):
         return done
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("at", [1, 2, 3, 4])
+@every_case("after", [False, True])
+@every_case("at", [1, 2, 3, 4])
 def test_dying_at_any_write_loses_nothing_once_delivered_again(at: int, *, after: bool) -> None:
     station = Station(ledger=DyingLedger(at, after=after))
     for body in (hook_event("drain"), hook_event("gate")):

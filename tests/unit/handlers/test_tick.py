@@ -11,6 +11,7 @@ from core.availability.lease import valid_holder
 from core.incidents.actions import HookResult
 from core.incidents.record import State
 from handlers import tick
+from tests.every_case import every_case
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
@@ -223,8 +224,8 @@ def surviving(station: Station, step) -> None:  # type: ignore[no-untyped-def]
         station.broom.sweep(station.now)
 
 
-@pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("at", range(1, 37))
+@every_case("after", [False, True])
+@every_case("at", range(1, 37))
 def test_dying_at_any_effect_is_survived(at: int, *, after: bool) -> None:
     station = mortal_station(at, after=after)
     station.cluster.terminate(OLD)

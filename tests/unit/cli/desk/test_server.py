@@ -15,6 +15,7 @@ from cli.desk.server import HEADERS, PAGES, TOKEN_HEADER, application
 from cli.desk.watch import DeskWatch
 from cli.desk.wishes import WISHES, fulfil
 from core.errors import Conflict, InvalidInput, StillwaterError
+from tests.every_case import every_case
 
 PORT = 4321
 TOKEN = "a" * 43
@@ -88,7 +89,7 @@ class Desk:
         return start["status"], said, b"".join(m.get("body", b"") for m in told).decode()
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("headers", "status"),
     [
         ({TOKEN_HEADER: ""}, 401),
@@ -100,7 +101,7 @@ class Desk:
     ],
     ids=["no token", "wrong token", "another name", "another port", "another site", "no site"],
 )
-@pytest.mark.parametrize(("method", "path"), [("GET", "/events"), ("POST", "/wishes/resume")])
+@every_case(("method", "path"), [("GET", "/events"), ("POST", "/wishes/resume")])
 def test_who_is_not_ours_sees_and_does_nothing(
     method: str, path: str, headers: dict[str, str], status: int
 ) -> None:
@@ -112,7 +113,7 @@ def test_who_is_not_ours_sees_and_does_nothing(
     assert (desk.wished, desk.asked) == ([], [])
 
 
-@pytest.mark.parametrize("path", list(PAGES))
+@every_case("path", list(PAGES))
 def test_the_page_is_open_says_nothing_and_may_load_only_its_own(path: str) -> None:
     status, headers, body = Desk().get(path, {"Host": f"localhost:{PORT}"})
     assert status == 200

@@ -26,6 +26,7 @@ from core.volumes.sizing import GIB
 from core.zones.incident import ZoneIncident, ZoneState
 from handlers.store.volume_records import Memory
 from tests import desk_data
+from tests.every_case import every_case
 
 NOW = 1_795_168_800.0
 CLUSTER = DeskCluster("prod", "prod-orders", "us-east-1", 14_400.0, 730.0, {"broker": 3.6})
@@ -76,8 +77,8 @@ def test_before_the_ledger_was_read_nobody_can_tell() -> None:
     assert shown["incidents"] is shown["waits"] is shown["health"] is None
 
 
-@pytest.mark.parametrize("source", list(DeskSource))
-@pytest.mark.parametrize("failed", ["throttled", ""], ids=["failed", "too old"])
+@every_case("source", list(DeskSource))
+@every_case("failed", ["throttled", ""], ids=["failed", "too old"])
 def test_what_was_not_read_is_never_calm(source: DeskSource, failed: str) -> None:
     old = replace(reading().of(source), read_at=NOW - 3600)
     before = replace(reading(), answers={**reading().answers, source: old})

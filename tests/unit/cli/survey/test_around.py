@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from core.instances import STANDARD_QUOTA
 from core.survey.finding import Weight
+from tests.every_case import every_case
 from tests.unit.cli.survey import around, worlds
 from tests.unit.cli.survey.machines import provisioned
 from tests.unit.cli.survey.manifests import workload
@@ -235,7 +236,7 @@ AROUND: dict[str, tuple[Callable[[World], object], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), AROUND.values(), ids=AROUND.keys())
+@every_case(("change", "said"), AROUND.values(), ids=AROUND.keys())
 def test_of_an_account_what_stands_in_a_rotations_way_is_said(
     change: Callable[[World], object], said: set[str]
 ) -> None:

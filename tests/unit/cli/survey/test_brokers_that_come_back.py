@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from core.survey.finding import Weight
+from tests.every_case import every_case
 from tests.unit.cli.survey.changes_of_machines import deleted, nodes_labelled
 from tests.unit.cli.survey.changes_of_pods import (
     AUTO_MODE_GATES,
@@ -213,7 +214,7 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), FOUND.values(), ids=FOUND.keys())
+@every_case(("change", "said"), FOUND.values(), ids=FOUND.keys())
 def test_what_keeps_a_broker_from_coming_back_is_found(change: Change, said: set[str]) -> None:
     world = own()
     change(world)
@@ -251,7 +252,7 @@ BUILT: dict[str, tuple[Callable[[], World], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("build", "said"), BUILT.values(), ids=BUILT.keys())
+@every_case(("build", "said"), BUILT.values(), ids=BUILT.keys())
 def test_what_auto_mode_has_inside_itself_is_not_missed(
     build: Callable[[], World], said: set[str]
 ) -> None:

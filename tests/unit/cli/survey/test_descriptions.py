@@ -13,6 +13,7 @@ from cli.main import app
 from cli.survey import command, draft
 from core.cluster import adoption
 from core.errors import InvalidInput
+from tests.every_case import every_case
 from tests.unit.cli.survey import machines
 from tests.unit.cli.survey.changes_of_machines import karpenters, started_by
 from tests.unit.cli.survey.descriptions import ARN, at, described
@@ -76,7 +77,7 @@ REFUSED: dict[str, tuple[Callable[[], World], Change, str]] = {
 }
 
 
-@pytest.mark.parametrize(("build", "change", "why"), REFUSED.values(), ids=REFUSED.keys())
+@every_case(("build", "change", "why"), REFUSED.values(), ids=REFUSED.keys())
 def test_why_it_cannot_be_used_stands_in_it(
     build: Callable[[], World], change: Change, why: str
 ) -> None:
@@ -102,7 +103,7 @@ NAMED: dict[str, tuple[Callable[[], World], Change, str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("build", "change", "arn", "called"), NAMED.values(), ids=NAMED.keys())
+@every_case(("build", "change", "arn", "called"), NAMED.values(), ids=NAMED.keys())
 def test_what_is_ours_has_a_name_that_aws_takes(
     build: Callable[[], World], change: Change, arn: str, called: str | None
 ) -> None:

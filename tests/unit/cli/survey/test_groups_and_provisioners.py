@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
+from tests.every_case import every_case
 from tests.unit.cli.survey.changes_of_machines import (
     CAPACITY_TYPE,
     EVICTING,
@@ -294,7 +293,7 @@ PROVISIONED: dict[str, tuple[Callable[[], World], Change | None, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), GROUPS.values(), ids=GROUPS.keys())
+@every_case(("change", "said"), GROUPS.values(), ids=GROUPS.keys())
 def test_of_groups_and_their_machines_what_ends_a_broker_is_found(
     change: Change, said: set[str]
 ) -> None:
@@ -303,14 +302,14 @@ def test_of_groups_and_their_machines_what_ends_a_broker_is_found(
     assert checks(world) == said
 
 
-@pytest.mark.parametrize(("build", "said"), EKS.values(), ids=EKS.keys())
+@every_case(("build", "said"), EKS.values(), ids=EKS.keys())
 def test_of_managed_node_groups_their_state_is_found(
     build: Callable[[], World], said: set[str]
 ) -> None:
     assert checks(build()) == {"managed-node-group", *said}
 
 
-@pytest.mark.parametrize(("build", "change", "said"), PROVISIONED.values(), ids=PROVISIONED.keys())
+@every_case(("build", "change", "said"), PROVISIONED.values(), ids=PROVISIONED.keys())
 def test_of_provisioners_what_they_do_by_themselves_is_found(
     build: Callable[[], World], change: Change | None, said: set[str]
 ) -> None:

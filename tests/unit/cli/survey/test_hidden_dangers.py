@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.instances import STANDARD_QUOTA
+from tests.every_case import every_case
 from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.hidden_changes import (
     EVENTS,
@@ -227,7 +226,7 @@ HIDDEN: dict[str, tuple[Change, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), HIDDEN.values(), ids=HIDDEN.keys())
+@every_case(("change", "said"), HIDDEN.values(), ids=HIDDEN.keys())
 def test_what_hides_is_found_and_what_is_well_is_left_in_peace(
     change: Change, said: set[str]
 ) -> None:

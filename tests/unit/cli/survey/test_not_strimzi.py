@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from core.survey.finding import Finding, Weight
+from tests.every_case import every_case
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.manifests import Item, meta, service_of, workload
@@ -112,7 +111,7 @@ def of_it(found: list[Finding]) -> set[str]:
     return {each.check for each in found} - {"not-strimzi"}
 
 
-@pytest.mark.parametrize(("change", "said"), BROKEN.values(), ids=BROKEN.keys())
+@every_case(("change", "said"), BROKEN.values(), ids=BROKEN.keys())
 def test_what_kubernetes_tells_of_it_is_judged_in_the_same_words(
     change: Callable[[World], object], said: set[str]
 ) -> None:
@@ -129,7 +128,7 @@ WRITTEN: dict[str, tuple[dict[str, str], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("env", "said"), WRITTEN.values(), ids=WRITTEN.keys())
+@every_case(("env", "said"), WRITTEN.values(), ids=WRITTEN.keys())
 def test_settings_that_its_environment_has_are_judged(env: dict[str, str], said: set[str]) -> None:
     assert of_it(surveyed(beside(**env))) == said
 

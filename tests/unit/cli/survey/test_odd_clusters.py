@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from core.survey.finding import Weight
+from tests.every_case import every_case
 from tests.unit.cli.survey import machines, worlds
 from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import workload
@@ -280,7 +281,7 @@ ODD: dict[str, tuple[Callable[[World], object], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), ODD.values(), ids=ODD.keys())
+@every_case(("change", "said"), ODD.values(), ids=ODD.keys())
 def test_of_an_odd_cluster_what_is_odd_is_said(
     change: Callable[[World], object], said: set[str]
 ) -> None:
@@ -307,7 +308,7 @@ CALLS = (
 )
 
 
-@pytest.mark.parametrize("call", CALLS)
+@every_case("call", CALLS)
 def test_a_call_that_is_denied_is_unknown_and_nothing_is_made_of_it(call: str) -> None:
     world = managed(bare()) if call == "describe_nodegroup" else own()
 
@@ -339,7 +340,7 @@ UNFORESEEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "judges"), UNFORESEEN.values(), ids=UNFORESEEN.keys())
+@every_case(("change", "judges"), UNFORESEEN.values(), ids=UNFORESEEN.keys())
 def test_an_answer_that_nobody_foresaw_costs_no_other_word(
     change: Callable[[World], object], judges: set[str]
 ) -> None:

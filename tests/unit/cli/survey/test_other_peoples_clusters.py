@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from core.survey.finding import Weight
+from tests.every_case import every_case
 from tests.unit.cli.survey.machines import managed, own_groups, provisioned
 from tests.unit.cli.survey.others import (
     argued_handler,
@@ -195,12 +194,12 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("build", HEALTHY.values(), ids=HEALTHY.keys())
+@every_case("build", HEALTHY.values(), ids=HEALTHY.keys())
 def test_of_a_healthy_cluster_nothing_is_said(build: Callable[[], World]) -> None:
     assert surveyed(build()) == []
 
 
-@pytest.mark.parametrize(("build", "said"), SAID.values(), ids=SAID.keys())
+@every_case(("build", "said"), SAID.values(), ids=SAID.keys())
 def test_an_expert_would_say_the_same(build: Callable[[], World], said: set[str]) -> None:
     assert checks(build()) == said
 
@@ -210,7 +209,7 @@ def test_what_is_found_of_two_kafkas_names_the_one_it_is_of() -> None:
     assert {each.subject for each in found} == {"Kafka lab/orders"}
 
 
-@pytest.mark.parametrize(
+@every_case(
     "kind",
     [
         *(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from core.survey.finding import Weight
+from tests.every_case import every_case
 from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import Item, workload
 from tests.unit.cli.survey.others import bound, changed, checks, every, own, surveyed
@@ -166,7 +165,7 @@ ENDS: dict[str, tuple[Callable[[World], object], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), ENDS.values(), ids=ENDS.keys())
+@every_case(("change", "said"), ENDS.values(), ids=ENDS.keys())
 def test_whatever_ends_nodes_or_pods_is_found(
     change: Callable[[World], object], said: set[str]
 ) -> None:

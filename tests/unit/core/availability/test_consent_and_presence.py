@@ -10,6 +10,7 @@ from core.availability.consent import may_leave
 from core.availability.lease import Lease, grant, release, valid_holder
 from core.availability.presence import check_returned, is_back
 from core.views import ClusterView, PartitionView, VoterView
+from tests.every_case import every_case
 
 WIDE = (10, 20, 30, 40, 50)
 
@@ -57,7 +58,7 @@ PARTITIONS = [
 ]
 
 
-@pytest.mark.parametrize(("view", "margin", "allowed"), PARTITIONS)
+@every_case(("view", "margin", "allowed"), PARTITIONS)
 def test_a_partition_says_whether_its_broker_may_leave(
     view: PartitionView, margin: int, allowed: bool
 ) -> None:
@@ -131,7 +132,7 @@ VOTERS = [
 ]
 
 
-@pytest.mark.parametrize(("lags", "leaving", "allowed"), VOTERS)
+@every_case(("lags", "leaving", "allowed"), VOTERS)
 def test_a_controller_leaves_only_if_a_caught_up_majority_stays(
     lags: tuple[float | None, ...], leaving: int, allowed: bool
 ) -> None:
@@ -159,7 +160,7 @@ RETURNS = [
 ]
 
 
-@pytest.mark.parametrize(("view", "missing"), RETURNS)
+@every_case(("view", "missing"), RETURNS)
 def test_a_broker_is_back_when_the_leaders_have_it_in_every_isr(
     view: ClusterView, missing: str
 ) -> None:

@@ -14,6 +14,7 @@ from core.naming import CLUSTER_TAG
 from core.survey.facts import Unread
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from tests.every_case import every_case
 
 QUEUE = "https://sqs.eu-north-1.amazonaws.com/111122223333/their-drains"
 IMAGE = "registry.example/stillwater-gate:1.4"
@@ -216,7 +217,7 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("level", "changed", "sentence"), TABLE, ids=[t for *_, t in TABLE])
+@every_case(("level", "changed", "sentence"), TABLE, ids=[t for *_, t in TABLE])
 def test_what_is_no_longer_so_is_named_with_what_stands_there(
     level: str, changed: dict[str, Any], sentence: str
 ) -> None:
@@ -279,7 +280,7 @@ THEIR_HOOK = {**ALL_HOOKS, "detail": {"LifecycleHookName": ["their-drain"]}}
 STRAIGHT = f"rules that feed {QUEUE}: none for the hooks drain and gate, found those of kafka-a"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("queue", "sentences"),
     [
         (TerminationQueue(arn="q", kept_seconds=60, patterns=(ALL_HOOKS,)), [STRAIGHT]),
@@ -289,7 +290,7 @@ STRAIGHT = f"rules that feed {QUEUE}: none for the hooks drain and gate, found t
     ],
     ids=["every hook", "their own hook", "nothing arrives", "no rule"],
 )
-@pytest.mark.parametrize("drainer", ["theirs", "ours"])
+@every_case("drainer", ["theirs", "ours"])
 def test_a_rule_that_drains_at_once_what_is_held_is_found(
     queue: TerminationQueue, sentences: list[str], drainer: str
 ) -> None:

@@ -10,6 +10,7 @@ from core.cluster import adoption
 from core.cluster.adoption import Level
 from core.cluster.adoption_plan import next_level
 from core.errors import InvalidInput
+from tests.every_case import every_case
 
 KAFKA = {"namespace": "shop-kafka", "name": "orders", "bootstrap": "orders.example.com:9093"}
 GOOD: dict[str, Any] = {
@@ -111,7 +112,7 @@ def adopted(**changes: Any) -> adoption.Adoption:
     return adoption.parse({"adopt": GOOD | changes})
 
 
-@pytest.mark.parametrize(("changes", "sentence"), REFUSED.values(), ids=REFUSED.keys())
+@every_case(("changes", "sentence"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_adopted_is_refused_in_a_sentence(
     changes: dict[str, Any], sentence: str
 ) -> None:

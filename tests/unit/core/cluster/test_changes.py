@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.cluster import ClusterSpec, changes, parse
+from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
 from tests.unit.infra.variants import VARIANTS
 
@@ -27,7 +28,7 @@ def kubernetes(version: str) -> dict[str, Any]:
     return {"kubernetes": {"version": version}}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "words"),
     [
         ({"name": "orders-2"}, "name was orders and is orders-2"),
@@ -83,7 +84,7 @@ def test_a_zone_put_in_before_another_is_refused_and_one_behind_is_not() -> None
     assert changes.felt_changes(two, behind) == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     "changed",
     [
         {},
@@ -110,7 +111,7 @@ def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> Non
     assert changes.refused_changes(spec(), spec(**changed)) == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("before", "after", "words"),
     [
         (
@@ -133,7 +134,7 @@ def test_what_somebody_feels_is_said(
     assert [words in each for each in found if words] == [True] * bool(words)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@every_case("name", VARIANTS)
 def test_what_a_layer_was_made_from_is_read_again_as_it_was(name: str) -> None:
     made = parse(VARIANTS[name])
     assert parse(json.loads(made.model_dump_json())) == made

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from core.cluster import ClusterSpec, changes, parse
+from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
 
 ACL = {"resource": "topic", "name": "orders", "operations": ["Read"]}
@@ -72,7 +71,7 @@ FELT: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("changed", "words"), FELT.values(), ids=FELT.keys())
+@every_case(("changed", "words"), FELT.values(), ids=FELT.keys())
 def test_what_a_change_takes_is_said_and_not_refused(changed: dict[str, Any], words: str) -> None:
     before, after = spec(), spec(**changed)
     assert changes.refused_changes(before, after) == []

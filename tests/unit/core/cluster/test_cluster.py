@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.cluster import ClusterSpec, Role, json_schema, parse
 from core.errors import InvalidInput
+from tests.every_case import every_case
 
 SCHEMA = Path(__file__).parents[4] / "docs" / "reference" / "cluster-spec.schema.json"
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -61,7 +62,7 @@ def test_a_spec_cannot_be_changed() -> None:
         parse(GOOD).name = "other"  # type: ignore[misc]  # the point of the test
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("path", "value", "words"),
     [
         pytest.param("nmae", "x", ("nmae: there is", "did you mean name?"), id="misspelt-key"),

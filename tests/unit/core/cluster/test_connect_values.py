@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from core.cluster import contradictions, parse
+from tests.every_case import every_case
 from tests.unit.infra.programs import description
 
 
@@ -14,7 +13,7 @@ def found(config: dict[str, Any]) -> list[str]:
     return contradictions.problems(parse(description(connect={"config": config})))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("setting", "value", "words"),
     [
         ("rebalance.timeout.ms", -1, "takes 0 to 2147483647, so that no worker would start"),
@@ -46,7 +45,7 @@ def test_what_kafka_connect_refuses_is_a_sentence(setting: str, value: object, w
     assert words in sentence
 
 
-@pytest.mark.parametrize(
+@every_case(
     "config",
     [
         {"session.timeout.ms": 45_000, "heartbeat.interval.ms": 44_999},

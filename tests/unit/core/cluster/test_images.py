@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from core.cluster.images import image_name
+from tests.every_case import every_case
 
 DIGEST = f"@sha256:{'a' * 64}"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "name",
     [
         "connect",
@@ -27,7 +28,7 @@ def test_an_image_is_taken(name: str) -> None:
     assert image_name(name) == name
 
 
-@pytest.mark.parametrize(
+@every_case(
     "name",
     [
         *("", "Connect", "a//b", "a/", "/a", "a..b", "a._b", "a___b", "a-", "-a.example/b"),

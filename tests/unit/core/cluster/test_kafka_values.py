@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from core.cluster import contradictions, kafka_settings, parse
+from tests.every_case import every_case
 from tests.unit.infra.programs import description
 
 STORAGE = {
@@ -25,7 +26,7 @@ def topic(**config: Any) -> dict[str, Any]:
     return {"topics": [{"name": "t", "config": settings}]}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("setting", "value", "words"),
     [
         ("retention.ms", "7d", "to '7d', and Kafka takes a whole number"),
@@ -68,7 +69,7 @@ def test_a_topics_value_that_kafka_refuses_is_a_sentence(
     assert sentence.endswith("so that it would not make it; correct it.")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "words"),
     [
         (topic(min__compaction__lag__ms=9, max__compaction__lag__ms=5), "the first above the sec"),
@@ -107,7 +108,7 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
     assert any(words in each for each in sentences), sentences
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("config", "sentence"),
     [
         (
@@ -193,7 +194,7 @@ def test_settings_with_which_no_broker_starts_are_one_sentence(
     assert found(kafka={"config": config}) == [sentence]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("config", "words"),
     [
         ({"queued.max.request.bytes": 100}, "socket.request.max.bytes is 104857600 where nothing"),
@@ -242,7 +243,7 @@ def test_what_a_topic_does_not_set_it_has_of_the_brokers(
     assert words in sentence
 
 
-@pytest.mark.parametrize(
+@every_case(
     "changed",
     [
         topic(retention__ms=-1, cleanup__policy="compact,delete", preallocate="TRUE"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.cluster import ClusterSpec, parse
 from core.cluster.limits import LONGEST_SUFFIX, RULE_NAME_LIMIT, check, unchecked_types
 from core.instances import table
+from tests.every_case import every_case
 
 GP3_INCLUDED = {"size_gib": 100, "iops": 3000, "throughput_mib_per_s": 125}
 
@@ -106,7 +106,7 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("rule", "checked", "words"), BREAKING, ids=[f"{n}-{b[0]}" for n, b in enumerate(BREAKING)]
 )
 def test_a_broken_limit_is_one_sentence_with_values_and_remedy(

@@ -6,6 +6,7 @@ import pytest
 
 from core import instances
 from core.cluster import machines, parse
+from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 ACCELERATED = ("g5", "g5g", "g4dn", "gr6", "p4d", "p5en", "p6-b200", "inf2", "trn1n", "dl1", "vt1")
@@ -23,14 +24,14 @@ def test_a_size_that_a_family_has_not_is_refused_with_those_it_has(name: str) ->
     assert "large, xlarge, 2xlarge, 4xlarge, " in sentence
 
 
-@pytest.mark.parametrize(
+@every_case(
     "name", ["r7g.32xlarge", "m7i.metal-24xl", "r7g.metal", "q9z.large", "r5a.xlarge", "m4.large"]
 )
 def test_what_may_have_come_since_is_not_refused(name: str) -> None:
     assert found(name) == []
 
 
-@pytest.mark.parametrize("family", ACCELERATED)
+@every_case("family", ACCELERATED)
 def test_what_needs_another_image_is_refused(family: str) -> None:
     (sentence,) = found(f"{family}.xlarge")
     assert "need an image with their drivers" in sentence

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.cluster.metric_expressions import expression_problem
 from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW
+from tests.every_case import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("expression", "words"),
     [
         ("", "would let every metric through"),
@@ -30,7 +29,7 @@ def test_what_kafka_would_not_read_as_it_is_meant_is_refused(expression: str, wo
     assert words in str(expression_problem(expression))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "expression",
     [
         *KAFKA_ALLOW,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from core.cluster import contradictions, parse
 from core.errors import InvalidInput
 from infra.kafka.topics import resource_name
+from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 EXISTING = {
@@ -47,7 +46,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
     return {"users": [{"name": name, **more}]}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "words"),
     [
         (named("amazonaws.com"), "private_zone is amazonaws.com, and names under amazonaws.com"),
@@ -164,7 +163,7 @@ def test_a_name_or_address_of_somebody_elses_is_refused(
     assert any(words in sentence for sentence in sentences), sentences
 
 
-@pytest.mark.parametrize(
+@every_case(
     "changed",
     [
         named("internal", "kafka.internal"),
@@ -212,7 +211,7 @@ def test_more_blocks_than_a_vpc_has_by_default_are_doubted() -> None:
     assert "makes 6 blocks of one VPC, and AWS's quota is 5" in doubt
 
 
-@pytest.mark.parametrize("topic", ["a..b", "a.-b", "a-.b", "Orders._x", "..a", "a.", "_"])
+@every_case("topic", ["a..b", "a.-b", "a-.b", "Orders._x", "..a", "a.", "_"])
 def test_a_topics_resource_has_a_name_that_kubernetes_takes(topic: str) -> None:
     labels = resource_name(topic).split(".")
     assert all(label and label[0] != "-" and label[-1] != "-" for label in labels)

@@ -14,6 +14,7 @@ from core.cluster.patterns import WORDS, asked_for
 from core.cluster.reading import parse
 from core.cluster.spec import ClusterSpec
 from core.errors import InvalidInput
+from tests.every_case import every_case
 
 
 def patterns(schema: Any) -> Iterator[str]:
@@ -36,14 +37,14 @@ def test_every_pattern_has_words_and_all_words_a_pattern() -> None:
     assert of(ClusterSpec, Adoption) == set(WORDS)
 
 
-@pytest.mark.parametrize("pattern", sorted(WORDS), ids=lambda each: WORDS[each][:40])
+@every_case("pattern", sorted(WORDS), ids=lambda each: WORDS[each][:40])
 def test_words_hold_nothing_of_an_expression(pattern: str) -> None:
     said = asked_for(pattern)
     assert said.startswith("it must be ")
     assert not any(part in said for part in ("[", "\\", "^", "$", "("))
 
 
-@pytest.mark.parametrize("pattern", sorted(WORDS))
+@every_case("pattern", sorted(WORDS))
 def test_a_digit_or_letter_is_one_of_ascii(pattern: str) -> None:
     # A class of pydantic's engine holds those of every script, which nobody at AWS takes.
     assert not re.search(r"\\[dw]", pattern)

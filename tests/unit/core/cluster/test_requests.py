@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from core.cluster import limits, parse, system_nodes
 from core.cluster.requests import ON_EVERY_NODE
 from infra.spec import doubts_of
 from infra.versions import ADDONS
+from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, description
 
 GATE = {"image": "registry.example/gate:1"}
@@ -29,7 +28,7 @@ def test_what_runs_on_every_node_are_add_ons_of_ours() -> None:
     assert set(ON_EVERY_NODE) < set(ADDONS)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "words"),
     [
         # 3,920 m are left by the kubelet; the add-ons' pods request 190 of them.
@@ -68,7 +67,7 @@ def test_what_would_wait_for_ever_is_refused(changed: dict[str, Any], words: str
     assert sentence.endswith(".")
 
 
-@pytest.mark.parametrize(
+@every_case(
     "changed",
     [
         {"pools": broker(cpu_request_millis=3730)},

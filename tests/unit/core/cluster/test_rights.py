@@ -9,6 +9,7 @@ import pytest
 from core.cluster import advice, parse
 from core.cluster.rights import sentences
 from core.errors import InvalidInput
+from tests.every_case import every_case
 from tests.unit.core.cluster.test_cluster import GOOD
 
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
@@ -37,7 +38,7 @@ def acl(resource: str, *operations: str, **named: Any) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "words"),
     [
         pytest.param(
@@ -174,7 +175,7 @@ def test_what_cannot_work_is_refused_with_the_remedy(
         assert word in said
 
 
-@pytest.mark.parametrize(
+@every_case(
     "kafka",
     [
         {},

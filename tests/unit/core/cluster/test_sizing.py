@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from core.cluster.sizing import CANDIDATES, CATCHING_UP, Load, size
 from core.errors import InvalidInput
+from tests.every_case import every_case
 
 LOAD = Load(zones=3, brokers=3, produce_mib_per_s=60, readers=2, retention_hours=24)
 
@@ -50,7 +51,7 @@ def test_a_broker_carries_its_load_or_the_answer_says_what_to_change(
     assert CANDIDATES.index(more.instance.name) <= CANDIDATES.index(found.instance.name)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "sentence"),
     [
         ({"zones": 2}, "2 availability zones: 3 replicas need 3"),
@@ -79,8 +80,8 @@ def test_as_many_brokers_as_have_listeners_beside_the_spare_ones(zones: int, mos
         size(replace(LOAD, zones=zones, brokers=most + zones))
 
 
-@pytest.mark.parametrize("zones", [3, 4])
-@pytest.mark.parametrize(("produced", "hours"), [(5000, 1), (900, 24), (300, 720), (20, 9000)])
+@every_case("zones", [3, 4])
+@every_case(("produced", "hours"), [(5000, 1), (900, 24), (300, 720), (20, 9000)])
 def test_the_number_of_brokers_that_a_refusal_names_carries_the_load(
     zones: int, produced: float, hours: int
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.cluster import parse
+from tests.every_case import every_case
 from tests.unit.core.cluster.test_cluster import changed, problems
 
 
@@ -14,7 +15,7 @@ def test_a_snapshot_schedule_is_one_that_aws_offers() -> None:
     assert problems(changed("snapshots", {"start_at_utc": "24:00"}))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("path", "value", "says"),
     [
         pytest.param(

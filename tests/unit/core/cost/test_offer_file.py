@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from core.cost import offer_file, price_list, pricing
 from core.cost.price_list import Gathered, Product
 from core.errors import InvalidInput
+from tests.every_case import every_case
 from tests.unit.core.cost.offers import IRELAND, as_csv, as_json
 
 EXPECTED = {
@@ -105,7 +106,7 @@ def test_a_large_file_is_read_in_bounded_memory() -> None:
     assert peak < 1_000_000
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     ["", "{", "[]", "<html>", "{}", as_json()[:-200], as_csv()[:60], '{"products": 4}', "a,b\n1,2"],
 )
@@ -126,7 +127,7 @@ def test_another_regions_file_and_another_currency_are_sentences() -> None:
     assert gathered(as_json()).problems() == []
 
 
-@pytest.mark.parametrize("prefix", ["", "EU-", "EUW3-", "APS1-", "USE1-", "MXC1-"])
+@every_case("prefix", ["", "EU-", "EUW3-", "APS1-", "USE1-", "MXC1-"])
 def test_a_usage_type_is_known_whatever_its_regions_code(prefix: str) -> None:
     product = Product(
         service="AmazonEKS",

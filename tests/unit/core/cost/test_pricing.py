@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from core.cost import pricing
 from core.errors import InvalidInput
+from tests.every_case import every_case
 
 
 def a_price_file(**changes: Any) -> str:
@@ -93,7 +94,7 @@ def test_an_unknown_price_names_the_command_that_fetches_it() -> None:
         pricing.book("eu-west-1").instance_hour("m7i.large")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "sentence"),
     [
         ("{", "is not JSON"),

@@ -19,6 +19,7 @@ from core.cost.resync import (
     slowest,
 )
 from core.errors import InvalidInput
+from tests.every_case import every_case
 
 MB = 1e6
 rates = st.floats(0.1 * MB, 500 * MB)
@@ -185,7 +186,7 @@ def test_the_limit_that_decides_is_named() -> None:
     assert slowest(limits) == ("the instance's network", 90 * MB)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("ask", "named"),
     [
         pytest.param(

@@ -14,6 +14,7 @@ from core.doctor import snapshot
 from core.doctor.drift import COMPARED, JUDGED, TITLES, Drift, findings
 from core.doctor.notes import blind_rolls, unexamined_parts
 from core.doctor.snapshot import Pod, Service, Snapshot, Volume
+from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
 
 SPEC = spec(pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}])
@@ -94,7 +95,7 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize(("changed", "what"), BESIDE.values(), ids=BESIDE.keys())
+@every_case(("changed", "what"), BESIDE.values(), ids=BESIDE.keys())
 def test_what_is_there_and_stops_or_doubles_it_is_found(
     changed: Mapping[str, Any], what: str
 ) -> None:
@@ -109,7 +110,7 @@ def members(part: str) -> dict[str, Any]:
     return dict(getattr(EXPECTED.snapshot, part))
 
 
-@pytest.mark.parametrize("part", COMPARED)
+@every_case("part", COMPARED)
 def test_a_member_that_is_missing_is_named(part: str) -> None:
     name, *_ = members(part)
     remaining = {key: value for key, value in members(part).items() if key != name}
@@ -139,7 +140,7 @@ def another(value: Any) -> Any:
 FIELDS = [(part, field) for part, compared in COMPARED.items() for field in compared.labels]
 
 
-@pytest.mark.parametrize(("part", "field"), FIELDS, ids=[f"{p}-{f}" for p, f in FIELDS])
+@every_case(("part", "field"), FIELDS, ids=[f"{p}-{f}" for p, f in FIELDS])
 def test_a_value_that_differs_is_named_with_both_values(part: str, field: str) -> None:
     name, member = next(iter(members(part).items()))
     other = another(getattr(member, field))
@@ -162,7 +163,7 @@ def test_every_part_has_a_title_and_is_either_compared_or_judged() -> None:
     assert {field.name for field in fields(Snapshot)} == set(TITLES) == {*COMPARED, *JUDGED}
 
 
-@pytest.mark.parametrize("part", TITLES)
+@every_case("part", TITLES)
 def test_a_part_that_was_not_read_says_nothing(part: str) -> None:
     assert found(**{part: None}) == []
 

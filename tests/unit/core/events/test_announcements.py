@@ -26,6 +26,7 @@ from core.events import (
 )
 from core.events.instances import NOTICES
 from tests.announcements import BODIES, load
+from tests.every_case import every_case
 
 ROOT = Path(__file__).resolve().parents[4]
 GROUP = "test-orders-broker-a"
@@ -129,12 +130,12 @@ def expected(name: str) -> list[object]:
     return TABLE.get(name) or [NOTICES[json.loads(BODIES[name])["detail-type"]].kind]
 
 
-@pytest.mark.parametrize("name", sorted(BODIES))
+@every_case("name", sorted(BODIES))
 def test_an_announcement_says_what_it_says(name: str) -> None:
     assert [said(found) for found in parse(BODIES[name])] == expected(name)
 
 
-@pytest.mark.parametrize("name", sorted(BODIES))
+@every_case("name", sorted(BODIES))
 def test_what_is_ignored_has_a_reason_and_keeps_its_body(name: str) -> None:
     for found in parse(BODIES[name]):
         if isinstance(found, Ignored):
@@ -242,7 +243,7 @@ def test_a_modification_harms_nothing() -> None:
     assert not volume(load("volume-modify-completed")).change.harmful
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("name", "over"),
     [
         ("zone-autoshift", False),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.events import Advisory, Interruption, Kind, parse
+from tests.every_case import every_case
 from tests.unit.core.events.announced import (
     DIRECT,
     LAUNCH,
@@ -23,7 +24,7 @@ from tests.unit.core.events.announced import (
 )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("message", "kind", "instance"),
     [
         pytest.param(TERMINATE, Kind.ASG_TERMINATE, "i-0633ac2b0d9769723", id="terminate"),

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from core.events import Advisory, Ignored, parse
+from tests.every_case import every_case
 from tests.unit.core.events.announced import (
     DIRECT,
     LAUNCH,
@@ -20,7 +21,7 @@ from tests.unit.core.events.announced import (
 )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("message", "says"),
     [
         pytest.param(
@@ -102,7 +103,7 @@ def test_what_asks_for_nothing_is_ignored_with_its_reason(message: object, says:
     assert found.body == json.dumps(message)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "raw",
     [
         pytest.param(b"", id="empty"),

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from core.events import Ignored, Interruption, parse
+from tests.every_case import every_case
 from tests.unit.core.events.announced import (
     DIRECT,
     LAUNCH,
@@ -93,7 +93,7 @@ def places(fields: dict[str, Any], *above: str) -> Iterator[tuple[str, ...]]:
             yield from places(value, *above, key)
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=repr)
+@every_case("broken", BROKEN, ids=repr)
 def test_parse_never_raises_whichever_field_is_broken(broken: object) -> None:
     events = [TERMINATE, DIRECT, SPOT, STOPPING, RESERVATION, RETIREMENT_2018, retirement("i-0a")]
     for event in events:

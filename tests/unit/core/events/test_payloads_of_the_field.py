@@ -20,6 +20,7 @@ from core.events import (
     ZoneNotice,
     parse,
 )
+from tests.every_case import every_case
 
 ID, OTHER = "i-0a", "i-0b"
 ARN = f"arn:aws:ec2:us-east-1:123456789012:instance/{ID}"
@@ -312,7 +313,7 @@ def summary(found: Announcement | Ignored) -> str:
     return said + over
 
 
-@pytest.mark.parametrize(("message", "wanted"), SHAPES.values(), ids=SHAPES)
+@every_case(("message", "wanted"), SHAPES.values(), ids=SHAPES)
 def test_a_shape_is_read_for_what_it_says_and_never_for_better_news(
     message: object, wanted: list[str]
 ) -> None:

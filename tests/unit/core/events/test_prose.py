@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.events.prose import says_resolved, zone_words
+from tests.every_case import every_case
 
 A, B, C = "use1-az1", "use1-az2", "use1-az4"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "troubled"),
     [
         ("Power is lost in one Availability Zone (USE1-AZ4).", [C]),
@@ -87,7 +88,7 @@ def test_a_zone_that_is_called_both_is_troubled() -> None:
     assert (words.troubled, words.healthy) == ((C,), ())
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "over"),
     [
         ("Current severity level: Operating normally\n\n[RESOLVED] x", True),

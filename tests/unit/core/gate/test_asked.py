@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.gate.asked import GateAnswer, Wish, asked_in, review_of
+from tests.every_case import every_case
 
 DELETED = {"operation": "DELETE", "subResource": ""}
 
@@ -73,7 +74,7 @@ def test_a_rehearsal_is_known_as_one(changed: dict[str, Any]) -> None:
     assert asked_in(review(**changed)).dry_run
 
 
-@pytest.mark.parametrize(
+@every_case(
     "said",
     [
         None,

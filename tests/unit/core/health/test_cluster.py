@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from core.health.cluster import (
     document,
 )
 from core.health.verdict import SEVERITY, Health, HealthVerdict
+from tests.every_case import every_case
 
 
 def part(kind: PartKind, health: Health = Health.HEALTHY, name: str = "1") -> Part:
@@ -46,8 +46,8 @@ def test_a_cluster_is_healthy_where_every_part_is() -> None:
     assert health.verdict.reason == "All 11 parts are healthy."
 
 
-@pytest.mark.parametrize("kind", [PartKind.QUORUM, PartKind.PARTITIONS])
-@pytest.mark.parametrize(
+@every_case("kind", [PartKind.QUORUM, PartKind.PARTITIONS])
+@every_case(
     ("health", "expected"),
     [
         (Health.STARTING, 503),
@@ -62,8 +62,8 @@ def test_what_serves_as_a_whole_counts_for_what_it_is(
     assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == expected
 
 
-@pytest.mark.parametrize("kind", sorted(REDUNDANT))
-@pytest.mark.parametrize("health", [Health.UNKNOWN, Health.UNHEALTHY])
+@every_case("kind", sorted(REDUNDANT))
+@every_case("health", [Health.UNKNOWN, Health.UNHEALTHY])
 def test_one_of_several_costs_redundancy_and_the_last_costs_all(
     kind: PartKind, health: Health
 ) -> None:
@@ -73,15 +73,15 @@ def test_one_of_several_costs_redundancy_and_the_last_costs_all(
     assert code(*others, sick) == 500
 
 
-@pytest.mark.parametrize("kind", sorted(ASIDE))
-@pytest.mark.parametrize("health", [Health.UNKNOWN, Health.UNHEALTHY])
+@every_case("kind", sorted(ASIDE))
+@every_case("health", [Health.UNKNOWN, Health.UNHEALTHY])
 def test_what_goes_on_around_it_never_makes_a_serving_cluster_unhealthy(
     kind: PartKind, health: Health
 ) -> None:
     assert code(*(each for each in WELL if each.kind is not kind), part(kind, health)) == 503
 
 
-@pytest.mark.parametrize("kind", NEEDED)
+@every_case("kind", NEEDED)
 def test_without_a_word_on_what_is_needed_nobody_can_tell(kind: PartKind) -> None:
     health = cluster_health(each for each in WELL if each.kind is not kind)
     assert (health.status_code, health.verdict.missing) == (500, (kind,))

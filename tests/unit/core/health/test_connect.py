@@ -19,6 +19,7 @@ from core.health.connect import (
     worker_verdict,
 )
 from core.health.verdict import Health
+from tests.every_case import every_case
 
 YOUNG = Worker(name="w", running=True, running_seconds=20, startup_seconds=120)
 OLD = replace(YOUNG, running_seconds=3_600)
@@ -83,7 +84,7 @@ SOMEBODY_ELSES = replace(UNHEALTHY, body='{"detail":"bad gateway"}')
 LOST = RestResponse(path=HEALTH_PATH, seconds=3.0, failure=Failure.UNREACHABLE, detail="no route")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("worker", "answers", "health", "words"),
     [
         (OLD, [HEALTHY], Health.HEALTHY, "200 healthy after 0.0 s"),
@@ -150,7 +151,7 @@ def test_a_distributed_workers_word_needs_nobody_elses() -> None:
     assert worker_verdict(replace(OLD, kafka_answers=False), [HEALTHY]).healthy
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("status", "body"),
     [
         (200, "<html>Welcome</html>"),

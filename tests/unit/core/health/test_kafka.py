@@ -15,6 +15,7 @@ from core.health.kafka import (
 )
 from core.health.verdict import Health
 from core.views import ClusterView, PartitionView, VoterView
+from tests.every_case import every_case
 
 BROKERS = (10, 20, 30)
 
@@ -40,7 +41,7 @@ def voters(*lags: float | None) -> tuple[VoterView, ...]:
     return tuple(VoterView(n, lag) for n, lag in enumerate(lags))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("view", "health", "words"),
     [
         (WHOLE, Health.HEALTHY, "Controller 1 leads the quorum of 3"),
@@ -99,7 +100,7 @@ def test_a_broker_is_well_once_it_is_in_every_isr(
     assert (verdict.health, words in verdict.reason) == (health, True), verdict.reason
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("node_id", "view", "health"),
     [
         (1, WHOLE, Health.HEALTHY),

@@ -8,6 +8,7 @@ import pytest
 
 from core.health.kafka_metrics import DRAFT, Metric, NodeMetrics, metric_of, parse, wanted_names
 from infra.alerts.metrics import KAFKA_ALLOW
+from tests.every_case import every_case
 from tests.unit.infra.test_metrics import allowed
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
@@ -22,7 +23,7 @@ def told(role: str, exporter: str) -> NodeMetrics:
     return parse((DATA / f"{role}-{exporter}.txt").read_text())
 
 
-@pytest.mark.parametrize("exporter", EXPORTERS)
+@every_case("exporter", EXPORTERS)
 def test_every_metric_is_found_with_either_exporter(exporter: str) -> None:
     samples = told("controller", exporter).samples + told("broker", exporter).samples
     missing = set(Metric) - {sample.metric for sample in samples} - PASSING
@@ -39,7 +40,7 @@ def test_both_exporters_say_the_same_of_what_does_not_move(role: str) -> None:
     )
 
 
-@pytest.mark.parametrize("exporter", EXPORTERS)
+@every_case("exporter", EXPORTERS)
 def test_the_state_in_the_quorum_is_a_word(exporter: str) -> None:
     assert told("controller", exporter).raft_state == "leader"
     assert told("broker", exporter).raft_state == "observer"
@@ -63,7 +64,7 @@ kafka_raft_state{state="follower",} 1.0
     assert found.raft_state == "follower"
 
 
-@pytest.mark.parametrize(("name", "metric"), DRAFT.items())
+@every_case(("name", "metric"), DRAFT.items())
 def test_the_names_of_the_draft_are_mapped_to_what_shipped(name: str, metric: Metric) -> None:
     assert metric_of(f"kafka_{name}") is metric
 
@@ -90,19 +91,19 @@ def test_a_value_that_is_no_number_is_left_out() -> None:
     assert parse("kafka_server_kafkaserver_brokerstate three\n").samples == ()
 
 
-@pytest.mark.parametrize("line", ["", "{", "a b c d", 'x{y="z" 3', "kafka_", "# HELP"])
+@every_case("line", ["", "{", "a b c d", 'x{y="z" 3', "kafka_", "# HELP"])
 def test_a_line_in_no_format_is_passed_over(line: str) -> None:
     assert parse(f"{line}\nkafka_server_kafkaserver_brokerstate 3").count(Metric.BROKER_STATE) == 3
 
 
-@pytest.mark.parametrize("metric", Metric)
+@every_case("metric", Metric)
 def test_the_project_exports_every_metric_it_reads(metric: Metric) -> None:
     counter = "persec" if "_brokertopicmetrics_" in metric.value else ""
     assert allowed(f"kafka_{metric.value}{counter}", KAFKA_ALLOW)
 
 
-@pytest.mark.parametrize("exporter", EXPORTERS)
-@pytest.mark.parametrize("role", ["controller", "broker"])
+@every_case("exporter", EXPORTERS)
+@every_case("role", ["controller", "broker"])
 def test_an_exporter_asked_by_name_leaves_nothing_out(role: str, exporter: str) -> None:
     wanted = set(wanted_names())
     for line in (DATA / f"{role}-{exporter}.txt").read_text().splitlines():

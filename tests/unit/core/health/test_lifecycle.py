@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from core.health.lifecycle import (
     signs_of,
 )
 from core.health.node import STATES
+from tests.every_case import every_case
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 ONLINE: dict[str, Any] = {
@@ -36,7 +36,7 @@ def told(**changed: Any) -> Any:
     return lifecycle(BrokerSigns(broker_id=11, **{**ONLINE, **changed}))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "state"),
     [
         ({}, Lifecycle.ONLINE),

@@ -13,6 +13,7 @@ from core.health.nodes import disagreements, node_verdict, observation
 from core.health.pods import PodSeen
 from core.health.verdict import Health
 from core.views import ClusterView, PartitionView, VoterView
+from tests.every_case import every_case
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 BROKER = (DATA / "broker-strimzi-reporter.txt").read_text()
@@ -41,7 +42,7 @@ def broker(state: int = 3) -> NodeMetrics:
     return parse(BROKER.replace(f"{name} 3.0", f"{name} {state}.0"))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("view", "metrics", "pod", "health", "words"),
     [
         (WHOLE, broker(), POD, Health.HEALTHY, "in the ISR of all its 1 partitions"),

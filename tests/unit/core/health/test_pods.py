@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health
+from tests.every_case import every_case
 
 NOW = 10_000.0
 READY = PodSeen(
@@ -23,7 +22,7 @@ READY = PodSeen(
 SHUT = {"target-health/orders-broker-10": False}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changes", "health", "words"),
     [
         ({}, Health.HEALTHY, "Ready on ip-1"),

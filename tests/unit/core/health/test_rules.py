@@ -16,6 +16,7 @@ from core.health.limits import Limits
 from core.health.node import NEVER, STATES, NodeObservation, Recovery, Role, with_metrics
 from core.health.rules import RULES, RuleSet, is_alive, is_ready, liveness, readiness
 from core.health.verdict import Health
+from tests.every_case import every_case
 
 DATA = Path(__file__).parents[3] / "data" / "exporters"
 BROKER, CONTROLLER, COMBINED = WELL[Role.BROKER], WELL[Role.CONTROLLER], WELL[Role.COMBINED]
@@ -32,34 +33,32 @@ def passes(observed: NodeObservation, rules: RuleSet) -> tuple[bool, bool]:
     return is_alive(liveness(observed, rules)), is_ready(readiness(observed, rules))
 
 
-@pytest.mark.parametrize("rules", RuleSet)
-@pytest.mark.parametrize("role", Role)
+@every_case("rules", RuleSet)
+@every_case("role", Role)
 def test_a_node_that_is_well_is_alive_and_ready(role: Role, rules: RuleSet) -> None:
     assert passes(WELL[role], rules) == (True, True)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.well], ids=lambda c: c.what)
+@every_case("case", [c for c in CASES if c.well], ids=lambda c: c.what)
 def test_what_is_well_by_intent_is_well_by_the_strict_rules(case: HealthCase) -> None:
     assert is_alive(liveness(case.observed))
     if not case.observed.recovering:
         assert is_ready(readiness(case.observed))
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if not c.well], ids=lambda c: c.what)
+@every_case("case", [c for c in CASES if not c.well], ids=lambda c: c.what)
 def test_strict_fails_what_is_not_well(case: HealthCase) -> None:
     assert not readiness(case.observed).healthy
     assert not all(passes(case.observed, RuleSet.STRICT)) or case.serves
 
 
-@pytest.mark.parametrize(
-    "case", [c for c in CASES if c.shipped_green and not c.well], ids=lambda c: c.what
-)
+@every_case("case", [c for c in CASES if c.shipped_green and not c.well], ids=lambda c: c.what)
 def test_the_shipped_rules_stay_green_where_strict_is_not(case: HealthCase) -> None:
     assert passes(case.observed, RuleSet.SHIPPED) == (True, True)
     assert not readiness(case.observed).healthy
 
 
-@pytest.mark.parametrize("role", Role)
+@every_case("role", Role)
 def test_gauges_that_are_gone_are_unknown_and_the_source_is_named(role: Role) -> None:
     verdict = readiness(replace(WELL[role], broker_state=None, raft_state=None))
     assert verdict.health is Health.UNKNOWN
@@ -68,7 +67,7 @@ def test_gauges_that_are_gone_are_unknown_and_the_source_is_named(role: Role) ->
     assert verdict.missing == tuple(f"{name} of node 1" for name in names)
 
 
-@pytest.mark.parametrize("role", Role)
+@every_case("role", Role)
 def test_a_missed_scrape_restarts_nobody_and_is_unknown(role: Role) -> None:
     missed = replace(WELL[role], **GONE)
     assert is_alive(liveness(missed))

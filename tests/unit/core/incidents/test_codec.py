@@ -17,6 +17,7 @@ from core.incidents.observation import InstanceView, Observation
 from core.incidents.record import Incident, State
 from core.incidents.sections import InPlace
 from core.incidents.settling import settle
+from tests.every_case import every_case
 from tests.unit.handlers.station import POLICY
 
 STORED = Path(__file__).parents[3] / "data" / "stored"
@@ -29,7 +30,7 @@ def newer(**changes: Any) -> str:
     return json.dumps({**json.loads(RELEASED[-1].read_text()), **changes})
 
 
-@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
+@every_case("path", RELEASED, ids=lambda path: path.stem)
 def test_a_document_of_every_release_is_read(path: Path) -> None:
     incident = from_json(path.read_text())
     assert (incident.kind, incident.state) == (Kind.ASG_TERMINATE, State.DRAINING)

@@ -12,6 +12,7 @@ from core.incidents.decide import BLIND_SECONDS, next_action
 from core.incidents.joining import merge
 from core.incidents.observation import GroupView, NodeView, PodView
 from core.incidents.record import Decision, State
+from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import (
     OLD,
     POLICY,
@@ -57,7 +58,7 @@ QUIET = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "event_type", "state"), QUIET)
+@every_case(("kind", "event_type", "state"), QUIET)
 def test_what_takes_no_node_away_ends_at_once(
     kind: Kind, event_type: str | None, state: State
 ) -> None:
@@ -102,7 +103,7 @@ BLIND = [
 ]
 
 
-@pytest.mark.parametrize(("state", "then"), BLIND)
+@every_case(("state", "then"), BLIND)
 def test_an_instance_nobody_can_see_for_too_long_is_kept_and_a_person_called(
     state: State, then: State
 ) -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from core.incidents.actions import Action, Heartbeat, Page, SetDesired, TakeLease
 from core.incidents.levels import OF_OURS, Level, Reach, is_allowed, withheld
+from tests.every_case import every_case
 from tests.unit.policies import policy_with
 
 
-@pytest.mark.parametrize("kind", get_args(Action), ids=lambda kind: kind.__name__)
+@every_case("kind", get_args(Action), ids=lambda kind: kind.__name__)
 def test_below_act_only_what_is_ours_is_touched(kind: type[object]) -> None:
     action = object.__new__(kind)
     below: tuple[Level, ...] = ("watch", "gate")
@@ -30,7 +31,7 @@ def test_a_machine_in_no_named_group_is_left_to_others_by_whoever_acts(
     assert Reach().of(None) == "own"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("reach", "route"),
     [
         (Reach("watch"), "held"),

@@ -21,6 +21,7 @@ from core.incidents.nodeclaims import (
     coming,
     disruption_of,
 )
+from tests.every_case import every_case
 
 BORN, DELETED = "2026-11-01T10:00:00Z", "2026-11-20T10:00:00Z"
 DELETED_AT = 1_795_168_800.0
@@ -168,7 +169,7 @@ def test_a_deadline_that_cannot_be_read_has_passed(odd: NodeClaim) -> None:
     assert (found.deadline, found.begun) == (NOW, True)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "odd",
     [
         claim(metadata={"deletionTimestamp": DELETED, "creationTimestamp": None}),

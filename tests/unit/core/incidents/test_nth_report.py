@@ -13,6 +13,7 @@ from core.incidents.joining import open_incident
 from core.incidents.nth_report import concerns, note_report, read
 from core.incidents.record import Incident
 from core.incidents.sections import Forwarding
+from tests.every_case import every_case
 from tests.unit.handlers.announced import hook_event
 
 EVENT_ID = "event-i-0a-drain"
@@ -75,7 +76,7 @@ def test_a_report_is_noted_once() -> None:
     assert note_report(once, read(posted()), 6.0) is once
 
 
-@pytest.mark.parametrize(
+@every_case(
     "body",
     [
         "",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from core.incidents.ownership import GROUP_TAG, Ownership, ours
+from tests.every_case import every_case
 
 THEIRS = Ownership(
     marks=({"eks:cluster-name": ("shop",), "eks:nodegroup-name": ("quorum", "brokers")},),
@@ -12,7 +11,7 @@ THEIRS = Ownership(
 )
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("tags", "belongs"),
     [
         ({GROUP_TAG: "kafka-a"}, True),

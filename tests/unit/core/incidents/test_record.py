@@ -13,6 +13,7 @@ from core.incidents.decide import why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.record import ALLOWED, TERMINAL, Decision, State, incident_id, is_unattended
 from core.incidents.settling import settle
+from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, announcement, opened_incident
 
 
@@ -57,7 +58,7 @@ REOPENING = [
 ]
 
 
-@pytest.mark.parametrize(("state", "again"), REOPENING)
+@every_case(("state", "again"), REOPENING)
 def test_an_instance_that_still_runs_may_be_announced_again(state: State, again: bool) -> None:
     finished = replace(opened_incident(), state=state)
     assert reopens(finished, announcement(hook="drain", dedupe_key="new")) is again

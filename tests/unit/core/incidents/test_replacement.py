@@ -16,6 +16,7 @@ from core.incidents.observation import (
 from core.incidents.record import Incident
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
 from core.incidents.sections import Replacement
+from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened_incident
 
 OLD_NODE = NodeView(
@@ -70,7 +71,7 @@ UNFIT = [
 ]
 
 
-@pytest.mark.parametrize("seen", UNFIT)
+@every_case("seen", UNFIT)
 def test_a_node_that_cannot_take_the_pod_is_no_replacement(seen: Observation) -> None:
     assert replacement_for(incident(), seen) is None
 

@@ -16,6 +16,7 @@ from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.record import Incident, State
+from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation
 
 RETIREMENT = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
@@ -204,7 +205,7 @@ def heard(words: Sequence[Word], *, state: State = State.OPENED) -> Incident:
     return incident
 
 
-@pytest.mark.parametrize(("order", "wanted"), ORDERS)
+@every_case(("order", "wanted"), ORDERS)
 def test_what_governs_is_the_same_in_whatever_order_words_come(
     order: Sequence[Word], wanted: tuple[str, float | None] | str
 ) -> None:
@@ -272,8 +273,8 @@ def test_whoever_ignored_one_change_has_said_nothing_about_another(
     assert reopens(ignored, later.told) is again
 
 
-@pytest.mark.parametrize("kind", [Kind.VOLUME_PROBLEM, Kind.SICK_NODE, Kind.INSTANCE_ISSUE])
-@pytest.mark.parametrize("ignored", [Kind.SCHEDULED_CHANGE, Kind.ROTATION])
+@every_case("kind", [Kind.VOLUME_PROBLEM, Kind.SICK_NODE, Kind.INSTANCE_ISSUE])
+@every_case("ignored", [Kind.SCHEDULED_CHANGE, Kind.ROTATION])
 def test_a_trouble_of_another_kind_is_heard_though_what_was_planned_is_ignored(
     kind: Kind, ignored: Kind
 ) -> None:

@@ -22,6 +22,7 @@ from core.incidents.sections import (
     NodeDisruption,
     Release,
 )
+from tests.every_case import every_case
 
 STORED = Path(__file__).parents[3] / "data" / "stored"
 # As the first release wrote it, and as this one writes the same.
@@ -116,7 +117,7 @@ def test_half_a_good_news_is_none(stored: dict[str, Any], section: dict[str, Any
     assert {name: getattr(incident, name) for name in section} == section
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("stored", "section"),
     [
         ({"asked_at": 9.0}, {"drainer": Drainer(name=SOMEBODY, asked_at=9.0)}),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.incidents.inventory import StatusView
 from core.incidents.observation import NodeView
 from core.incidents.sickness import Concern, Departure, Recovery, Ward, findings
+from tests.every_case import every_case
 
 NOW = 1_795_168_800.0
 OLD_AGE = NOW - 90 * 86_400
@@ -71,7 +72,7 @@ def concerns(found: Ward) -> list[str]:
     return [f.reason for f in findings(found) if isinstance(f, Concern)]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("ill", "failing", "leaves"),
     [
         pytest.param(storage(1799), {}, False, id="the agent alone, not for long enough"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from core.incidents.observation import (
     NodeView,
     Observation,
@@ -14,6 +12,7 @@ from core.incidents.observation import (
 )
 from core.incidents.standing_drains import not_ended
 from core.views import ClusterView, PartitionView, VoterView
+from tests.every_case import every_case
 from tests.unit.policies import policy_with
 
 POLICY = policy_with(drain_life_seconds=1000.0)
@@ -101,13 +100,13 @@ ENDED = {
 }
 
 
-@pytest.mark.parametrize(("drain", "seen", "why"), STANDING.values(), ids=STANDING)
+@every_case(("drain", "seen", "why"), STANDING.values(), ids=STANDING)
 def test_a_drain_stands_while(drain: StandingDrain, seen: Observation, why: str) -> None:
     reason = not_ended(drain, seen, POLICY)
     assert reason is not None
     assert why in reason
 
 
-@pytest.mark.parametrize(("drain", "seen"), ENDED.values(), ids=ENDED)
+@every_case(("drain", "seen"), ENDED.values(), ids=ENDED)
 def test_a_drain_has_ended_once(drain: StandingDrain, seen: Observation) -> None:
     assert not_ended(drain, seen, POLICY) is None

@@ -10,6 +10,7 @@ import pytest
 from core.preflight.account import Account, Concurrency, Unasked, VolumesKey, Zone
 from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Consequence, exit_code, findings
 from core.preflight.schema import refused_keys
+from tests.every_case import every_case
 from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, changed_account
 
 KEY = "arn:aws:kms:us-east-1:111122223333:key/k"
@@ -141,7 +142,7 @@ def test_a_subnet_that_is_not_there_is_said() -> None:
     assert "has no subnet subnet-0a in us-east-1; name one of" in found.sentence
 
 
-@pytest.mark.parametrize(("changed", "words", "remedy"), SABOTAGES.values(), ids=SABOTAGES)
+@every_case(("changed", "words", "remedy"), SABOTAGES.values(), ids=SABOTAGES)
 def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
     changed: dict[str, Any], words: str, remedy: str
 ) -> None:
@@ -166,7 +167,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.parametrize("part", ASKED)
+@every_case("part", ASKED)
 def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> None:
     why = Unasked("AccessDenied")
     now = getattr(GOOD, part)

@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from core.rotation.outdated import Build, Launched, stale_template, why_outdated
+from tests.every_case import every_case
 
 OLD = Build(template_id="lt-1", template_version="3", image_id="ami-1", instance_type="m7g.large")
 SERVER = "v1.36.1-eks-2"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("wanted", "why"),
     [
         ({}, None),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from core.rotation.observation import RunObservation
 from core.rotation.progress import OVERTAKEN_AFTER_SECONDS, next_step
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
 from core.rotation.step import Begin, PersonCall, RunStep
 from core.views import ClusterView, PartitionView, VoterView
+from tests.every_case import every_case
 from tests.unit.core.availability.clusters import around, turn_of
 from tests.unit.policies import policy_with
 
@@ -131,7 +130,7 @@ def test_a_node_behind_whose_pod_is_missing_for_now_is_not_taken_off_the_run() -
     assert "Node 30 is part of the cluster and has no pod" in step.run.reason
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("behind", "begins"),
     [
         ((0,), True),

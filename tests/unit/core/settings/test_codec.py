@@ -14,6 +14,7 @@ from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettin
 from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
 from core.window import Window
+from tests.every_case import every_case
 from tests.unit.policies import policy_with
 
 VOLUMES = VolumeSettings(
@@ -29,7 +30,7 @@ WINDOW = Window(days=frozenset({"sat", "sun"}), start_minute=180, duration_minut
 WRITTEN = [VOLUMES, policy_with(), policy_with(maintenance=WINDOW)]
 
 
-@pytest.mark.parametrize("settings", WRITTEN, ids=["volumes", "policy", "window"])
+@every_case("settings", WRITTEN, ids=["volumes", "policy", "window"])
 def test_what_is_written_is_read_again(settings: Any) -> None:
     told = json.loads(codec.write(codec.document(settings)))
     assert codec.read(type(settings), told) == settings
@@ -46,7 +47,7 @@ def changed(path: str, value: object) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("path", "value", "said"),
     [
         ("applies", 1, "applies is 1, and must be true or false"),

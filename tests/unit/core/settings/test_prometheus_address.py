@@ -6,6 +6,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.settings.prometheus_address import PrometheusService, PrometheusWorkspace, parse
+from tests.every_case import every_case
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_a_workspace_is_known_by_its_region_and_id() -> None:
     assert (found.region, found.id, found.url) == ("eu-west-1", "ws-0a1b2c3d-4e5f", url)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "address",
     [
         "prometheus:9090",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from core.survey.announcements import is_announced
+from tests.every_case import every_case
 
 ACTION = "EC2 Instance-terminate Lifecycle Action"
 
@@ -15,7 +14,7 @@ def of_group(*wanted: object) -> dict[str, Any]:
     return {"detail": {"AutoScalingGroupName": list(wanted)}}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("pattern", "meets"),
     [
         ({}, True),

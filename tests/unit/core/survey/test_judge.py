@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-import pytest
-
 from core.survey.facts import Surveyed, Unread
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.survey.judge import findings
@@ -20,6 +18,7 @@ from core.survey.tool_facts import (
     EvictionWebhook,
     Evictor,
 )
+from tests.every_case import every_case
 from tests.unit.core.survey.clusters import (
     BUDGET,
     GOOD,
@@ -287,7 +286,7 @@ def test_a_healthy_cluster_yields_nothing() -> None:
     assert exit_code([]) == CLEAR
 
 
-@pytest.mark.parametrize(("seen", "check"), BROKEN.values(), ids=BROKEN.keys())
+@every_case(("seen", "check"), BROKEN.values(), ids=BROKEN.keys())
 def test_one_broken_fact_is_that_finding_and_no_other(seen: Surveyed, check: str) -> None:
     found = findings(seen)
     assert {each.check for each in found} == {check}
@@ -306,7 +305,7 @@ ADVISED = {
 }
 
 
-@pytest.mark.parametrize(("seen", "check"), ADVISED.values(), ids=ADVISED.keys())
+@every_case(("seen", "check"), ADVISED.values(), ids=ADVISED.keys())
 def test_what_is_worth_knowing_is_said_and_breaks_nothing(seen: Surveyed, check: str) -> None:
     found = findings(seen)
     assert [(each.check, each.weight) for each in found] == [(check, Weight.ADVICE)]
@@ -385,7 +384,7 @@ def test_a_budget_of_one_node_or_an_annotation_is_enough_for_consolidation() -> 
     assert findings(annotated) == []
 
 
-@pytest.mark.parametrize("part", [field.name for field in fields(Surveyed)])
+@every_case("part", [field.name for field in fields(Surveyed)])
 def test_a_part_that_could_not_be_read_is_unknown_and_never_good(part: str) -> None:
     found = findings(replace(GOOD, **{part: Unread("you may not list it")}))
     assert any(each.weight is Weight.UNKNOWN and "you may not" in each.evidence for each in found)

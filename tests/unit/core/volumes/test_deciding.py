@@ -16,6 +16,7 @@ from core.volumes.limits import Gp3, Performance
 from core.volumes.policy import Policy
 from core.volumes.sizing import GIB, MIB
 from core.volumes.views import BrokerAbsence, Load, Trouble, VolumeSet
+from tests.every_case import every_case
 from tests.unit.core.volumes.views import (
     DAY,
     FAST,
@@ -265,7 +266,7 @@ def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> Non
     assert first(volume_set(used, policy=policy, rotation=rotation)).refused_by == "slots"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "kind", "words"),
     [
         ({"given_gib": 90}, "resize-stuck", "has 90"),

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.instances import table
 from core.volumes import limits
 from core.volumes.limits import Gp3, Performance
+from tests.every_case import every_case
 
 performances = st.sampled_from(limits.steps(limits.INCLUDED, limits.UNLIMITED))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("volume", "word"),
     [
         (Gp3(100, Performance(3000, 125)), None),

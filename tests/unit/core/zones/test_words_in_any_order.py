@@ -23,6 +23,7 @@ from core.zones.incident import (
     freezes_in_force,
     hear,
 )
+from tests.every_case import every_case
 
 NOW = 1_795_168_800.0
 A, B, C = "use1-az4", "use1-az6", "use1-az1"
@@ -170,7 +171,7 @@ def frozen_in(words: Sequence[Word], now: float = NOW + 1000) -> set[str]:
     return {freeze.zone_id for freeze in freezes_in_force(after(words), now)}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("words", "zones"),
     [
         pytest.param(order, zones, id=f"{name}, order {number}")
@@ -184,7 +185,7 @@ def test_what_is_frozen_is_the_same_in_whatever_order_words_come(
     assert frozen_in(words) == zones
 
 
-@pytest.mark.parametrize(("words", "zones"), SKEWED.values(), ids=SKEWED)
+@every_case(("words", "zones"), SKEWED.values(), ids=SKEWED)
 def test_aws_orders_its_own_words_whatever_our_clocks_say(
     words: Sequence[Word], zones: set[str]
 ) -> None:

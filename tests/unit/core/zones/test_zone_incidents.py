@@ -23,6 +23,7 @@ from core.zones.incident import (
     thaw,
 )
 from tests.announcements import load
+from tests.every_case import every_case
 from tests.unit.core.zones.health_issues import (
     DECEMBER_2021,
     HISTORIES,
@@ -76,7 +77,7 @@ def zones_of(incidents: Incidents, now: float) -> list[str | None]:
     return [freeze.zone for freeze in freezes_in_force(incidents, now)]
 
 
-@pytest.mark.parametrize("history", HISTORIES, ids=lambda h: h.name)
+@every_case("history", HISTORIES, ids=lambda h: h.name)
 def test_a_published_history_freezes_the_zone_it_names_and_thaws_it_in_the_end(
     history: History,
 ) -> None:
@@ -93,7 +94,7 @@ def test_a_published_history_freezes_the_zone_it_names_and_thaws_it_in_the_end(
     assert zones_of(incidents, now) == []
 
 
-@pytest.mark.parametrize("history", HISTORIES, ids=lambda h: h.name)
+@every_case("history", HISTORIES, ids=lambda h: h.name)
 def test_the_same_history_without_evidence_freezes_nothing(history: History) -> None:
     incidents: Incidents = ()
     for update, body in zip(history.updates, history.bodies(), strict=True):
@@ -113,7 +114,7 @@ def test_an_issue_that_nobody_bears_out_is_watched_and_a_person_called_once() ->
     assert [page.key for page in pages] == ["zone_frozen"]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "end",
     [
         issue("All is well.", statusCode="closed"),

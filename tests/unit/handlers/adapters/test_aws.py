@@ -13,6 +13,7 @@ from core.incidents.actions import HookResult
 from core.incidents.observation import GroupView
 from core.incidents.ownership import ours
 from handlers.adapters.aws import AwsCloud, SqsQueue, tick_message
+from tests.every_case import every_case
 
 REGION = "us-east-1"
 TAG = "aws-node-termination-handler/local-orders"
@@ -90,8 +91,8 @@ def call(cloud: AwsCloud, operation: str, token: str | None) -> bool:
     return cloud.heartbeat("g", "gate", "i-1", token)
 
 
-@pytest.mark.parametrize(("operation", "extra"), HOOK_CALLS)
-@pytest.mark.parametrize("token", [None, "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6"])
+@every_case(("operation", "extra"), HOOK_CALLS)
+@every_case("token", [None, "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6"])
 def test_a_hook_is_named_by_its_token_where_one_is_known(
     operation: str, extra: dict[str, str], token: str | None
 ) -> None:
@@ -109,7 +110,7 @@ def test_a_hook_is_named_by_its_token_where_one_is_known(
         assert call(cloud, operation, token) is True
 
 
-@pytest.mark.parametrize(("operation", "extra"), HOOK_CALLS)
+@every_case(("operation", "extra"), HOOK_CALLS)
 def test_a_hook_that_is_over_is_no_error(operation: str, extra: dict[str, str]) -> None:
     cloud = AwsCloud(REGION)
     with Stubber(cloud._groups) as stub:

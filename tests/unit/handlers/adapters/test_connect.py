@@ -19,6 +19,7 @@ from core.errors import StillwaterError
 from core.health.connect import CONNECTOR_PATH, HEALTH_PATH, Failure, RestResponse
 from handlers.adapters import connect
 from handlers.adapters.connect import LARGEST_ANSWER_BYTES, ask, through
+from tests.every_case import every_case
 
 POOL = urllib3.HTTPConnectionPool("127.0.0.1")
 
@@ -113,7 +114,7 @@ def test_why_there_is_no_answer_is_told_apart(error: Exception, failure: Failure
     assert (answer.failure, answer.detail) == (failure, str(error))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("cause", "failure"),
     [
         (ConnectionRefusedError(111, "refused"), Failure.REFUSED),
@@ -121,7 +122,7 @@ def test_why_there_is_no_answer_is_told_apart(error: Exception, failure: Failure
         (OSError(113, "no route to host"), Failure.UNREACHABLE),
     ],
 )
-@pytest.mark.parametrize("kind", [NewConnectionError, ProtocolError])
+@every_case("kind", [NewConnectionError, ProtocolError])
 def test_a_port_nobody_listens_on_is_no_host_that_is_away(
     kind: type[Exception], cause: OSError, failure: Failure
 ) -> None:

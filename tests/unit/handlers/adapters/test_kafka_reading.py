@@ -21,6 +21,7 @@ from local.kafka.fake_cluster import (
     FakeKafka,
     FakePartition,
 )
+from tests.every_case import every_case
 from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
 
 
@@ -139,7 +140,7 @@ def test_a_whole_reading_lets_go_brings_back_and_is_healthy() -> None:
         assert broker_verdict(2, view).healthy
 
 
-@pytest.mark.parametrize(("change", "said"), CASES)
+@every_case(("change", "said"), CASES)
 def test_a_reading_that_is_not_whole_is_never_good_news(
     change: Callable[[FakeKafka], None], said: str
 ) -> None:
@@ -154,7 +155,7 @@ def test_a_reading_that_is_not_whole_is_never_good_news(
     assert partitions_verdict(view).health is Health.UNKNOWN
 
 
-@pytest.mark.parametrize(("change", "said"), [c for c in CASES if "user " in c.values[1]])
+@every_case(("change", "said"), [c for c in CASES if "user " in c.values[1]])
 def test_a_missing_right_is_the_first_thing_said(
     change: Callable[[FakeKafka], None], said: str
 ) -> None:

@@ -13,6 +13,7 @@ from core.incidents.observation import NodeView, PodView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kafka_pod import kafka_pod_in
 from handlers.adapters.kubernetes import EksNodes
+from tests.every_case import every_case
 from tests.unit.handlers.adapters.fake_api import node, reader
 
 pytestmark = pytest.mark.usefixtures("signing")
@@ -130,7 +131,7 @@ def test_a_pod_says_until_when_karpenter_leaves_it_alone(
     assert found.undisturbed_until == until
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("toleration", "ignores"),
     [
         ({"operator": "Exists"}, True),
