@@ -80,7 +80,8 @@ class Layers(Mapping[str, Recorded]):
     """A cluster's layers, each recorded when it is first asked for, after those before it."""
 
     def __init__(self, raw: Mapping[str, Any], *, real_sizes: bool) -> None:
-        self._raw, self._real_sizes = json.dumps(raw), real_sizes
+        # However it is written down: what says the same is recorded once.
+        self._raw, self._real_sizes = json.dumps(raw, sort_keys=True), real_sizes
         self._found: dict[str, Recorded] = {}
 
     def __getitem__(self, layer: str) -> Recorded:
@@ -116,13 +117,20 @@ def _recorded(raw: str, real_sizes: bool, layer: str) -> bytes:
         return found
 
 
+@functools.cache
+def _exports(raw: str, real_sizes: bool, layer: str) -> Mapping[str, Any]:
+    found: Recorded = pickle.loads(_recorded(raw, real_sizes, layer))  # noqa: S301
+    return found.outputs
+
+
 def _zip(*, own_prices: Path | None = None) -> packaging.FunctionPackage:
     return _BUILT(packaging.cache_directory(), own_prices=own_prices)
 
 
 def _run(raw: str, real_sizes: bool, layer: str) -> Recorded:
     read, before = json.loads(raw), LAYERS[: LAYERS.index(layer)]
-    earlier = {name: pickle.loads(_recorded(raw, real_sizes, name)) for name in before}  # noqa: S301
-    references = {f"{read['environment']}-{name}": run.outputs for name, run in earlier.items()}
+    references = {
+        f"{read['environment']}-{name}": _exports(raw, real_sizes, name) for name in before
+    }
     with mock.patch.object(packaging, "build", _zip):
         return run_layer(layer, read, references, real_sizes=real_sizes)

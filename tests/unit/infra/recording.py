@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from pulumi.runtime import mocks, rpc, settings, stack, sync_await
 from pulumi.runtime import resource as registration
 from pulumi.runtime.proto.source_pb2 import StackTrace
 
+from tests.unit.infra.monitor import AtOnce, Monitor, transferred
 from tests.unit.infra.real_outputs import real
 
 ACCOUNT = "123456789012"
@@ -27,7 +29,6 @@ REGION = "us-east-1"
 EXISTING_VPC = "vpc-0123456789abcdef0"
 ENDPOINT = "https://eks.example"
 CA = "LS0tLS1CRUdJTg=="
-STACK_TYPE = "pulumi:pulumi:Stack"
 # Where others check the form of an id or an ARN: definitions of Kubernetes kinds, IAM's linter.
 ID_PREFIXES = {"aws:ec2/subnet:Subnet": "subnet-"}
 ARNS = {
@@ -119,27 +120,21 @@ def run_program(
     recorded = Recorded()
 
     def run() -> None:
-        loop = asyncio.new_event_loop()
+        loop = AtOnce()
         # A program's first exception is raised; the tasks that met the same one say nothing more.
         loop.set_exception_handler(lambda _loop, _context: None)
         asyncio.set_event_loop(loop)
         try:
-            monitor = _Monitor(
-                _Mocks(
-                    recorded,
-                    references or {},
-                    rendered,
-                    preview=preview,
-                    real_sizes=real_sizes,
-                ),
-                recorded,
+            mocked = _Mocks(
+                recorded, references or {}, rendered, preview=preview, real_sizes=real_sizes
             )
+            record = _Record(recorded)
             mocks.set_mocks(
-                monitor.mocks,
+                mocked,
                 project="stillwater",
                 stack=stack_name,
                 preview=preview,
-                monitor=monitor,
+                monitor=Monitor(mocked, record.registered, record.exported),
                 organization="organization",
             )
             pulumi.runtime.set_all_config({f"stillwater:{k}": v for k, v in (config or {}).items()})
@@ -148,8 +143,12 @@ def run_program(
             with warnings.catch_warnings():
                 # pulumi_aws announces its own deprecated classes while it is imported.
                 warnings.filterwarnings("ignore", category=DeprecationWarning, module="pulumi_aws")
-                # Where in the source a resource was made is a tenth of a run, and nobody reads it.
-                with mock.patch.object(registration, "_get_stack_trace", StackTrace):
+                with (
+                    # Where in the source a resource was made is a tenth of a run, and the futures
+                    # of its outputs are a quarter.
+                    mock.patch.object(registration, "_get_stack_trace", StackTrace),
+                    mock.patch.object(rpc, "transfer_properties", transferred),
+                ):
                     sync_await._sync_await(stack.run_in_stack(program))
         finally:
             # The one thing not kept per context: a failed program's tasks would fail the next one.
@@ -158,7 +157,13 @@ def run_program(
             loop.close()
             asyncio.set_event_loop(None)
 
-    contextvars.Context().run(run)
+    # A run makes many objects that end with it; to look through all of Pulumi's types for garbage
+    # meanwhile would be a tenth of it.
+    gc.disable()
+    try:
+        contextvars.Context().run(run)
+    finally:
+        gc.enable()
     # Registrations are tasks of an event loop: theirs is an order of luck, a test's is not.
     recorded.resources.sort(key=lambda resource: resource.urn)
     recorded.invokes.sort(key=lambda invoke: json.dumps(invoke, sort_keys=True, default=str))
@@ -187,31 +192,25 @@ def plain(value: Any) -> Any:
     return value
 
 
-class _Monitor(mocks.MockMonitor):
-    def __init__(self, mocked: mocks.Mocks, recorded: Recorded) -> None:
-        super().__init__(mocked)
+class _Record:
+    """Keeps what a program registers, under the URNs that the engine would give."""
+
+    def __init__(self, recorded: Recorded) -> None:
         self._recorded = recorded
         # The monitor's URN of a component -> its type after those of its parents.
         self._qualified: dict[str, str] = {}
 
-    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
-        answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]
-        if request.type != STACK_TYPE:
-            above = self._qualified.get(request.parent, "")
-            qualified = f"{above}${request.type}" if above else request.type
-            self._qualified[answer.urn] = qualified
-            self._recorded.resources.append(_resource(request, answer.urn, qualified))
-        return answer
+    def registered(self, request: Any, urn: str, inputs: Mapping[str, Any]) -> None:
+        above = self._qualified.get(request.parent, "")
+        qualified = f"{above}${request.type}" if above else request.type
+        self._qualified[urn] = qualified
+        self._recorded.resources.append(_resource(request, urn, qualified, inputs))
 
-    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
-        # A component's outputs may hold references that cannot be read here; exports never do.
-        if request.urn.split("::")[2] == STACK_TYPE:
-            decoded = rpc.deserialize_properties(request.outputs, keep_unknowns=True)
-            self._recorded.outputs.update(plain(decoded))
-        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
+    def exported(self, outputs: Mapping[str, Any]) -> None:
+        self._recorded.outputs.update(plain(outputs))
 
 
-def _resource(request: Any, mock_urn: str, qualified: str) -> Resource:
+def _resource(request: Any, mock_urn: str, qualified: str, inputs: Mapping[str, Any]) -> Resource:
     # The mock monitor's own URNs name one parent; the engine's name them all, but for the stack.
     prefix = "::".join(mock_urn.split("::")[:2])
     return Resource(
@@ -219,7 +218,7 @@ def _resource(request: Any, mock_urn: str, qualified: str) -> Resource:
         mock_urn=mock_urn,
         type=request.type,
         name=request.name,
-        inputs=plain(rpc.deserialize_properties(request.object, keep_unknowns=True)),
+        inputs=plain(inputs),
         parent=request.parent.rpartition("::")[2],
         provider=request.provider.rpartition("::")[0].rpartition("::")[2],
         depends_on=frozenset(urn.rpartition("::")[2] for urn in request.dependencies),

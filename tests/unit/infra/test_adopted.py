@@ -17,6 +17,7 @@ from core.settings.functions import (
     TickSettings,
 )
 from stacks.program import main
+from tests.every_case import every_case
 from tests.unit.infra.recording import ACCOUNT, Recorded, run_program
 from tests.unit.infra.told import told
 
@@ -318,7 +319,7 @@ def test_below_act_nobody_may_evict_whatever_the_drainer(level: str) -> None:
     assert not tick.drains
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("layer", "changes", "sentence"),
     [
         ("kafka", {}, "A cluster that exists has one layer, operations, and this stack is kafka"),

@@ -12,6 +12,7 @@ from core.events import Ignored, parse
 from infra.functions.announcements import direct_rules, events_rules, our_groups
 from local.aws.events import matches
 from tests.announcements import BODIES, load
+from tests.every_case import every_case
 
 RULES = events_rules(our_groups("test-orders", ["controller", "broker"]))
 # Sent by a group or a topic itself, without EventBridge.
@@ -32,7 +33,7 @@ def heard(event: dict[str, Any], rules: Any = RULES) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", sorted(set(BODIES) - UNRULED))
+@every_case("name", sorted(set(BODIES) - UNRULED))
 def test_one_rule_hears_what_is_acted_on_and_none_the_rest(name: str) -> None:
     ignored = all(isinstance(found, Ignored) for found in parse(BODIES[name]))
     # A launch is announced by its outcome; our hooks hold none.

@@ -12,6 +12,7 @@ import pytest
 from core.cluster.network import service_cidr
 from core.errors import InvalidInput
 from infra.eks.bootstrap import is_arm, managed_ami_type
+from tests.every_case import every_case
 from tests.unit.infra.programs import ZONES, spec
 from tests.unit.infra.recording import CA, ENDPOINT, Recorded
 
@@ -65,7 +66,7 @@ def test_every_pool_and_zone_has_a_template_of_its_own(layers: dict[str, Recorde
     }
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("instance_type", "arm"),
     [
         ("m7g.large", True),

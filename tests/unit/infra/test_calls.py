@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 
 from infra.functions.catalogue import EVERY
-from tests.unit.infra import calls
-from tests.unit.infra.programs import run_layers
+from tests.unit.infra import calls, variants
 from tests.unit.infra.recording import Recorded, Resource
 from tests.unit.infra.told import told
-from tests.unit.infra.variants import VARIANTS
 
 FUNCTION = "lambda/function:Function"
 MAPPING = "lambda/eventSourceMapping:EventSourceMapping"
@@ -53,7 +51,7 @@ IN_A_VPC = {
 
 @pytest.fixture(scope="module", params=["asg", "direct", "karpenter"])
 def recorded(request: pytest.FixtureRequest, cache: None) -> Mapping[str, Recorded]:
-    return run_layers(VARIANTS[request.param])
+    return variants.recorded(request.param)
 
 
 def functions(layers: Mapping[str, Recorded]) -> dict[str, tuple[Recorded, Resource]]:

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Resource
-from tests.unit.infra.variants import VARIANTS
+from tests.unit.infra.variants import VARIANTS, recorded
 
 BESIDE = Path(__file__).parents[4] / "shared" / "data" / "charts"
 FOLDER = Path(os.environ.get("STILLWATER_CHART_VALUES", BESIDE))
@@ -52,8 +51,8 @@ def chart(release: Resource) -> str:
 def releases(cache: None) -> list[Resource]:
     return [
         release
-        for raw in VARIANTS.values()
-        for layer in run_layers(raw).values()
+        for variant in VARIANTS
+        for layer in recorded(variant).values()
         for release in layer.of(RELEASE)
     ]
 

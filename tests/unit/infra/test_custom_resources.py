@@ -15,9 +15,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from tests.unit.infra.programs import run_layers
+from tests.every_case import every_case
 from tests.unit.infra.recording import Resource
-from tests.unit.infra.variants import VARIANTS
+from tests.unit.infra.variants import recorded
 
 BESIDE = Path(__file__).parents[4] / "shared" / "data" / "crds"
 FOLDER = Path(os.environ.get("STILLWATER_CRDS", BESIDE))
@@ -31,7 +31,7 @@ BUILT_IN = (
     *("core/", "apps/", "policy/", "storage.k8s.io/"),
     *("rbac.authorization.k8s.io/", "coordination.k8s.io/", "helm.sh/"),
 )
-DESCRIPTIONS = {name: VARIANTS[name] for name in ("asg", "certificates", "passwords", "combined")}
+SHAPES = ("asg", "certificates", "passwords", "combined")
 
 
 def schemas() -> dict[tuple[str, str], dict[str, Any]]:
@@ -84,12 +84,12 @@ def known() -> dict[tuple[str, str], Any]:
     return schemas()
 
 
-@pytest.mark.parametrize("name", DESCRIPTIONS)
+@every_case("name", SHAPES)
 def test_every_custom_resource_is_one_its_definition_accepts(
     name: str, known: dict[tuple[str, str], Any], cache: None
 ) -> None:
     seen = set()
-    for layer in run_layers(DESCRIPTIONS[name]).values():
+    for layer in recorded(name).values():
         for resource in custom(layer.resources):
             kind = resource.inputs["kind"]
             if kind not in ELSEWHERE:

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import Recorded
-from tests.unit.infra.variants import EVERYTHING, VARIANTS
+from tests.unit.infra.variants import EVERYTHING, recorded
 
 KEY = EVERYTHING["encryption_key"]
 ROLE = "arn:aws:iam::123456789012:role"
@@ -17,7 +16,7 @@ SCALING = f"{ROLE}/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForA
 
 @pytest.fixture(scope="module")
 def held(cache: None) -> dict[str, Recorded]:
-    return run_layers(VARIANTS["certificates"])
+    return recorded("certificates")
 
 
 def test_every_volume_of_a_node_has_the_key(held: dict[str, Recorded]) -> None:
@@ -54,7 +53,7 @@ def test_no_node_starts_before_its_launcher_may_use_the_key(held: dict[str, Reco
 
 
 def test_karpenter_encrypts_what_it_launches_under_the_key(cache: None) -> None:
-    layers = run_layers(VARIANTS["karpenter with everything"])
+    layers = recorded("karpenter with everything")
     grantees = {g.inputs["granteePrincipal"] for g in layers["platform"].of("kms/grant:Grant")}
     assert grantees == {f"{ROLE}/test-orders-karpenter"}
     for node_class in layers["kafka"].of("karpenter.k8s.aws/v1:EC2NodeClass"):

@@ -12,12 +12,13 @@ import pytest
 from core.settings.environment import SETTINGS
 from stillwater import inside
 from stillwater.inside import PARTS
+from tests.every_case import every_case
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 STARTERS = ("Dockerfile", "infra/gate/gate.py", "infra/kafka/probe.py")
 
 
-@pytest.mark.parametrize("part", PARTS)
+@every_case("part", PARTS)
 def test_every_part_is_a_module_that_can_be_run(part: str) -> None:
     found = importlib.util.find_spec(f"handlers.{part}")
     assert found is not None
@@ -37,7 +38,7 @@ def test_a_part_that_was_told_nothing_ends_with_a_sentence(
     assert str(ended.value).startswith(f"{SETTINGS} ")
 
 
-@pytest.mark.parametrize("starter", STARTERS)
+@every_case("starter", STARTERS)
 def test_who_starts_one_names_the_package_that_the_wheel_holds(starter: str) -> None:
     said = (REPOSITORY / starter).read_text()
     assert '"-m", "stillwater.inside"' in said

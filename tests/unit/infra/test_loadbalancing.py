@@ -11,7 +11,7 @@ from core.cluster import routes
 from infra.kafka.cluster import bootstrap_servers
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
 from tests.unit.infra.recording import Recorded
-from tests.unit.infra.variants import VARIANTS
+from tests.unit.infra.variants import recorded
 
 BINDING = "elbv2.k8s.aws/v1beta1:TargetGroupBinding"
 GROUP, LISTENER, BALANCER = (
@@ -187,7 +187,7 @@ def test_controllers_have_none() -> None:
 
 
 def test_clients_of_every_block_of_an_existing_vpc_reach_the_balancer(cache: None) -> None:
-    layers = run_layers(VARIANTS["in a VPC that exists"])
+    layers = recorded("in a VPC that exists")
     rules = layers["kafka"].of("vpc/securityGroupIngressRule:SecurityGroupIngressRule")
     admitted = {r.inputs.get("cidrIpv4") for r in rules} - {None}
     assert admitted == {"10.40.0.0/16", "100.64.0.0/16"}

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from core.cluster import Metrics
 from infra.alerts.metrics import CONNECT_ALLOW, KAFKA_ALLOW, metrics_config, pod_monitor_spec
 from local.kubernetes.strimzi_config import METRICS_PORT_NAME
+from tests.every_case import every_case
 
 DATA = Path(__file__).parent / "data"
 KAFKA = (DATA / "kafka-4.2.0-metrics.txt").read_text().split()
@@ -44,17 +43,17 @@ def allowed(name: str, allow: tuple[str, ...]) -> bool:
     return any(re.fullmatch(expression, bare) for expression in allow)
 
 
-@pytest.mark.parametrize("expression", KAFKA_ALLOW)
+@every_case("expression", KAFKA_ALLOW)
 def test_every_entry_names_something_kafka_has(expression: str) -> None:
     assert any(re.fullmatch(expression, name) for name in KAFKA)
 
 
-@pytest.mark.parametrize("expression", CONNECT_ALLOW)
+@every_case("expression", CONNECT_ALLOW)
 def test_every_entry_names_something_a_worker_has(expression: str) -> None:
     assert any(re.fullmatch(expression, name) for name in CONNECT)
 
 
-@pytest.mark.parametrize("name", NEEDED)
+@every_case("name", NEEDED)
 def test_what_a_rotation_and_an_alert_read_is_allowed(name: str) -> None:
     assert allowed(name, KAFKA_ALLOW)
 

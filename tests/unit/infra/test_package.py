@@ -21,6 +21,7 @@ from infra.package.broker_nodes import BrokerNodes
 from infra.package.hooks import Hooks
 from infra.package.host import COMPONENTS, Package, schema
 from infra.package.report import Report
+from tests.every_case import every_case
 from tests.unit.infra.recording import ACCOUNT, REGION, Recorded, run_program
 
 HOOKS_ARGS: dict[str, Any] = {
@@ -187,7 +188,7 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
     assert "ReadIncidents" in {each["Sid"] for each in statements}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("kind", "args", "sentence"),
     [
         (

@@ -17,11 +17,11 @@ from local.iam.guard import context
 from local.iam.policy import Policies, PolicyRequest, PolicyVerdict, Principal, decide
 from local.iam.requests import Call
 from local.iam.resources import needs
+from tests.every_case import every_case
 from tests.unit.infra import calls
-from tests.unit.infra.programs import run_layers
 from tests.unit.infra.recording import ACCOUNT, Recorded
 from tests.unit.infra.rights import CALLS, FUNCTIONS, GROUP, KEY, TAGS, look
-from tests.unit.infra.variants import VARIANTS
+from tests.unit.infra.variants import recorded
 
 POLICY = "iam/rolePolicy:RolePolicy"
 
@@ -76,7 +76,7 @@ CALLER = Caller(
 @pytest.fixture(scope="module")
 def documents(layers: Mapping[str, Recorded]) -> Mapping[str, dict[str, Any]]:
     """Every role's own policy, of a cluster with groups and of one with Karpenter."""
-    karpenter = run_layers(VARIANTS["karpenter"])
+    karpenter = recorded("karpenter")
     both = [*karpenter.values(), *layers.values()]
     return {each.name: each.policy for layer in both for each in layer.of(POLICY)}
 
@@ -132,14 +132,14 @@ def test_every_policy_has_its_calls(documents: Mapping[str, Any]) -> None:
     assert documents.keys() == CALLS.keys()
 
 
-@pytest.mark.parametrize("name", CALLS)
+@every_case("name", CALLS)
 def test_every_call_is_allowed(documents: Mapping[str, Any], name: str) -> None:
     for request in requests(name):
         verdict = judged(documents[name], request)
         assert verdict.allowed, f"{request.action} on {request.resource} {verdict.because}"
 
 
-@pytest.mark.parametrize("name", CALLS)
+@every_case("name", CALLS)
 def test_a_right_taken_away_is_missed_and_named(documents: Mapping[str, Any], name: str) -> None:
     unused = []
     for right in sorted(rights(documents[name])):
@@ -153,7 +153,7 @@ def test_a_right_taken_away_is_missed_and_named(documents: Mapping[str, Any], na
     assert unused == [], f"{name} holds rights that no call needs; take them away"
 
 
-@pytest.mark.parametrize("name", CALLS)
+@every_case("name", CALLS)
 def test_no_statement_is_there_in_vain(documents: Mapping[str, Any], name: str) -> None:
     """Where two statements grant one action, each has a call of its own."""
     document = documents[name]

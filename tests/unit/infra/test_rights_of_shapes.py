@@ -7,21 +7,22 @@ named. The calls are those of rights.py; a shape without a part does not make th
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-import pytest
 
 from local.iam.policy import PolicyRequest
 from local.iam.requests import Call
 from local.iam.resources import needs
+from tests.every_case import every_case
 from tests.unit.infra import test_adopted as adopted
 from tests.unit.infra import test_rights as one_shape
-from tests.unit.infra.programs import run_layers
+from tests.unit.infra.real_outputs import real
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.rights import CALLS, GROUP, PREFIX, group, look
-from tests.unit.infra.variants import VARIANTS
+from tests.unit.infra.variants import VARIANTS, recorded
 
 QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/shop-orders-nth"
 Layers = Callable[[], Mapping[str, Recorded]]
@@ -38,7 +39,7 @@ LEVELS: Mapping[str, Layers] = {
     "adopted, drainer none": functools.partial(_adopted, **adopted.ONE, drainer="none"),
 }
 SHAPES: Mapping[str, Layers] = {
-    **{name: functools.partial(run_layers, raw) for name, raw in VARIANTS.items()},
+    **{name: functools.partial(recorded, name) for name in VARIANTS},
     **LEVELS,
 }
 # Calls of rights.py that a shape does not make: it has no such part.
@@ -90,22 +91,43 @@ class Named(one_shape.Described):
         }
 
 
+@dataclass(frozen=True)
+class Held:
+    """A role's policy; where several shapes have the same one, it is judged once."""
+
+    role: str
+    prefix: str  # what the role's function is called by
+    text: str
+    beside: tuple[str, str]  # of MADE_TOO
+
+    @functools.cached_property
+    def document(self) -> dict[str, Any]:
+        return dict(json.loads(self.text))
+
+
 @functools.cache
-def policies(shape: str) -> Mapping[str, tuple[str, dict[str, Any]]]:
-    """Return a shape's policies by name: what its functions are called by, and the document."""
+def policies(shape: str) -> Mapping[str, Held]:
+    """Return a shape's policies by name."""
     found = {}
     for layer in SHAPES[shape]().values():
         for each in layer.of(one_shape.POLICY):
             # Several Kafkas of an adopted cluster have a policy each.
-            prefix = re.match(r"(shop-(?:orders|trial))-", each.name)
-            found[each.name] = (prefix[1] if prefix else PREFIX, each.policy)
+            named = re.match(r"(shop-(?:orders|trial))-", each.name)
+            prefix = named[1] if named else PREFIX
+            found[each.name] = Held(
+                role=each.name.removeprefix(f"{prefix}-"),
+                prefix=prefix,
+                text=json.dumps(each.policy),
+                beside=(shape, each.name) if (shape, each.name) in MADE_TOO else ("", ""),
+            )
     return found
 
 
-def requests(shape: str, name: str, prefix: str) -> Iterator[PolicyRequest]:
-    """Yield what a role needs, of resources that are called as this shape calls them."""
-    yield from _usual(name.removeprefix(f"{prefix}-"), prefix)
-    yield from _asked(MADE_TOO.get((shape, name), ()), prefix)
+@functools.cache
+def requests(held: Held) -> Sequence[PolicyRequest]:
+    """Return what a role needs, of resources that are called as its shape calls them."""
+    beside = _asked(MADE_TOO.get(held.beside, ()), held.prefix)
+    return (*_usual(held.role, held.prefix), *beside)
 
 
 @functools.cache
@@ -125,14 +147,25 @@ def _asked(calls: Iterable[Call], prefix: str) -> Iterator[PolicyRequest]:
 
 
 def _called(call: Call, prefix: str) -> Call:
-    if prefix == PREFIX:
+    if call.parameters.get("applicationId"):
+        parameters = {**call.parameters, "applicationId": _application()}
+    elif prefix == PREFIX:
         return call
-    parameters = _renamed(call.parameters, prefix)
+    else:
+        parameters = _renamed(call.parameters, prefix)
     if call.operation == "TerminateInstanceInAutoScalingGroup":
         parameters |= {"AutoScalingGroupName": "kafka-a"}
     return Call(
         service=call.service, operation=call.operation, region=call.region, parameters=parameters
     )
+
+
+@functools.cache
+def _application() -> str:
+    """Return the id of the report's application, which AWS makes."""
+    found = recorded("asg")["analytics"].one("emrserverless/application:Application")
+    arn: str = real(found.type, found.name, found.inputs)[1]["arn"]
+    return arn.rpartition("/")[2]
 
 
 def _renamed(value: Any, prefix: str) -> Any:
@@ -149,58 +182,64 @@ def _renamed(value: Any, prefix: str) -> Any:
 
 
 @functools.cache
-def made_of(shape: str, name: str) -> Sequence[PolicyRequest]:
+def made(held: Held) -> Sequence[PolicyRequest]:
     """Return what a role needs and is allowed, in a shape that has the part."""
-    prefix, document = policies(shape)[name]
-    asked = requests(shape, name, prefix)
-    return tuple(each for each in asked if one_shape.judged(document, each).allowed)
+    return tuple(each for each in requests(held) if one_shape.judged(held.document, each).allowed)
+
+
+@functools.cache
+def unused(held: Held) -> Sequence[str]:
+    """Return the rights that no call misses; whoever misses one is told which."""
+    found = []
+    for right in sorted(one_shape.rights(held.document)):
+        # That no other action misses it, test_rights shows of one shape.
+        lacking = one_shape.without(held.document, right)
+        needing = [each for each in made(held) if each.action == right]
+        verdicts = [one_shape.judged(lacking, each) for each in needing]
+        refused = [verdict.because for verdict in verdicts if not verdict.allowed]
+        assert all(f"allows the {right} action" in why for why in refused), (held.role, refused)
+        if not refused:
+            found.append(right)
+    return found
+
+
+@functools.cache
+def vain(held: Held) -> Sequence[str]:
+    """Return the statements without which everything that they name is allowed all the same."""
+    found = []
+    for statement in held.document["Statement"]:
+        left = [each for each in held.document["Statement"] if each is not statement]
+        lacking = {**held.document, "Statement": left}
+        granted = [each for each in made(held) if each.action in statement["Action"]]
+        if all(one_shape.judged(lacking, each).allowed for each in granted):
+            found.append(str(statement["Sid"]))
+    return found
 
 
 def test_every_policy_of_every_shape_has_its_calls() -> None:
-    known = {
-        name.removeprefix(f"{prefix}-")
-        for shape in SHAPES
-        for name, (prefix, _) in policies(shape).items()
-    }
+    known = {held.role for shape in SHAPES for held in policies(shape).values()}
     assert known == CALLS.keys()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@every_case("shape", SHAPES)
 def test_a_shape_makes_the_calls_that_its_parts_make(shape: str) -> None:
     unmade = {
         (name, request.action)
-        for name, (prefix, _) in policies(shape).items()
-        for request in requests(shape, name, prefix)
-        if request not in made_of(shape, name)
+        for name, held in policies(shape).items()
+        for request in requests(held)
+        if request not in made(held)
     }
     listed = UNMADE.get(shape, {})
     assert unmade == {(name, action) for name, actions in listed.items() for action in actions}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@every_case("shape", SHAPES)
 def test_a_right_taken_away_is_missed_and_named(shape: str) -> None:
-    unused = []
-    for name, (_, document) in policies(shape).items():
-        made = made_of(shape, name)
-        for right in sorted(one_shape.rights(document)):
-            # That no other action misses it, test_rights shows of one shape.
-            lacking = one_shape.without(document, right)
-            verdicts = [one_shape.judged(lacking, each) for each in made if each.action == right]
-            assert all(f"allows the {right} action" in v.because for v in verdicts if not v.allowed)
-            if all(verdict.allowed for verdict in verdicts):
-                unused.append((name, right))
-    assert unused == [], "rights that no call needs; take them away"
+    found = [(name, each) for name, held in policies(shape).items() for each in unused(held)]
+    assert found == [], f"rights that no call needs; take them away: {found}"
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@every_case("shape", SHAPES)
 def test_no_statement_is_there_in_vain(shape: str) -> None:
-    vain = []
-    for name, (_, document) in policies(shape).items():
-        made = made_of(shape, name)
-        for statement in document["Statement"]:
-            left = [each for each in document["Statement"] if each is not statement]
-            lacking = {**document, "Statement": left}
-            granted = [each for each in made if each.action in statement["Action"]]
-            if all(one_shape.judged(lacking, each).allowed for each in granted):
-                vain.append((name, statement["Sid"]))
-    assert vain == []
+    found = [(name, each) for name, held in policies(shape).items() for each in vain(held)]
+    assert found == []

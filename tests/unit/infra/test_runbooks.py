@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from core.cluster.operated import of_spec
 from infra.alerts.alarms import alarms
 from infra.alerts.rules import alerts
+from tests.every_case import every_case
 from tests.unit.infra.programs import spec
 
 RUNBOOKS = Path(__file__).parents[3] / "docs" / "runbooks"
@@ -23,7 +22,7 @@ def test_every_alert_and_alarm_has_a_page_and_every_page_is_ones() -> None:
     assert set(PAGES) == ALERTS | ALARMS
 
 
-@pytest.mark.parametrize("name", sorted(PAGES))
+@every_case("name", sorted(PAGES))
 def test_a_page_says_what_it_means_where_to_look_what_to_do_and_when_it_ends(name: str) -> None:
     title, meaning, *_ = PAGES[name].splitlines()
     assert title == f"# {name}" or name in ALARMS
@@ -31,7 +30,7 @@ def test_a_page_says_what_it_means_where_to_look_what_to_do_and_when_it_ends(nam
     assert re.findall(r"^## (.+)$", PAGES[name], re.MULTILINE) == ["Look", "Do", "Ends"]
 
 
-@pytest.mark.parametrize("name", sorted(PAGES))
+@every_case("name", sorted(PAGES))
 def test_a_pages_links_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", PAGES[name]):
         assert (RUNBOOKS / target).is_file(), target

@@ -12,6 +12,7 @@ from core.cluster.rights import clients
 from core.settings.functions import FUNCTION_CALLS
 from infra.kafka.cluster import kafka_spec
 from infra.kafka.topics import resource_name, topic_spec, user_spec
+from tests.every_case import every_case
 from tests.unit.infra.programs import description, run_layers, spec
 
 OAUTH = {
@@ -104,7 +105,7 @@ def test_oauth_is_strimzis_custom_type_with_the_handlers_of_its_library() -> Non
         assert option in said
 
 
-@pytest.mark.parametrize("function", FUNCTION_CALLS)
+@every_case("function", FUNCTION_CALLS)
 def test_a_function_is_a_user_with_the_rights_of_its_calls(
     function: str, layers: dict[str, Any]
 ) -> None:

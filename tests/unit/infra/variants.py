@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, Layers, description, run_layers
 from tests.unit.infra.recording import EXISTING_VPC
 
 # Every optional part of a spec that does not exclude another one.
 EVERYTHING: Mapping[str, Any] = {
+    "tags": {"team": "streaming"},
     "pools": [CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}],
     "connect": {"image": "registry.example/connect:1", "config": {"offset.flush.interval.ms": 1}},
     "topics": [{"name": "orders", "config": {"retention.ms": 1000}}, {"name": "Orders_V1"}],
@@ -93,3 +94,8 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
         }
     ),
 }
+
+
+def recorded(variant: str) -> Layers:
+    """Return the layers of a shape with ids as AWS gives them: one recording for all who ask."""
+    return run_layers(VARIANTS[variant], real_sizes=True)

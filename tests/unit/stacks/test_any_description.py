@@ -9,14 +9,15 @@ from unittest import mock
 from hypothesis import Phase, given, settings
 
 from local.refusals import gate
+from tests.effort import EFFORT
 from tests.unit.infra import real_outputs, recording
 from tests.unit.infra.any_description import descriptions
 from tests.unit.infra.aws_gate import wanted
 from tests.unit.infra.programs import run_layers
 
 
-# A program takes seconds: few at a time, other ones each time.
-@settings(max_examples=2, phases=[Phase.reuse, Phase.generate], deadline=None)
+# A program takes seconds: `make test-long` tries twenty.
+@settings(max_examples=EFFORT, phases=[Phase.reuse, Phase.generate], deadline=None)
 @given(raw=descriptions())
 def test_aws_refuses_nothing_of_a_right_description(raw: Mapping[str, Any]) -> None:
     with (

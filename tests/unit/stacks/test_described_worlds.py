@@ -14,7 +14,6 @@ from stacks.program import main
 from tests.unit.cli.survey.changes_of_machines import karpenters, of_eks
 from tests.unit.cli.survey.descriptions import at, described
 from tests.unit.cli.survey.hidden_changes import without
-from tests.unit.cli.survey.manifests import Item
 from tests.unit.cli.survey.others import combined, own, terraform_aws_eks, two_kafkas
 from tests.unit.cli.survey.worlds import World
 from tests.unit.infra.aws_gate import wanted
@@ -45,7 +44,6 @@ def test_at_every_level_it_is_taken_and_aws_refuses_nothing_of_it(
     section, text = described(build())
     adoption.parse({"adopt": section})
     assert draft.refusals(text) == []
-    before = resources(at("watch", section))
     for level in levels:
         raw = at(level, section)
         adoption.parse(raw)
@@ -54,10 +52,3 @@ def test_at_every_level_it_is_taken_and_aws_refuses_nothing_of_it(
         )
         found = gate.all_refusals(wanted({"operations": stack}))
         assert [refusal.sentence for refusal in found] == []
-    # Left again, all that is there is what was there.
-    assert resources(at("watch", section)) == before
-
-
-def resources(raw: Item) -> list[tuple[str, str]]:
-    stack = run_program(main, stack_name="shop-operations", config={"cluster": json.dumps(raw)})
-    return sorted((each.type, each.name) for each in stack.resources)

@@ -19,14 +19,13 @@ from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, ru
 from tests.unit.infra.recording import Resource
 from tests.unit.infra.variants import EVERYTHING
 
-PROVISIONERS = ("asg", "karpenter")
+PROVISIONERS: Mapping[str, Mapping[str, Any]] = {
+    "asg": {},
+    "karpenter": {"node_provisioner": "karpenter"},
+}
 GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "grow-a-cluster.md"
 BULK = {**BROKER, "name": "bulk", "first_node_id": 100}
-FULL = {
-    **EVERYTHING,
-    "pools": [CONTROLLER, BROKER],
-    "kafka": {"internal_listener": {"authentication": "tls"}},
-}
+FULL = {**EVERYTHING, "pools": [CONTROLLER, BROKER]}
 GROWTH: Mapping[str, dict[str, Any]] = {
     "a broker per zone": {"pools": [CONTROLLER, {**BROKER, "nodes_per_zone": 2}]},
     # The controllers stay where they are: the voters of a live quorum are fixed.
@@ -128,8 +127,10 @@ UNPINNED = {"availability_zones": [*ZONES, "us-east-1d"]}
 def recorded(provisioner: str, growth: str | None = None) -> Mapping[str, Resource]:
     """Return what the program registers, by URN: as it is, or grown."""
     changed = {None: {}, "an unpinned zone": UNPINNED, **GROWTH}[growth]
-    raw = description(**{**FULL, "node_provisioner": provisioner, **changed})
-    return {r.urn: r for layer in run_layers(raw).values() for r in layer.resources}
+    raw = description(**{**FULL, **PROVISIONERS[provisioner], **changed})
+    # With spare nodes it is one of the variants, whose ids are as AWS's.
+    layers = run_layers(raw, real_sizes=True)
+    return {r.urn: r for layer in layers.values() for r in layer.resources}
 
 
 def changes(before: Resource, after: Resource) -> set[str]:

@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.unit.infra.programs import run_layers
-from tests.unit.infra.variants import VARIANTS
+from tests.unit.infra.variants import recorded
 
 # A hook's name is its group's own.
 WITHIN_ANOTHER = {"aws:autoscaling/lifecycleHook:LifecycleHook"}
@@ -17,7 +16,7 @@ WITHIN_ANOTHER = {"aws:autoscaling/lifecycleHook:LifecycleHook"}
 def test_every_name_of_a_kind_is_given_once(variant: str, cache: None) -> None:
     named = Counter(
         (resource.type, str(resource.inputs["name"]))
-        for layer in run_layers(VARIANTS[variant]).values()
+        for layer in recorded(variant).values()
         for resource in layer.resources
         if resource.type.startswith("aws:")
         and resource.type not in WITHIN_ANOTHER

@@ -18,9 +18,9 @@ import pytest
 from infra.tags import SNAPSHOT_TAG, Tags
 from tests.unit.infra.programs import run_layers, spec
 from tests.unit.infra.recording import Recorded, Resource
-from tests.unit.infra.variants import VARIANTS
+from tests.unit.infra.variants import EVERYTHING, VARIANTS, recorded
 
-TEAM = {"team": "streaming"}
+TEAM = EVERYTHING["tags"]
 OURS = Tags.of(spec(tags=TEAM)).everywhere
 VARIANT_NAMES = ("certificates", "karpenter with everything")
 # Python's keywords.
@@ -28,8 +28,8 @@ MODULES = {"lambda": "lambda_"}
 
 
 @pytest.fixture(scope="module", params=VARIANT_NAMES)
-def tagged(request: pytest.FixtureRequest, cache: None) -> dict[str, Recorded]:
-    return run_layers({**VARIANTS[request.param], "tags": TEAM})
+def tagged(request: pytest.FixtureRequest, cache: None) -> Mapping[str, Recorded]:
+    return recorded(request.param)
 
 
 def of_aws(layers: Mapping[str, Recorded]) -> Iterator[Resource]:
@@ -51,13 +51,13 @@ def gets_default_tags(found: type) -> bool:
     return hasattr(found, "tags_all")
 
 
-def test_the_provider_of_every_layer_has_our_tags(tagged: dict[str, Recorded]) -> None:
+def test_the_provider_of_every_layer_has_our_tags(tagged: Mapping[str, Recorded]) -> None:
     for layer in tagged.values():
         provider = layer.one("providers:aws")
         assert json.loads(provider.inputs["defaultTags"])["tags"] == OURS
 
 
-def test_what_gets_no_default_tags_has_them_all_itself(tagged: dict[str, Recorded]) -> None:
+def test_what_gets_no_default_tags_has_them_all_itself(tagged: Mapping[str, Recorded]) -> None:
     taking = [r for r in of_aws(tagged) if takes_tags(resource_class(r.type))]
     alone = [r for r in taking if not gets_default_tags(resource_class(r.type))]
     assert len({r.type for r in taking}) > 20
@@ -72,19 +72,19 @@ def own_tags(resource: Resource) -> dict[str, str]:
     return {tag["key"]: tag["value"] for tag in tags} if isinstance(tags, list) else dict(tags)
 
 
-def test_no_tag_of_a_resources_own_hides_one_of_ours(tagged: dict[str, Recorded]) -> None:
+def test_no_tag_of_a_resources_own_hides_one_of_ours(tagged: Mapping[str, Recorded]) -> None:
     for resource in of_aws(tagged):
         own = own_tags(resource)
         assert {key: value for key, value in own.items() if OURS.get(key, value) != value} == {}
 
 
-def test_a_group_hands_our_tags_on_to_its_nodes(tagged: dict[str, Recorded]) -> None:
+def test_a_group_hands_our_tags_on_to_its_nodes(tagged: Mapping[str, Recorded]) -> None:
     for group in tagged["kafka"].of("autoscaling/group:Group"):
         inherited = {t["key"] for t in group.inputs["tags"] if t["propagateAtLaunch"]}
         assert inherited >= OURS.keys()
 
 
-def test_what_a_launch_template_launches_has_our_tags(tagged: dict[str, Recorded]) -> None:
+def test_what_a_launch_template_launches_has_our_tags(tagged: Mapping[str, Recorded]) -> None:
     templates = [r for r in of_aws(tagged) if r.type.endswith(":LaunchTemplate")]
     assert templates
     for template in templates:
@@ -95,7 +95,7 @@ def test_what_a_launch_template_launches_has_our_tags(tagged: dict[str, Recorded
 
 
 def test_what_karpenter_launches_has_our_tags(cache: None) -> None:
-    layers = run_layers({**VARIANTS["karpenter"], "tags": TEAM})
+    layers = recorded("karpenter with everything")
     classes = layers["kafka"].of("karpenter.k8s.aws/v1:EC2NodeClass")
     assert classes
     for node_class in classes:
@@ -108,7 +108,7 @@ def parameter_tags(parameters: Mapping[str, str]) -> dict[str, str]:
     return dict(tag.split("=", 1) for tag in named)
 
 
-def test_what_the_csi_driver_creates_has_our_tags(tagged: dict[str, Recorded]) -> None:
+def test_what_the_csi_driver_creates_has_our_tags(tagged: Mapping[str, Recorded]) -> None:
     driver = next(
         r
         for r in tagged["foundation"].of("eks/addon:Addon")
@@ -122,7 +122,7 @@ def test_what_the_csi_driver_creates_has_our_tags(tagged: dict[str, Recorded]) -
     assert parameter_tags(snapshots["parameters"]) == OURS
 
 
-def test_a_scheduled_snapshot_has_the_tags_of_its_volume(tagged: dict[str, Recorded]) -> None:
+def test_a_scheduled_snapshot_has_the_tags_of_its_volume(tagged: Mapping[str, Recorded]) -> None:
     policy = tagged["platform"].one("dlm/lifecyclePolicy:LifecyclePolicy").inputs
     assert [s["copyTags"] for s in policy["policyDetails"]["schedules"]] == [True]
 
