@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.fleet.faults import FAULTS, ON_CONTROLLERS, draw
-from tests.integration.cluster import BROKERS, CONTROLLERS
 
 seeds = st.integers(0, 10**6)
 
@@ -26,6 +25,9 @@ def test_every_fault_comes_before_any_comes_twice(seed: int, count: int) -> None
 
 @given(seeds)
 def test_a_fault_befalls_the_kind_of_node_it_is_about(seed: int) -> None:
+    # The twin's tests: seconds for every worker that only collects this one.
+    from tests.integration.cluster import BROKERS, CONTROLLERS  # noqa: PLC0415
+
     for disruption in draw(seed, len(FAULTS)):
         nodes = CONTROLLERS if disruption.fault in ON_CONTROLLERS else BROKERS
         assert disruption.node_id in nodes

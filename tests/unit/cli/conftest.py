@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 import typer.testing
 
+from tests.unit.cli import forked
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _put_together_once() -> Iterator[None]:
@@ -15,3 +17,9 @@ def _put_together_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(typer.testing, "_get_command", functools.cache(typer.main.get_command))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forks_end() -> Iterator[None]:
+    yield
+    forked.end()

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from local.processes import start_time_ticks
+from tests.every_case import every_case
+from tests.unit.cli.forked import COMMAND, run_forked
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 EXAMPLE = Path("stacks/config/clusters/example.yaml")
@@ -22,22 +24,14 @@ STOPPED = "Stopped; nothing was left running on this machine.\n"
 def entry(body: str, *, before: str = "") -> subprocess.CompletedProcess[str]:
     """Run the entry with the body in place of the command line."""
     lines = [
-        "import os, signal, sys, threading, time",
-        "from cli import __main__ as entry",
+        "import signal, threading, time",
         *before.splitlines(),
         "def command(arguments):",
         *(f"    {line}" for line in body.splitlines()),
         "entry._run = command",
         "entry.main([])",
     ]
-    return subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_forked("\n".join(lines))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -115,14 +109,7 @@ def test_a_fault_of_ours_keeps_its_traceback() -> None:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cli", *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_forked(COMMAND, arguments)
 
 
 def test_a_users_mistake_is_a_sentence_and_exit_code_1() -> None:
@@ -168,8 +155,15 @@ def test_where_the_twin_is_not_installed_its_commands_say_what_installs_it() -> 
     assert "Traceback" not in done.stderr
 
 
-def test_an_unknown_command_is_exit_code_2() -> None:
-    done = run("no-such-command")
+def test_an_unknown_command_is_exit_code_2_of_a_fresh_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cli", "no-such-command"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 2
     assert "No such command" in done.stderr
 
@@ -218,7 +212,7 @@ rotate.watch_run.__defaults__ = (rotate.Pace(seconds=0.01),)
 }
 
 
-@pytest.mark.parametrize("command", WATCHES)
+@every_case("command", WATCHES)
 def test_ctrl_c_ends_a_watch_with_130_and_gives_the_terminal_back(command: str) -> None:
     body = f"from cli.main import app\napp(args={[*command.split(), 'local', '--watch']!r})"
     before = f"os.environ['FORCE_COLOR'] = '1'\n{WATCHES[command]}"
@@ -252,16 +246,7 @@ def test_a_path_that_the_system_refuses_is_a_sentence(arguments: tuple[str, ...]
 
 @pytest.mark.parametrize("extra", [(), ("--json",)], ids=["table", "json"])
 def test_an_output_without_room_is_a_sentence(extra: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "cli", "estimate", str(EXAMPLE), *extra],
-            cwd=REPOSITORY,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    done = run_forked(COMMAND, ("estimate", str(EXAMPLE), *extra), stdout="/dev/full")
     assert done.returncode in {1, 120}
     assert done.stderr.startswith("The output could not be written: No space left on device")
     assert "Traceback" not in done.stderr

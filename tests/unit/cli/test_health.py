@@ -19,6 +19,7 @@ from cli.watching import Pace
 from core.errors import StillwaterError
 from core.health.cluster import Part, PartKind, cluster_health, document
 from core.health.verdict import Health, HealthVerdict
+from tests.every_case import every_case
 from tests.unit.infra.programs import spec
 
 
@@ -192,7 +193,7 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("payload", ODD.values(), ids=ODD.keys())
+@every_case("payload", ODD.values(), ids=ODD.keys())
 def test_an_answer_of_another_form_is_one_sentence(payload: Any) -> None:
     desk = Desk(spec(), FakeLambda(payload=payload))  # type: ignore[arg-type]
     with pytest.raises(StillwaterError, match="in a form that this release cannot read"):

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import typer
 from typer.testing import CliRunner
 
 from cli.main import app
+from tests.every_case import every_case
 
 WIDTHS = ("40", "80", "200")
 
@@ -25,8 +25,8 @@ def _commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple
 COMMANDS = dict(_commands(typer.main.get_command(app)))
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@every_case("width", WIDTHS)
+@every_case("words", COMMANDS, ids=" ".join)
 def test_help_cuts_no_word(words: tuple[str, ...], width: str) -> None:
     done = CliRunner().invoke(app, [*words, "-h"], env={"COLUMNS": width, "TERMINAL_WIDTH": width})
     assert done.exit_code == 0, done.output
@@ -40,7 +40,7 @@ def test_help_cuts_no_word(words: tuple[str, ...], width: str) -> None:
     assert re.sub(r"\s+", "", (command.help or "").replace("\b", "")) in said
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@every_case("words", COMMANDS, ids=" ".join)
 def test_a_paragraph_of_help_breaks_where_the_window_ends(words: tuple[str, ...]) -> None:
     done = CliRunner().invoke(app, [*words, "-h"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
     lines = [line for line in done.output.splitlines() if line.startswith("  ")]

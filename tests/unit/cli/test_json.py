@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,12 @@ from cli.main import app
 from cli.project import release
 from cli.project.origin import Origin
 from core.errors import StillwaterError
+from tests.every_case import every_case
+from tests.unit.cli.forked import COMMAND, run_forked
 from tests.unit.cli.test_adopt import DESCRIPTION
 from tests.unit.cli.test_provision import Api, Stacks, stacks, wanted
 
 __all__ = ["stacks"]
-REPOSITORY = Path(__file__).resolve().parents[3]
 COMMANDS = reference_commands.commands()
 SECRET = ResourceChange(
     urn="urn:pulumi:prod-kafka::s::kubernetes:core/v1:Secret::token",
@@ -49,7 +48,7 @@ DONE = LayerResult(
 )
 
 
-@pytest.mark.parametrize("words", COMMANDS)
+@every_case("words", COMMANDS)
 def test_every_command_has_json_that_is_explained_or_says_why_not(words: str) -> None:
     explained = words in reference_commands.DOCUMENTS
     takes_it = any(FLAG in each.opts for each in COMMANDS[words].params)
@@ -176,15 +175,8 @@ def test_a_plan_of_adoption_is_a_document(tmp_path: Path) -> None:
 
 def run(*arguments: str, **environment: str) -> tuple[int, Any, str]:
     """Run the command as a program would; its whole stdout must be JSON."""
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", *arguments],
-        cwd=REPOSITORY,
-        env={"PATH": "/usr/bin:/bin", "HOME": "/nowhere", **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    own = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", **environment}
+    done = run_forked(COMMAND, arguments, environment=own)
     return done.returncode, json.loads(done.stdout), done.stderr
 
 

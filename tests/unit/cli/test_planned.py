@@ -14,6 +14,7 @@ from cli import planned
 from cli.engine.changes import HIDDEN, Changes, kind_of
 from cli.engine.progress import LayerResult
 from core.errors import StillwaterError
+from tests.every_case import every_case
 from tests.unit.cli.keyboard import Keyboard
 
 STACK = "urn:pulumi:prod-kafka::stillwater::"
@@ -107,7 +108,7 @@ def test_a_layer_that_could_not_be_planned_says_why() -> None:
     assert planned.lines(result) == [("kafka: Bring platform up first.", None)]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("resource", "words"),
     [
         ("aws:ec2/securityGroupRule:SecurityGroupRule", "security group rule"),

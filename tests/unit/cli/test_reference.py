@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cli import reference, reference_spec
 from core import timing
 from core.cluster import ClusterSpec
 from core.cluster.fields import Frozen
+from tests.every_case import every_case
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 
 
-@pytest.mark.parametrize("name", sorted(reference.pages()))
+@every_case("name", sorted(reference.pages()))
 def test_the_checked_in_page_is_current(name: str) -> None:
     assert (REFERENCE / name).read_text() == reference.pages()[name], "run `make docs`"
 
@@ -30,7 +29,7 @@ def _sections(base: type[Frozen] = Frozen) -> list[type[Frozen]]:
     return [cls for sub in of for cls in _sections(sub)] if of else [base]
 
 
-@pytest.mark.parametrize("section", _sections(), ids=lambda section: section.__name__)
+@every_case("section", _sections(), ids=lambda section: section.__name__)
 def test_every_key_says_what_it_means(section: type[Frozen]) -> None:
     silent = [name for name, field in section.model_fields.items() if not field.description]
     assert not silent, "write what it means into a docstring below the field"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,11 +45,18 @@ def commented(tmp_path: Path, *, pull_request: str = PULL_REQUEST) -> tuple[int,
     return ran.returncode, said
 
 
-@pytest.fixture(autouse=True)
-def _own(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory as `stillwater init` writes it."""
-    command = [sys.executable, "-m", "cli", "init", str(tmp_path / "own"), "--region", "eu-west-1"]
+    directory = tmp_path_factory.mktemp("written") / "own"
+    command = [sys.executable, "-m", "cli", "init", str(directory), "--region", "eu-west-1"]
     subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True)
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def _own(tmp_path: Path, written: Path) -> None:
+    shutil.copytree(written, tmp_path / "own")
 
 
 def test_a_pull_request_is_told_what_check_and_estimate_say(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cli.project import command, origin, release
 from cli.project.command import Given
 from cli.project.origin import Origin
 from infra.spec import ROOT
+from tests.every_case import every_case
 
 WHEEL = "stillwater-1.2.3-py3-none-any.whl"
 ADDRESS = f"https://wheels.example.com/a/{WHEEL}"
@@ -144,7 +145,7 @@ def test_no_page_and_no_sentence_installs_the_namesake() -> None:
     assert told == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "namesake"),
     [
         ("pip install stillwater", True),

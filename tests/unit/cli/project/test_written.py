@@ -21,6 +21,7 @@ from cli.project.written import InitAnswers, render, write
 from core.errors import InvalidInput, StillwaterError
 from core.naming import LAYERS
 from infra import spec as specs
+from tests.every_case import every_case
 from tests.unit.cli.keyboard import Keyboard
 
 RELEASE = Origin("1")
@@ -105,7 +106,7 @@ def test_a_disk_that_fails_leaves_nothing_half_written(
     assert files(tmp_path) == {}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "sentence"),
     [
         ({"name": "Orders!"}, "name"),
@@ -149,7 +150,7 @@ def test_every_problem_of_the_answers_is_said_at_once() -> None:
     assert len(caught.value.problems) == 3
 
 
-@pytest.mark.parametrize(
+@every_case(
     "provider",
     [
         "passphrase",
