@@ -6,11 +6,12 @@ place. Of an export only what its newest manifests name is copied, of any other 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,6 +19,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.emr import below
 from core.errors import InvalidInput, StillwaterError
 from spark.ingest import manifest
+from spark.ingest.files import version
+from spark.jobs import unread
+
+if TYPE_CHECKING:
+    from spark.tables import Store
+    from spark.tag_keys import KafkaTags
 
 SCHEMES = ("s3", "s3a")
 
@@ -33,17 +40,24 @@ class S3Files:
         self._s3 = s3
 
     def below(self, folder: str, suffix: str) -> list[str]:
-        bucket, key = _parts(folder)
-        found = [f"s3://{bucket}/{name}" for name in self._keys(bucket, f"{key}/")]
-        return sorted(name for name in found if name.endswith(suffix))
+        return sorted(name for name in self._within(folder) if name.endswith(suffix))
+
+    def versions(self, place: str) -> dict[str, str]:
+        """Return what tells objects from others of their names, and their copies as well."""
+        bucket, key = _parts(place)
+        alone = [each for each in self._listed(bucket, key, most=1) if each["Key"] == key]
+        found = {f"s3://{bucket}/{key}": each for each in alone} or self._within(place)
+        return {
+            address: version(each["Size"], _written_at_ns(each)) for address, each in found.items()
+        }
 
     def is_file(self, address: str) -> bool:
         bucket, key = _parts(address)
-        return key in self._keys(bucket, key, most=1)
+        return any(each["Key"] == key for each in self._listed(bucket, key, most=1))
 
     def is_folder(self, address: str) -> bool:
         bucket, key = _parts(address)
-        return any(True for _ in self._keys(bucket, f"{key}/", most=1))
+        return any(True for _ in self._listed(bucket, f"{key}/", most=1))
 
     def read(self, address: str, limit: int | None = None) -> bytes:
         bucket, key = _parts(address)
@@ -54,12 +68,23 @@ class S3Files:
         bucket, key = _parts(address)
         target.parent.mkdir(parents=True, exist_ok=True)
         self._s3.download_file(bucket, key, str(target))
+        written_at_ns = _written_at_ns(self._s3.head_object(Bucket=bucket, Key=key))
+        os.utime(target, ns=(written_at_ns, written_at_ns))
 
-    def _keys(self, bucket: str, prefix: str, most: int | None = None) -> Iterator[str]:
+    def _within(self, folder: str) -> dict[str, Any]:
+        bucket, key = _parts(folder)
+        return {f"s3://{bucket}/{each['Key']}": each for each in self._listed(bucket, f"{key}/")}
+
+    def _listed(self, bucket: str, prefix: str, most: int | None = None) -> Iterator[Any]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=bucket, Prefix=prefix, PaginationConfig={"MaxItems": most}
         )
-        return (entry["Key"] for page in pages for entry in page.get("Contents", []))
+        return (each for page in pages for each in page.get("Contents", []))
+
+
+def _written_at_ns(listed: Any) -> int:
+    """Return an object's time in whole seconds, which is all that every answer of S3 has."""
+    return int(listed["LastModified"].timestamp()) * 1_000_000_000
 
 
 def bill(s3: Any, address: str, folder: Path, months: Collection[str] = ()) -> Path:
@@ -93,7 +118,7 @@ def months(s3: Any, address: str, month: str | None) -> list[str]:
     files = S3Files(s3)
     with reachable(address):
         is_export = files.is_folder(address)
-        delivered = sorted(manifest.refreshes(files, _plain(address))) if is_export else []
+        delivered = sorted(manifest.refreshes(files, _plain(address))[1]) if is_export else []
     if not delivered:
         return []
     asked = month or delivered[-1]
@@ -105,6 +130,21 @@ def months(s3: Any, address: str, month: str | None) -> list[str]:
         problem = f"The export {address} has no delivery of {asked}, only {', '.join(delivered)}."
         raise InvalidInput([problem])
     return [each for each in (before, asked) if each in delivered]
+
+
+def to_copy(
+    s3: Any, address: str, month: str | None, store: Store, kafka: KafkaTags
+) -> tuple[list[str] | None, list[str]]:
+    """Return which of the months that a report needs are to be copied, None for a bill as a whole.
+
+    Beside them are those that are final and in the tables unchanged: they are read from there.
+    """
+    needed = months(s3, address, month)
+    with reachable(address):
+        again, kept = unread.of_files(S3Files(s3), _plain(address), store, kafka)
+    if again is None or not needed:
+        return again, kept
+    return [each for each in needed if each in again], [each for each in kept if each in needed]
 
 
 def existing_folder(s3: Any, folder: str | None) -> str | None:

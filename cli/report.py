@@ -30,8 +30,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from cli.warehouse import Warehouse
+    from spark.jobs.report import Inputs
     from spark.report.document import Document
     from spark.tables import Store
+
+
+NOT_READ = "Final, unchanged since they were read, and not read again: {}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +67,11 @@ def on_this_machine(asked: ReportOptions, console: Console) -> Document:
     """Make the report with a local Spark session; what is in S3 is copied here first."""
     _made_folders(asked)
     with tempfile.TemporaryDirectory(prefix=".copied-", dir=asked.output) as scratch:
-        return _document_of(_at_hand(asked, Path(scratch), console), console)
+        return _document_of(_at_hand(asked, Path(scratch), console), console, Path(scratch))
 
 
-def _document_of(asked: ReportOptions, console: Console) -> Document:
+def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = None) -> Document:
+    """Make the report; a bill in S3 is copied into `scratch`, as far as it is to be read."""
     from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
@@ -91,11 +96,32 @@ def _document_of(asked: ReportOptions, console: Console) -> Document:
     }
     with console.status("Spark makes the report"), local_session(settings=settings) as session:
         store = _store(session, asked)
+        if scratch is not None and asked.bill is not None:
+            inputs = _with_bill_at_hand(session, store, inputs, asked, scratch)
         made = job.run(session, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
-    for line in page.summary(made.document):
+    kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
+    for line in [*page.summary(made.document), *kept]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return made.document
+
+
+def _with_bill_at_hand(
+    session: SparkSession, store: Store, inputs: Inputs, asked: ReportOptions, scratch: Path
+) -> Inputs:
+    """Return the inputs with a copy of a bill in S3; of months that tables hold none is made."""
+    from cli import bill_in_s3  # noqa: PLC0415 - a local report needs no AWS
+    from spark.jobs import every  # noqa: PLC0415 - starts Spark's imports
+
+    if asked.bill is None or not bill_in_s3.is_in_s3(asked.bill):
+        return inputs
+    s3 = _s3(asked)
+    kafka = every.kafka_of(session, inputs)
+    months, kept = bill_in_s3.to_copy(s3, asked.bill, asked.month, store, kafka)
+    if months == []:
+        return replace(inputs, bill=None, kept=kept)
+    copy = bill_in_s3.bill(s3, asked.bill, scratch / "bill", months or ())
+    return replace(inputs, bill=str(copy), kept=kept)
 
 
 def _store(session: SparkSession, asked: ReportOptions) -> Store:
@@ -216,25 +242,22 @@ def _run(asked: ReportOptions, on: str, console: Console) -> Document:
 
 
 def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOptions:
-    """Return what was asked with copies in the place of addresses in S3."""
+    """Return what was asked with copies in the place of what stands beside the bill in S3."""
     from cli import bill_in_s3  # noqa: PLC0415 - the same
 
-    names = [n for n in ("bill", "metrics", "history") if bill_in_s3.is_in_s3(getattr(asked, n))]
-    if not names:
-        return asked
-    s3 = (
-        Desk.of(asked.environment).client("s3") if asked.environment else aws.session().client("s3")
-    )
+    names = [n for n in ("metrics", "history") if bill_in_s3.is_in_s3(getattr(asked, n))]
     copies: dict[str, Any] = {}
     for name in names:
-        address, target = getattr(asked, name), scratch / name
-        with console.status(f"Copying {address}"):
-            copies[name] = str(
-                bill_in_s3.bill(s3, address, target, bill_in_s3.months(s3, address, asked.month))
-                if name == "bill"
-                else bill_in_s3.everything(s3, address, target)
-            )
+        with console.status(f"Copying {getattr(asked, name)}"):
+            copy = bill_in_s3.everything(_s3(asked), getattr(asked, name), scratch / name)
+            copies[name] = str(copy)
     return replace(asked, **copies)
+
+
+def _s3(asked: ReportOptions) -> Any:
+    if asked.environment:
+        return Desk.of(asked.environment).client("s3")
+    return aws.session().client("s3")
 
 
 def _facts(asked: ReportOptions) -> Facts | None:

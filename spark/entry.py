@@ -23,11 +23,10 @@ from core.errors import InvalidInput, StillwaterError
 from core.settings import facts
 from core.settings.facts import Facts
 from spark import packages, tag_keys
-from spark.ingest import bill, loose_files, manifest
+from spark.ingest import bill
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
-from spark.jobs import cost, every, ingest, nodes, restated, tagged, transfer
-from spark.months import Held, unsettled
+from spark.jobs import cost, every, ingest, nodes, restated, transfer, unread
 from spark.session import CONVENTIONS
 from spark.tables import (
     COST,
@@ -38,7 +37,6 @@ from spark.tables import (
     ParquetStore,
     Store,
 )
-from spark.tag_keys import KafkaTags
 
 COST_AND_TRANSFER = {COST: cost.cost_table, TRANSFER: transfer.not_explained}
 
@@ -63,12 +61,12 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
     store = store_of(session, chosen.tables, chosen.namespace)
     given = _inputs(session, chosen)
     months = chosen.month
-    if chosen.unsettled:
-        months = _unsettled(session, chosen.bill, store, given.kafka)
-        if months == []:
-            return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
     cluster = chosen.cluster or (given.facts.cluster if given.facts else None)
     kafka = every.kafka_of(session, given)
+    if chosen.unsettled:
+        months, _ = unread.months_to_read(session, chosen.bill, store, kafka)
+        if months == []:
+            return f"Every month of {chosen.bill} is final and in {_place(chosen)}."
     delivery = bill.read(session, chosen.bill, months=months or (), kafka=kafka)
     made = {} if chosen.all_jobs else COST_AND_TRANSFER
     is_elsewhere = chosen.noted_in not in {None, chosen.namespace}
@@ -77,6 +75,8 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
         session, delivery, store, now=now, cluster=cluster, beside=made, noted_in=elsewhere
     )
     periods = list(ingested.months)
+    if not periods:
+        return f"No month of {chosen.bill} that was delivered since holds a line."
     if chosen.all_jobs:
         nodes.run(session, store, delivery, periods)
         _every(session, store, given, periods)
@@ -145,23 +145,6 @@ def _every(
         cost.run(store, [UNKNOWN_PERIOD])
     for period in (period for period in periods if period != UNKNOWN_PERIOD):
         every.run(session, store, replace(given, month=period))
-
-
-def _unsettled(
-    session: SparkSession, written: str, store: Store, kafka: KafkaTags
-) -> list[str] | None:
-    """Return the months to make again, or None for a bill that no manifest describes."""
-    address = address_of(written)
-    files = files_of(session, address)
-    with readable(f"The bill {written}"):
-        if not files.is_folder(address) or loose_files.unlisted(files, address):
-            return None
-        delivered = manifest.refreshes(files, address)
-    held = {
-        row.billing_period: Held(row.execution, row.ingested_at.date(), tagged.made_by(row))
-        for row in store.read(DELIVERIES).collect()
-    }
-    return unsettled(delivered, held, kafka.asked)
 
 
 def _inputs(session: SparkSession, chosen: argparse.Namespace) -> every.Inputs:

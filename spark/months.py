@@ -7,18 +7,35 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from spark.tag_keys import OURS, KafkaTags
+
 # AWS corrects a month for up to two weeks after it closed (Data Exports, "Export refreshing").
 SETTLING_DAYS = 14
 
 
 @dataclass(frozen=True, slots=True)
+class Refresh:
+    """One month of a bill as it was delivered."""
+
+    execution: str
+    files: int = 1
+    # What tells its files from others of their names; empty where one of them is gone.
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
-    """What tables hold of a month: which refresh of it, and the day that it was read."""
+    """What tables hold of a month: which refresh of it, and the day that it was read.
+
+    What tables of an earlier version did not note is None.
+    """
 
     execution: str
     read_on: date
-    # The tags by which Kafka's was told from the rest; None: nobody noted them yet.
+    fingerprint: str | None = None
+    # By what Kafka's was told from the rest: the tags, and what was known beside them.
     tags: tuple[str, str] | None = None
+    told_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +96,31 @@ def settled_on(billing_period: str) -> date:
 
 
 def unsettled(
-    delivered: Mapping[str, str], held: Mapping[str, Held], tags: tuple[str, str] | None = None
+    delivered: Mapping[str, Refresh], held: Mapping[str, Held], kafka: KafkaTags = OURS
 ) -> list[str]:
     """Return the months to make again: all but those held as AWS left them.
 
     `delivered` is the newest refresh of every month of the bill. A month last read before it was
-    final is made once more, however long the job was away; so is one whose tables were made by
-    other tags than `tags`, since months are compared with each other.
+    final is made once more, however long the job was away; so is one whose Kafka was told by
+    something else than `kafka`, since months are compared with each other.
     """
     done = {
         period
-        for period, execution in delivered.items()
-        if period in held
-        and held[period].execution == execution
-        and held[period].read_on >= settled_on(period)
-        and held[period].tags in (None, tags)
+        for period, refresh in delivered.items()
+        if period in held and _is_settled(period, refresh, held[period], kafka)
     }
     return sorted(set(delivered) - done)
+
+
+def _is_settled(period: str, refresh: Refresh, held: Held, kafka: KafkaTags) -> bool:
+    final_on = settled_on(period)
+    # Files of a month that nobody reads may be gone, and tables of an earlier version noted none:
+    # then the execution says whether it is another.
+    is_same_by_name = held.fingerprint is None and refresh.execution != ""
+    return (
+        (is_same_by_name or refresh.fingerprint in ("", held.fingerprint))
+        and held.execution == refresh.execution
+        and held.read_on >= final_on
+        and held.tags in (None, kafka.asked)
+        and held.told_by in (None, kafka.told_by(final_on))
+    )

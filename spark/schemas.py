@@ -197,6 +197,10 @@ DELIVERIES = struct(
     notes=STRING,  # what the bill could not say, a sentence a line; null where it says all
     final_billed_cost=MONEY,  # as it was first read after final_on; null before that
     final_read_at=TimestampType(),  # and when
+    # Null in tables of before they were noted, all three.
+    fingerprint=STRING,  # what tells the files that were read from others of their names
+    told_by=STRING,  # what told Kafka's charges beside the tags: a cluster's name, its ledger
+    currency=STRING,
 )
 
 # One line of any bill, as a reader leaves it and before it is summed. Its money is what the format

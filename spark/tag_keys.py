@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import date
 
 from core.errors import InvalidInput
 from core.naming import CLUSTER_TAG, POOL_TAG
@@ -32,7 +33,7 @@ class KafkaTags:
     `cluster` is the key of a tag whose value is a cluster's name or, with `value`, of one that
     means Kafka with that value alone. `name` is what the cluster is called where its tag does not
     say so, and by which volumes' claims are known. `resources` are ids that somebody else knows to
-    be Kafka's: the ledger its instances.
+    be Kafka's: the ledger its instances, and `learnt_on` the day it knew each of them.
     """
 
     cluster: str = CLUSTER_TAG
@@ -40,6 +41,8 @@ class KafkaTags:
     pool: str = POOL_TAG
     name: str | None = None
     resources: frozenset[str] = field(default=frozenset())
+    # No expression depends on it (spark.expressions).
+    learnt_on: tuple[date, ...] = field(default=(), compare=False)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -60,6 +63,14 @@ class KafkaTags:
     def asked(self) -> tuple[str, str]:
         """Return what tables are made by: the cluster's tag and the pool's."""
         return self.spoken, self.pool
+
+    def told_by(self, before: date) -> str:
+        """Return what tells Kafka's charges beside the tags, as far as it was known before a day.
+
+        The ledger goes on learning: of a month that is final only what it knew by then counts.
+        """
+        known = sum(day < before for day in self.learnt_on)
+        return f"{self.name or 'no cluster'}; instances that its ledger knew: {known}"
 
     @property
     def called(self) -> str | None:

@@ -156,6 +156,9 @@ def opened(
         if isinstance(error, OSError) and not _is_local(session):
             raise LineByLine(not_opened(addresses[0], error)) from None
         return None
+    if len({name.lower() for name in schema.names}) < len(schema.names):
+        # Some file writes its columns in other letters, which Spark takes for the same.
+        return None
     pieces = [
         Piece(address, number, lines, month)
         for (month, address), (_, groups) in zip(files, footers, strict=True)
@@ -185,8 +188,10 @@ def _footer(address: str) -> tuple[pa.Schema, list[int]]:
 
 
 def _held(piece: Piece, cost: str) -> Control:
-    """Return what a piece holds, straight from its cost column."""
+    """Return what a piece holds, straight from its cost column, which its file may lack."""
     with _read(piece) as file:
+        if cost not in file.schema_arrow.names:
+            return Control(piece.lines, piece.lines, Decimal(0))
         column = file.read_row_group(piece.row_group, [cost], use_threads=False)[cost]
         sums = [total(chunk) for chunk in column.chunks]
     known = sum(count for count, _ in sums)
@@ -195,6 +200,8 @@ def _held(piece: Piece, cost: str) -> Control:
 
 def _values(piece: Piece, name: str) -> set[str]:
     with _read(piece, [name]) as file:
+        if name not in file.schema_arrow.names:
+            return set()
         column = file.read_row_group(piece.row_group, [name], use_threads=False)[name]
         return {value for value in column.unique().to_pylist() if value is not None}
 

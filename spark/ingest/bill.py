@@ -55,7 +55,8 @@ def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
         reader = cur.delivery
     if reader is not None:
         read = reader(opened, what, kafka)
-        return replace(read, joined=joined, notes=[*read.notes, *opened.notes])
+        notes = [*read.notes, *opened.notes]
+        return replace(read, joined=joined, notes=notes, fingerprint=opened.fingerprint)
     delivered = [name for name in columns if name not in {CORRUPT, DELIVERED_PERIOD}]
     problem = (
         f"{what} is neither a Cost and Usage Report nor FOCUS: its columns are "

@@ -46,6 +46,7 @@ GROUPS = {
 # Only legacy CUR has these; CUR 2.0 keeps them in its product map.
 LEGACY_COLUMNS = ("lineitem/usagetype", "product_region", "product_product_name")
 USAGE_TYPE = "lineitemusagetype"
+OWN_TAG, CATEGORY = "resourcetags/", "costCategory"
 # A column of a tag as a tool calls it that takes no slash: resourcetags_user_team (Redshift).
 SPREAD_TAG = re.compile(r"(?i)resourcetags[_.]")
 KNOWN = {
@@ -77,7 +78,7 @@ def modern_name(legacy: str) -> str:
     Redshift calls it lineitem_usagetype, other tools lineItem.UsageType: of a column that is known
     the letters count. A tag is told from another by what stands between its words.
     """
-    if legacy.startswith("resourceTags/"):
+    if legacy.lower().startswith(OWN_TAG):
         return legacy
     if tag := SPREAD_TAG.match(legacy):
         return f"resource_tags_{export_key(legacy[tag.end() :]).removeprefix('user_')}"
@@ -85,6 +86,9 @@ def modern_name(legacy: str) -> str:
     if known is not None or "/" not in legacy:
         return known or legacy
     group, name = legacy.split("/", 1)
+    if group.lower() == CATEGORY.lower():
+        # All in capitals no letter begins a word.
+        group, name = CATEGORY, name.lower() if name.isupper() else name
     words = re.sub(r"([A-Z])", r"_\1", f"{group}/{name}").replace("/_", "/").lower()
     return re.sub(r"[^0-9a-z]+", "_", words).strip("_")
 

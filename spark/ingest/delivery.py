@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
 
@@ -34,6 +34,7 @@ from core.errors import InvalidInput
 from spark import money
 from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
+from spark.months import Refresh
 from spark.schemas import CHARGES, EMPTY
 from spark.tables import quoted
 from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags
@@ -50,6 +51,8 @@ TWICE = re.compile(r"\[COLUMN_ALREADY_EXISTS\] The column `([^`]+)`")
 # Spark takes a time without a day (a spreadsheet's 00:00.0) for today's, and a spreadsheet's number
 # of a day (46327) for a year.
 DATED, YEARS = r"^\s*[12]\d{3}-\d{1,2}(\D|$)", (1000, 2999)
+# Azure and Oracle write times to the minute (2026-11-01T00:00Z), which Spark takes for none.
+TO_THE_MINUTE = r"^(\s*\d{4}-\d{1,2}-\d{1,2}[T ]\d{1,2}:\d{2})(\s*([Zz]|UTC|GMT|[+-].*)?\s*)$"
 # What Java says of a file that is not whole -> what it means.
 DAMAGE = {
     "EOFException": "it ends before its data does; copy it again",
@@ -64,15 +67,6 @@ class Format(StrEnum):
     CUR2 = "CUR 2.0"
     CUR = "legacy CUR"
     FOCUS = "FOCUS"
-
-
-@dataclass(frozen=True, slots=True)
-class Refresh:
-    """One month of a bill as it was delivered."""
-
-    period: str
-    execution: str
-    files: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +98,8 @@ class Delivery:
     `parts` hold lines: LINE_KEYS, HAS_NET, LINE_AMOUNTS, and of how many delivered lines a row is
     the sum. Parts are summed apart and then put together, since Spark copies every row of a union.
     `control` takes the control totals straight from the files, past every transform. `every_line`
-    reads each line as it was delivered, with `line`, its text. `refreshes` is empty for a file that
-    no manifest describes.
+    reads each line as it was delivered, with `line`, its text. `refreshes` are the months that
+    manifests describe; files that none does have a `fingerprint` together.
     """
 
     label: str
@@ -113,7 +107,8 @@ class Delivery:
     parts: Sequence[DataFrame]
     control: Callable[[], Mapping[str, Control]]
     every_line: Callable[[], Sequence[DataFrame]]
-    refreshes: Sequence[Refresh] = ()
+    refreshes: Mapping[str, Refresh] = field(default_factory=dict)
+    fingerprint: str = ""
     simulated: bool = False
     # What says that a line is Kafka's.
     kafka: KafkaTags = OURS
@@ -243,7 +238,7 @@ def month_from(frame: DataFrame | Shape, name: str) -> Column:
 def _dated(frame: DataFrame | Shape, name: str) -> Column:
     value, kind = _trusted(name), frame.schema[name].dataType
     if isinstance(kind, StringType):
-        return F.when(value.rlike(DATED), value)
+        return F.when(value.rlike(DATED), F.regexp_replace(value, TO_THE_MINUTE, "$1:00$2"))
     if isinstance(kind, DateType | TimestampType | TimestampNTZType):
         return F.when(F.year(value).between(*YEARS), value)
     return value

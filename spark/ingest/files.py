@@ -6,8 +6,10 @@ EMR that is S3, with the job's role and nothing else.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +20,7 @@ from core.errors import InvalidInput
 
 _URI = re.compile(r"^[a-z][a-z0-9+.-]*://")
 CHUNK_BYTES = 1 << 16
+FINGERPRINT_DIGITS = 16
 
 
 class Files(Protocol):
@@ -27,11 +30,37 @@ class Files(Protocol):
         """Return the addresses of the files below a folder whose names end so, in order."""
         ...
 
+    def versions(self, place: str) -> Mapping[str, str]:
+        """Return, of one file or of all below a folder, what tells each from another of its name.
+
+        That is its size, and when it was written.
+        """
+        ...
+
     def is_file(self, address: str) -> bool: ...
     def is_folder(self, address: str) -> bool: ...
     def read(self, address: str, limit: int | None = None) -> bytes:
         """Return a file's first bytes, or all of them."""
         ...
+
+
+def fingerprint(versions: Mapping[str, str], place: str, addresses: Iterable[str]) -> str:
+    """Return what tells these files, all of one place, from others of their names.
+
+    Empty where one of them is gone. The place itself does not count: a copy that keeps its files'
+    times is the same.
+    """
+    lines = []
+    for address in sorted(addresses):
+        if address not in versions:
+            return ""
+        lines.append(f"{address.removeprefix(place)} {versions[address]}")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:FINGERPRINT_DIGITS]
+
+
+def version(size_bytes: int, written_at_ns: int) -> str:
+    """Return what tells a file from another of its name, alike for every file system."""
+    return f"{size_bytes}-{written_at_ns}"
 
 
 def files_of(session: SparkSession, address: str) -> Files:
@@ -79,6 +108,11 @@ class LocalFiles:
             found += [f"{place}/{name}" for name in names if name.endswith(suffix)]
         return sorted(path for path in found if Path(path).is_file())
 
+    def versions(self, place: str) -> dict[str, str]:
+        found = [place] if self.is_file(place) else self.below(place, "")
+        known = {path: Path(path).stat() for path in found}
+        return {path: version(stat.st_size, stat.st_mtime_ns) for path, stat in known.items()}
+
     def is_file(self, address: str) -> bool:
         return Path(address).is_file()
 
@@ -109,12 +143,18 @@ class HadoopFiles:
         return True
 
     def below(self, folder: str, suffix: str) -> list[str]:
-        found = []
-        if self.is_folder(folder):
-            names = self._system(folder).listFiles(self._path(folder), True)  # noqa: FBT003 - Java's
-            while names.hasNext():
-                found.append(_written(str(names.next().getPath().toString())))
+        found = self.versions(folder) if self.is_folder(folder) else {}
         return sorted(name for name in found if name.endswith(suffix))
+
+    def versions(self, place: str) -> dict[str, str]:
+        found = {}
+        statuses = self._system(place).listFiles(self._path(place), True)  # noqa: FBT003 - Java's
+        while statuses.hasNext():
+            status = statuses.next()
+            written_at_ns = int(status.getModificationTime()) * 1_000_000
+            name = _written(str(status.getPath().toString()))
+            found[name] = version(int(status.getLen()), written_at_ns)
+        return found
 
     def is_file(self, address: str) -> bool:
         system, path = self._system(address), self._path(address)

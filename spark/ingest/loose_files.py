@@ -99,7 +99,8 @@ def _named_twice(paths: Sequence[str]) -> str:
         other = again.setdefault((month, name), path)
         if other != path:
             return (
-                f"holds {name} twice for one month ({other}, {path}); name one delivery's folder."
+                f"holds {name} twice for one month ({other}, {path}); name one delivery's folder, "
+                f"or give the parts of one bill names of their own."
             )
     return ""
 

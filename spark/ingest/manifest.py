@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.errors import InvalidInput
-from spark.ingest.files import Files
+from spark.ingest.files import Files, fingerprint
+from spark.months import Refresh
 
 MANIFEST_SUFFIX = "-Manifest.json"
 PARQUET, ZIP = ".parquet", ".zip"
+NO_FILES = 'The manifest {} names no files under "dataFiles".'
 FORMATS = (PARQUET, ".csv.gz", f".csv{ZIP}", ".csv")
 _PERIOD = re.compile(r"^(?:BILLING_PERIOD|billing_period)=(\d{4}-\d{2})$")
 # Legacy CUR names its months 20261101-20261201.
@@ -27,12 +29,12 @@ _LEGACY_PERIOD = re.compile(r"^(\d{4})(\d{2})01-\d{8}$")
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """The newest refresh of one billing period: its files, and what tells it from the others."""
+    """The newest refresh of one billing period, and its files."""
 
     period: str
     manifest: str
     files: Sequence[str]
-    execution: str
+    refresh: Refresh
     simulated: bool
 
 
@@ -42,6 +44,8 @@ class Export:
 
     name: str
     months: Sequence[Month]
+    # Periods whose manifests name no files: of a month without a charge there may be none.
+    empty: Sequence[str] = ()
 
     @property
     def suffix(self) -> str:
@@ -74,7 +78,8 @@ def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
     _require_months(folder, newest, months)
     chosen = {p: path for p, path in sorted(newest.items()) if not months or p in months}
     problems: list[str] = []
-    delivered = [_month(files, folder, p, path, problems) for p, path in chosen.items()]
+    versions = files.versions(folder)
+    delivered = [_month(files, folder, p, path, versions, problems) for p, path in chosen.items()]
     kinds = {_format(file) for month in delivered for file in month.files}
     if "" in kinds or len(kinds) > 1:
         problems.append(
@@ -83,16 +88,28 @@ def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
         )
     if problems:
         raise InvalidInput(problems)
-    return Export(name=_name(delivered[0].manifest), months=tuple(delivered))
+    filled = [month for month in delivered if month.files]
+    _require_files([month.manifest for month in delivered], filled)
+    return Export(
+        name=_name(delivered[0].manifest),
+        months=tuple(filled),
+        empty=[month.period for month in delivered if not month.files],
+    )
 
 
-def refreshes(files: Files, folder: str) -> dict[str, str]:
-    """Return what tells each month's newest refresh from the one before, by billing period.
+def refreshes(files: Files, folder: str) -> tuple[str, dict[str, Refresh]]:
+    """Return an export's name, and each month's newest refresh; of some no file may be named.
 
-    Its data files are not looked for: those of a month that nobody reads may be gone.
+    Those that are need not be there: those of a month that nobody reads may be gone.
     """
-    newest = _newest_by_period(files, folder)
-    return {period: _execution(_manifest(files, path)) for period, path in newest.items()}
+    newest, versions = _newest_by_period(files, folder), files.versions(folder)
+    found = {}
+    for period, path in newest.items():
+        manifest = _manifest(files, path)
+        places = [_below_export(files, folder, name) for name in _named(manifest)]
+        found[period] = _refresh(manifest, versions, folder, [each or "" for each in places])
+    _require_files(list(newest.values()), [each for each in found.values() if each.files])
+    return _name(min(newest.values())), found
 
 
 def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
@@ -176,11 +193,17 @@ def _require_months(folder: str, newest: Mapping[str, str], months: Collection[s
         raise InvalidInput([problem])
 
 
-def _month(files: Files, folder: str, period: str, path: str, problems: list[str]) -> Month:
+def _month(
+    files: Files,
+    folder: str,
+    period: str,
+    path: str,
+    versions: Mapping[str, str],
+    problems: list[str],
+) -> Month:
     manifest = _manifest(files, path)
-    names = manifest.get("dataFiles") or manifest.get("reportKeys")
     found = []
-    for name in dict.fromkeys(names or []):
+    for name in _named(manifest):
         address = _below_export(files, folder, name)
         if address is None:
             problems.append(f"The manifest {path} names {name}, which is not below data/.")
@@ -192,11 +215,21 @@ def _month(files: Files, folder: str, period: str, path: str, problems: list[str
         else:
             found.append(address)
     simulated = manifest.get("simulated") is True
-    return Month(period, path, tuple(dict.fromkeys(found)), _execution(manifest), simulated)
+    refresh = _refresh(manifest, versions, folder, found)
+    return Month(period, path, tuple(dict.fromkeys(found)), refresh, simulated)
 
 
-def _execution(manifest: Mapping[str, Any]) -> str:
-    return str(manifest.get("executionId") or manifest.get("assemblyId") or "")
+def _named(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the data files that a manifest names, each once."""
+    return list(dict.fromkeys(manifest.get("dataFiles") or manifest.get("reportKeys") or []))
+
+
+def _refresh(
+    manifest: Mapping[str, Any], versions: Mapping[str, str], folder: str, places: Sequence[str]
+) -> Refresh:
+    execution = str(manifest.get("executionId") or manifest.get("assemblyId") or "")
+    own = list(dict.fromkeys(places))
+    return Refresh(execution, len(own), fingerprint(versions, folder, own))
 
 
 def _manifest(files: Files, path: str) -> Mapping[str, Any]:
@@ -206,9 +239,15 @@ def _manifest(files: Files, path: str) -> Mapping[str, Any]:
         raise InvalidInput([f"The manifest {path} is not JSON: {error}."]) from None
     fields = manifest if isinstance(manifest, dict) else {}
     names = fields.get("dataFiles", fields.get("reportKeys"))
-    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
-        raise InvalidInput([f'The manifest {path} names no files under "dataFiles".'])
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        raise InvalidInput([NO_FILES.format(path)])
     return fields
+
+
+def _require_files(manifests: Sequence[str], filled: Collection[object]) -> None:
+    """Refuse an export of which no manifest names a file."""
+    if not filled:
+        raise InvalidInput([NO_FILES.format(manifests[-1])])
 
 
 def _below_export(files: Files, folder: str, name: str) -> str | None:

@@ -14,6 +14,8 @@ import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.fs as pf  # type: ignore[import-untyped] # the same
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
+from spark.ingest.files import version
+
 S3 = ("s3", "s3a", "s3n")
 
 
@@ -49,11 +51,16 @@ class S3Files:
     """S3 without Hadoop, as spark.ingest.files.Files."""
 
     def below(self, folder: str, suffix: str) -> list[str]:
-        found = self._system(folder).get_file_info(
-            pf.FileSelector(_path(folder), recursive=True, allow_not_found=True)
-        )
-        names = (f"s3://{info.path}" for info in found if info.type == pf.FileType.File)
-        return sorted(name for name in names if name.endswith(suffix))
+        return sorted(name for name in self.versions(folder) if name.endswith(suffix))
+
+    def versions(self, place: str) -> dict[str, str]:
+        selector = pf.FileSelector(_path(place), recursive=True, allow_not_found=True)
+        asked = [_path(place)] if self.is_file(place) else selector
+        return {
+            f"s3://{info.path}": version(info.size, info.mtime_ns)
+            for info in self._system(place).get_file_info(asked)
+            if info.type == pf.FileType.File
+        }
 
     def is_file(self, address: str) -> bool:
         return bool(self._kind(address) == pf.FileType.File)

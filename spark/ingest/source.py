@@ -19,10 +19,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, NullType, StringType
 
 from core.errors import InvalidInput
-from spark.ingest import lines, loose_files, manifest
-from spark.ingest.delivery import Refresh
-from spark.ingest.files import Files, files_of
+from spark.ingest import folder_names, lines, loose_files, manifest
+from spark.ingest.files import Files, files_of, fingerprint
 from spark.ingest.workers import SLOWLY, LineByLine, require_packages, without_packages
+from spark.months import Refresh
 from spark.tables import literal_address, quoted
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ UNLISTED = (
     "No manifest says which files are the bill: all {:,} data files of the folder are read, and a "
     "line that stands in two of them counts twice."
 )
+EMPTY = "The manifest of {} names no files: nothing of it was delivered."
 # What Spark says of times as pandas writes them.
 NANOSECONDS = "TIMESTAMP(NANOS"
 IN_NANOSECONDS = (
@@ -54,7 +55,9 @@ class Source:
     read: Callable[[], Sequence[DataFrame]] = field(repr=False)
     # The same columns, where they can be added up as they are read.
     quick: Columns | None = None
-    refreshes: Sequence[Refresh] = ()
+    refreshes: Mapping[str, Refresh] = field(default_factory=dict)
+    # Of files that no manifest describes.
+    fingerprint: str = ""
     simulated: bool = False
     # What the files do not say of themselves.
     notes: Sequence[str] = ()
@@ -93,6 +96,11 @@ def opened(session: SparkSession, address: str, months: Collection[str], what: s
     return _files(session, files, [address], what, address)
 
 
+def label_of(address: str) -> str:
+    """Return what a bill is called that no manifest names."""
+    return address.rsplit("/", 1)[-1]
+
+
 def _files(
     session: SparkSession,
     files: Files,
@@ -103,9 +111,14 @@ def _files(
     """Open files that no manifest describes: their lines say which month they are of."""
 
     def frames(*, joined: bool = False) -> list[DataFrame]:
-        return [_with_period(_read(session, files, addresses, what, joined=joined), None)]
+        read = _read(session, files, addresses, what, joined=joined)
+        if not addresses[0].endswith(manifest.ZIP):
+            read = folder_names.with_columns(read, folder_names.found(named, addresses, read))
+        return [_with_period(read, None)]
 
-    source = Source(named.rsplit("/", 1)[-1], frames)
+    source = Source(
+        label_of(named), frames, fingerprint=fingerprint(files.versions(named), named, addresses)
+    )
     is_text = not addresses[0].endswith(manifest.PARQUET)
     return replace(source, joined=partial(_joined, source, frames)) if is_text else source
 
@@ -125,14 +138,16 @@ def _export(
             ]
         )
 
-    quick, slowly = _quick(session, export)
+    quick, notes = _quick(session, export)
+    if export.empty:
+        notes = [*notes, EMPTY.format(" and ".join(export.empty))]
     source = Source(
         label=export.name,
         read=frames,
         quick=quick,
-        refreshes=[Refresh(m.period, m.execution, len(m.files)) for m in export.months],
+        refreshes={month.period: month.refresh for month in export.months},
         simulated=export.simulated,
-        notes=slowly,
+        notes=notes,
     )
     is_text = export.suffix != manifest.PARQUET
     return replace(source, joined=partial(_joined, source, frames)) if is_text else source
@@ -167,8 +182,13 @@ def _quick(session: SparkSession, export: manifest.Export) -> tuple[Columns | No
 def _of_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:
     """Return the frames with all their columns; one that AWS added later is null before that.
 
-    A column that has another type in another month is text in both.
+    A column that has another type in another month is text in both. Neither does the case of a
+    name's letters matter, here as in one file.
     """
+    spelled: dict[str, str] = {}
+    for name in (name for frame in frames for name in frame.columns):
+        spelled.setdefault(name.lower(), name)
+    frames = [frame.toDF(*(spelled[n.lower()] for n in frame.columns)) for frame in frames]
     kinds = _kinds(frames)
     shaped = []
     for frame in frames:

@@ -9,7 +9,7 @@ from pyspark.sql import Row
 
 from core.errors import InvalidInput
 from spark import tables
-from spark.months import first_day_after
+from spark.months import first_day_after, month_before
 from spark.report.words import cents, listed
 
 MONTHS_NAMED = 12
@@ -29,6 +29,8 @@ def chosen(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str
         if asked not in known:
             raise InvalidInput([f"The tables hold no bill of {asked}, only of {', '.join(known)}."])
         return asked
+    currencies = [deliveries[period].currency for period in known if deliveries[period].currency]
+    known = [p for p in known if deliveries[p].currency in (None, *currencies[-1:])]
     most = max(deliveries[period].billed_cost for period in known)
     whole = [
         period
@@ -41,10 +43,32 @@ def chosen(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str
     return max(known, key=lambda period: (deliveries[period].billed_cost, period))
 
 
+def compared(month: str, deliveries: Mapping[str, Row]) -> list[str]:
+    """Return a month and the one before it, which is left out where its currency is another."""
+    before, known = deliveries.get(month_before(month)), deliveries[month].currency
+    was = before.currency if before is not None else None
+    return [month] if None not in (known, was) and known != was else [month_before(month), month]
+
+
+def not_compared(month: str, deliveries: Mapping[str, Row]) -> list[str]:
+    """Say where the month before is billed in another currency."""
+    if len(compared(month, deliveries)) > 1:
+        return []
+    before = deliveries[month_before(month)]
+    sentence = (
+        f"{before.billing_period} is billed in {before.currency}: nothing of it is compared with "
+        f"{month}, in {deliveries[month].currency}."
+    )
+    return [sentence]
+
+
 def others(month: str, deliveries: Mapping[str, Row], currency: str) -> list[str]:
     """Name the other months that there are."""
     held = sorted(p for p in deliveries if p not in {month, tables.UNKNOWN_PERIOD})
     if not held:
         return []
-    named = [f"{p} ({cents(deliveries[p].billed_cost)} {currency})" for p in held[-MONTHS_NAMED:]]
+    named = [
+        f"{p} ({cents(deliveries[p].billed_cost)} {deliveries[p].currency or currency})"
+        for p in held[-MONTHS_NAMED:]
+    ]
     return [f"This is {month}; there is also {listed(named)}: name one with --month."]

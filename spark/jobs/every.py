@@ -47,9 +47,10 @@ from spark.jobs import (
     storage,
     tagged,
     transfer,
+    unread,
 )
 from spark.jobs.month_tables import evidence_of, report_of
-from spark.months import is_by_the_month, month_before
+from spark.months import is_by_the_month
 from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.next_rotation import forecast
@@ -87,6 +88,8 @@ class Inputs:
     today: date | None = None
     # What says that a charge is Kafka's; a cluster's facts name the cluster.
     kafka: KafkaTags = OURS
+    # Months of the bill that were left where they are, since tables hold them as they are final.
+    kept: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,8 @@ class Known:
 
     evidence: Evidence
     bill_total: Decimal
+    # Months of the bill that are final and unchanged, and were not read again.
+    kept: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,15 @@ class _Read:
     samples: DataFrame
     rotations: DataFrame
     traffic: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class _Ingested:
+    """Which months of a bill were read, which were not, and what is still to run of the first."""
+
+    months: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    beside: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +135,23 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     """
     read = _inputs(session, inputs)
     try:
-        if inputs.bill is None:
-            return _known(session, store, inputs, read, lambda: None)
-        beside = _ingested(session, store, inputs, inputs.bill, read)
-        return _known(session, store, inputs, read, beside)
+        ingested = _ingested(session, store, inputs, read)
+        return _known(session, store, inputs, read, ingested)
     finally:
         read.samples.unpersist()
         read.rotations.unpersist()
 
 
-def _ingested(
-    session: SparkSession, store: Store, inputs: Inputs, address: str | Path, read: _Read
-) -> Callable[[], object]:
-    """Run the jobs on every month of a bill, and return what is still to run: its nodes' job."""
-    delivery = bill.read(session, address, kafka=kafka_of(session, inputs))
+def _ingested(session: SparkSession, store: Store, inputs: Inputs, read: _Read) -> _Ingested:
+    """Run the jobs on every month of the bill that is not final and in the tables unchanged."""
+    if inputs.bill is None:
+        return _Ingested(kept=inputs.kept)
+    kafka = kafka_of(session, inputs)
+    months, found = unread.months_to_read(session, inputs.bill, store, kafka)
+    kept = sorted({*inputs.kept, *found})
+    if months == []:
+        return _Ingested(kept=kept)
+    delivery = bill.read(session, inputs.bill, months=months or (), kafka=kafka)
     ingested = ingest.run(
         session,
         delivery,
@@ -146,29 +163,26 @@ def _ingested(
             tables.TRANSFER: partial(transfer.transfer_table, traffic=read.traffic),
         },
     )
-    months = list(ingested.months)
-    return lambda: nodes.run(session, store, delivery, months)
+    made = list(ingested.months)
+    return _Ingested(made, kept, lambda: nodes.run(session, store, delivery, made))
 
 
 def _known(
-    session: SparkSession,
-    store: Store,
-    inputs: Inputs,
-    read: _Read,
-    beside: Callable[[], object],
+    session: SparkSession, store: Store, inputs: Inputs, read: _Read, ingested: _Ingested
 ) -> Known:
     """Run the other jobs on one month, and return what all tables say of it."""
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     today = inputs.today or datetime.now(UTC).date()
     month = chosen_month.chosen(inputs.month, deliveries, today)
     note = deliveries[month]
-    if inputs.bill is None:
+    if month not in ingested.months:
+        # What the ledger and the samples say of it may be new.
         cost.run(store, [month], rotations=read.rotations)
         transfer.run(session, store, [month], traffic=read.traffic)
     tag, _ = tagged.made_by(note) or inputs.kafka.asked
     report = replace(report_of(store, month, deliveries, today), tag=tag)
     evidence = replace(
-        _of_bill(store, read, report, month, beside),
+        _of_bill(store, read, report, chosen_month.compared(month, deliveries), ingested.beside),
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
             *_of_deliveries(month, deliveries, report),
@@ -186,7 +200,7 @@ def _known(
             economics=own.designs,
             notes=(*evidence.notes, *own.notes),
         )
-    return Known(evidence, note.billed_cost)
+    return Known(evidence, note.billed_cost, ingested.kept)
 
 
 def finished(store: Store, inputs: Inputs) -> Known:
@@ -194,7 +208,7 @@ def finished(store: Store, inputs: Inputs) -> Known:
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     today = inputs.today or datetime.now(UTC).date()
     month = chosen_month.chosen(inputs.month, deliveries, today)
-    recent = F.col("billing_period").isin(month_before(month), month)
+    recent = F.col("billing_period").isin(*chosen_month.compared(month, deliveries))
     own = F.col("billing_period") == month
     note = deliveries[month]
     tag, _ = tagged.made_by(note) or inputs.kafka.asked
@@ -219,7 +233,8 @@ def finished(store: Store, inputs: Inputs) -> Known:
 def _of_deliveries(month: str, deliveries: Mapping[str, Row], report: Report) -> list[str]:
     """Return what was noted when bills were read: what one cannot say, and what AWS restated."""
     told = restated.notes(month, deliveries, report.currency, report.today)
-    return [*_unsaid(deliveries[month]), *told]
+    apart = chosen_month.not_compared(month, deliveries)
+    return [*_unsaid(deliveries[month]), *apart, *told]
 
 
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
@@ -227,14 +242,20 @@ def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
     facts = inputs.facts
     if facts is None:
         return inputs.kafka
-    known: frozenset[str] = frozenset()
+    learnt: dict[str, date] = {}
     if inputs.history is not None:
         past = history.read(
             session, inputs.history, archive_name=facts.archive_name, cluster=facts.cluster
         )
-        ids = past.select("instance_id").where(F.col("instance_id").isNotNull()).distinct()
-        known = frozenset(row.instance_id for row in ids.head(INSTANCES_KNOWN))
-    return replace(inputs.kafka, name=facts.cluster, resources=known)
+        ids = past.where(F.col("instance_id").isNotNull()).groupBy("instance_id")
+        rows = ids.agg(F.min(F.to_date("closed_at"))).head(INSTANCES_KNOWN)
+        learnt = dict(tuple(row) for row in rows)
+    return replace(
+        inputs.kafka,
+        name=facts.cluster,
+        resources=frozenset(learnt),
+        learnt_on=tuple(sorted(learnt.values())),
+    )
 
 
 def book_of(facts: Facts | None) -> PriceBook | None:
@@ -262,13 +283,14 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
 
 
 def _of_bill(
-    store: Store, read: _Read, report: Report, month: str, beside: Callable[[], object]
+    store: Store, read: _Read, report: Report, recent: Sequence[str], beside: Callable[[], object]
 ) -> Evidence:
-    """Run the jobs that need a bill alone, on the month and the one before, side by side.
+    """Run the jobs that need a bill alone, side by side.
 
-    `beside` is one more job that needs no other's table.
+    `recent` is the month that the report's is compared with, and its own. `beside` is one more job
+    that needs no other's table.
     """
-    recent = [month_before(month), month]
+    month = recent[-1]
     with frames.kept(store.read(tables.COST).where(F.col("billing_period").isin(*recent))) as paid:
         known = days.known(paid)
         with ThreadPoolExecutor(3) as pool:

@@ -10,7 +10,7 @@ of it side by side: nothing that was just written is read back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,9 +24,10 @@ from core.cost.pricing import plain, total
 from core.errors import InvalidInput, StillwaterError
 from spark import frames, money, tables
 from spark.ingest.control import Control, known_period
-from spark.ingest.delivery import SECOND_HEADER, Delivery, Refresh, readable
+from spark.ingest.delivery import Delivery, readable
+from spark.jobs import guards
 from spark.jobs.restated import reading_of
-from spark.months import final_of, settled_on
+from spark.months import Refresh, final_of, settled_on
 from spark.schemas import (
     CHARGES,
     HAS_NET,
@@ -38,13 +39,12 @@ from spark.schemas import (
     require_schema,
 )
 from spark.tables import UNKNOWN_PERIOD, Store, Table
-from spark.tag_keys import OURS, KafkaTags, spellings
+from spark.tag_keys import OURS, KafkaTags
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import classified
 from spark.transforms.daily import TOTALS, is_discount, net_of_discounts, said, summed
 from spark.transforms.found_tags import found_tags
 
-CLUSTERS_SHOWN = 10
 # A table made of USAGE alone.
 Made = Callable[[DataFrame], DataFrame]
 
@@ -87,19 +87,22 @@ def run(
     StillwaterError when the table does not add up to the bill. Nothing is written then.
     """
     with readable(f"The bill {delivery.label}"):
-        months = delivery.control()
+        noted = store.read(tables.DELIVERIES).collect()
+        before = {row.billing_period: row for row in noted if row.bill == delivery.label}
+        months = _delivered(delivery, before)
         if not months:
-            raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
+            _require_rows(delivery, before)
+            return Ingested(delivery.label, {}, {}, delivery.simulated, delivery.notes)
         days = by_day(*delivery.parts, kafka=delivery.kafka)
         with frames.kept(table_of(described(days, delivery.kafka), IS_UNREADABLE, HAS_NET)) as rows:
             placed = _placed(rows, cluster)
-            _require_one_currency(placed, delivery.label)
-            _require_cluster(placed, rows, delivery, cluster)
+            guards.require_one_currency(placed, delivery.label)
+            unnamed = guards.require_cluster(placed, rows, delivery, cluster, store)
             reconcile(months, placed)
-            before = _require_same_bill(store, delivery, months)
+            guards.require_same_bill(noted, delivery.label, months)
             found = {period: row.quarantined for period, row in placed.items()}
             if any(found.values()):
-                _require_one_header(delivery)
+                guards.require_one_header(delivery)
                 if (joined := delivery.joined()) is not None:
                     return run(
                         session,
@@ -110,29 +113,44 @@ def run(
                         beside=beside,
                         noted_in=noted_in,
                     )
-                _require_a_readable_line(delivery, placed)
+                guards.require_a_readable_line(delivery, placed)
             is_discounted = any(row.is_discounted for row in placed.values())
             net = rows.transform(net_of_discounts) if is_discounted else rows
             _write(store, net.select(*USAGE.names), list(months), beside or {})
-            if any(found.values()):
-                store.replace(tables.QUARANTINE, quarantine(delivery.lines), list(months))
-            else:
-                store.clear(tables.QUARANTINE, list(months))
-            if delivery.tagged and not any(row.has_kafka for row in placed.values()):
-                store.replace(tables.TAGS_FOUND, found_tags(delivery.tagged()), list(months))
-            else:
-                store.clear(tables.TAGS_FOUND, list(months))
-            known = {**_noted(noted_in, delivery, months), **before}
-            noted = [
-                _note(delivery, period, month, found.get(period, 0), before.get(period), now)
-                + _final(period, month, known.get(period), now)
+            _write_what_is_unsaid(store, delivery, list(months), placed)
+            known = {**_noted(noted_in, delivery), **before}
+            rows_noted = [
+                (
+                    *_note(delivery, period, month, placed.get(period), before.get(period), now),
+                    "\n".join([*delivery.notes, *unnamed.get(period, [])]) or None,
+                    *_final(period, month, known.get(period), now),
+                    *_of_files(delivery, period, placed.get(period)),
+                )
                 for period, month in months.items()
             ]
-            frame = frames.of_rows(session, noted, tables.DELIVERIES.schema)
+            frame = frames.of_rows(session, rows_noted, tables.DELIVERIES.schema)
             store.replace(tables.DELIVERIES, frame, list(months))
             if UNKNOWN_PERIOD in before and UNKNOWN_PERIOD not in months:
                 _forget_monthless(store)
-    return Ingested(delivery.label, months, found, delivery.simulated, delivery.notes)
+    newest = max((period for period in months if period != UNKNOWN_PERIOD), default="")
+    said = [*delivery.notes, *unnamed.get(newest, [])]
+    return Ingested(delivery.label, months, found, delivery.simulated, said)
+
+
+def _require_rows(delivery: Delivery, before: Mapping[str, Row]) -> None:
+    """Refuse a bill without rows, unless it is a month of an export that has others."""
+    if not (before and delivery.refreshes):
+        raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
+
+
+def _delivered(delivery: Delivery, before: Mapping[str, Row]) -> Mapping[str, Control]:
+    """Return what the files hold of each month; one that came again without a line holds nothing.
+
+    Otherwise its tables would go on saying what is no longer charged.
+    """
+    months = delivery.control()
+    emptied = [period for period in delivery.refreshes if period in before and period not in months]
+    return {**months, **dict.fromkeys(emptied, Control(0, 0, Decimal(0)))}
 
 
 def usage(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
@@ -169,6 +187,20 @@ def _write(
         under_way = [pool.submit(store.replace, *each, periods) for each in made.items()]
         for write in under_way:
             write.result()
+
+
+def _write_what_is_unsaid(
+    store: Store, delivery: Delivery, periods: Sequence[str], placed: Mapping[str, Row]
+) -> None:
+    """Replace these months' unread lines and, of a bill without any Kafka, its tags."""
+    if any(row.quarantined for row in placed.values()):
+        store.replace(tables.QUARANTINE, quarantine(delivery.lines), periods)
+    else:
+        store.clear(tables.QUARANTINE, periods)
+    if delivery.tagged and not any(row.has_kafka for row in placed.values()):
+        store.replace(tables.TAGS_FOUND, found_tags(delivery.tagged()), periods)
+    else:
+        store.clear(tables.TAGS_FOUND, periods)
 
 
 def quarantine(lines: DataFrame) -> DataFrame:
@@ -217,88 +249,10 @@ def _is(cluster: str | None) -> Column:
     return F.coalesce(F.col("cluster") == F.lit(cluster), F.lit(False))  # noqa: FBT003 - a literal column
 
 
-def _require_one_currency(placed: Mapping[str, Row], label: str) -> None:
-    found = {c for row in placed.values() for c in (row.currency, row.another_currency) if c}
-    currencies = sorted(found)
-    if len(currencies) > 1:
-        problem = (
-            f"The bill {label} has charges in {' and '.join(currencies)}, which cannot be added "
-            f"up; export one billing account's currency at a time."
-        )
-        raise InvalidInput([problem])
-
-
-def _require_one_header(delivery: Delivery) -> None:
-    """Refuse a file made of two: what stands below another header means something else."""
-    again = delivery.lines.where(F.col("reason") == SECOND_HEADER).select("line").head()
-    if again is not None:
-        problem = (
-            f"The bill {delivery.label} has a second header among its lines ({again.line[:80]}): "
-            f"two files are glued together. Give each a file of its own."
-        )
-        raise InvalidInput([problem])
-
-
-def _require_a_readable_line(delivery: Delivery, placed: Mapping[str, Row]) -> None:
-    """Refuse a bill of which nothing can be read: its tables would say that nothing was charged."""
-    lines = sum(row.charges for row in placed.values())
-    if lines > sum(row.quarantined for row in placed.values()):
-        return
-    first = delivery.lines.where(F.col("reason").isNotNull()).select("reason").head()
-    because = f"{first.reason}; " if first is not None else ""
-    problem = (
-        f"None of the {lines:,} lines of the bill {delivery.label} can be read: {because}a "
-        f"spreadsheet or a script that saved it may have written times or amounts in its own way. "
-        f"Name the file as AWS delivered it."
-    )
-    raise InvalidInput([problem])
-
-
-def _require_cluster(
-    placed: Mapping[str, Row], rows: DataFrame, delivery: Delivery, cluster: str | None
-) -> None:
-    if cluster is None or any(row.names_it for row in placed.values()):
-        return
-    named = rows.select("cluster").where(F.col("cluster").isNotNull()).distinct()
-    others = sorted(row.cluster for row in named.head(CLUSTERS_SHOWN))
-    seen = f"it names {', '.join(others)}" if others else "no line names any cluster"
-    tag = delivery.kafka.cluster
-    problem = (
-        f"No line of the bill {delivery.label} carries the tag {tag} = {cluster}; {seen}. "
-        f"Looked for as {', '.join(spellings(tag))}. Activate {tag} as a cost allocation tag "
-        f"(lines of before that day never carry it), or name the tag that means Kafka: "
-        f"--cluster-tag KEY, or --cluster-tag KEY=VALUE."
-    )
-    raise InvalidInput([problem])
-
-
-def _require_same_bill(
-    store: Store, delivery: Delivery, months: Mapping[str, Control]
-) -> dict[str, Row]:
-    """Return what the store noted of these months, which must be deliveries of the same bill."""
-    noted = _deliveries(store, {*months, UNKNOWN_PERIOD})
-    own = [row for row in noted if row.bill == delivery.label]
-    noted = [row for row in noted if row.billing_period in months]
-    others = sorted({row.bill for row in noted if row.bill != delivery.label})
-    if others:
-        problem = (
-            f"The tables hold {', '.join(sorted(row.billing_period for row in noted))} of the bill "
-            f"{others[0]}; replacing it by {delivery.label} would lose it. Keep tables per bill."
-        )
-        raise InvalidInput([problem])
-    return {row.billing_period: row for row in own}
-
-
-def _noted(
-    store: Store | None, delivery: Delivery, months: Mapping[str, Control]
-) -> dict[str, Row]:
-    """Return what another store noted of these months of the same bill."""
-    rows = _deliveries(store, months) if store is not None else []
+def _noted(store: Store | None, delivery: Delivery) -> dict[str, Row]:
+    """Return what another store noted of the months of the same bill."""
+    rows = store.read(tables.DELIVERIES).collect() if store is not None else []
     return {row.billing_period: row for row in rows if row.bill == delivery.label}
-
-
-def _deliveries(store: Store, periods: Collection[str]) -> list[Row]:
-    return store.read(tables.DELIVERIES).where(F.col("billing_period").isin(*periods)).collect()
 
 
 def _forget_monthless(store: Store) -> None:
@@ -314,11 +268,11 @@ def _note(
     delivery: Delivery,
     period: str,
     month: Control,
-    quarantined: int,
+    placed: Row | None,
     before: Row | None,
     now: datetime,
 ) -> tuple[object, ...]:
-    refresh = next((r for r in delivery.refreshes if r.period == period), Refresh(period, "", 1))
+    refresh = _refresh(delivery, period)
     return (
         period,
         delivery.label,
@@ -327,14 +281,13 @@ def _note(
         refresh.files,
         month.lines,
         month.lines_without_cost,
-        quarantined,
+        placed.quarantined if placed else 0,
         month.billed,
         before.billed_cost if before else None,
         "true" if delivery.simulated else "false",
         now.replace(tzinfo=None),
         settled_on(period) if period != UNKNOWN_PERIOD else None,
         *delivery.kafka.asked,
-        "\n".join(delivery.notes) or None,
     )
 
 
@@ -348,3 +301,16 @@ def _final(
         period, month.billed, now.replace(tzinfo=None), reading_of(before) if before else None
     )
     return (found.billed, found.read_at) if found else (None, None)
+
+
+def _of_files(
+    delivery: Delivery, period: str, placed: Row | None
+) -> tuple[str, str | None, str | None]:
+    """Return which files a month was read from, what told its Kafka, and its currency."""
+    told_by = delivery.kafka.told_by(settled_on(period)) if period != UNKNOWN_PERIOD else None
+    currency = placed.currency if placed else None
+    return _refresh(delivery, period).fingerprint, told_by, currency
+
+
+def _refresh(delivery: Delivery, period: str) -> Refresh:
+    return delivery.refreshes.get(period, Refresh("", fingerprint=delivery.fingerprint))

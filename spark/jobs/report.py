@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -24,6 +25,8 @@ class Made:
     document: Document
     evidence: Evidence
     bill_total: Decimal
+    # Months that are final and unchanged, and were not read again.
+    kept: Sequence[str] = ()
 
     @property
     def report_total(self) -> Decimal:
@@ -37,4 +40,4 @@ def run(session: SparkSession, store: Store, inputs: Inputs, *, finished: bool =
     for a bill, a month or an input that cannot be read.
     """
     known = every.finished(store, inputs) if finished else every.run(session, store, inputs)
-    return Made(story.told(known.evidence), known.evidence, known.bill_total)
+    return Made(story.told(known.evidence), known.evidence, known.bill_total, known.kept)

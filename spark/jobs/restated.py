@@ -48,7 +48,7 @@ def notes(month: str, deliveries: Mapping[str, Row], currency: str, today: date)
     compared = {month, month_before(month)}
     since = today - timedelta(days=TOLD_DAYS)
     told = [
-        changed(note, currency)
+        changed(note, note.currency or currency)
         for period, note in sorted(deliveries.items())
         if period in compared or note.ingested_at.date() >= since
     ]

@@ -15,6 +15,8 @@ from typing import Any
 # What moves a terminal's cursor, ends a line, or turns what follows around: a bill's tags are
 # somebody else's words.
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+# A tag of AWS's has 128 characters and a value of 256; what is longer drowns what is around it.
+_LONG = re.compile(r"(\S{400})\S{100,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +135,14 @@ def shown(rows: Sequence[Row], most: int) -> tuple[tuple[Row, ...], int]:
 
 
 def legible(document: Document) -> Document:
-    """Return the document with a blank for every character that is not seen."""
+    """Return the document with a blank for every character that is not seen, long words cut."""
     made: Document = _legible(document)
     return made
 
 
 def _legible(part: Any) -> Any:
     if isinstance(part, str):
-        return _UNSEEN.sub(" ", part)
+        return _LONG.sub("\\1\N{HORIZONTAL ELLIPSIS}", _UNSEEN.sub(" ", part))
     if isinstance(part, tuple):
         return tuple(map(_legible, part))
     # A drawing is ours, and breaks its own lines.

@@ -62,8 +62,9 @@ def amortised_cost(amount: Amount) -> Column:
     kind = F.col("line_item_line_item_type")
     reservation = F.trim(F.coalesce(F.col(RESERVATION).cast("string"), F.lit("")))
     reservation_fee = (kind == "Fee") & ~reservation.isin(*EMPTY)
-    # What was paid upfront and given back; a refund of a recurring fee is money of its month.
-    is_of_a_plan = F.col("line_item_product_code") == "ComputeSavingsPlans"
+    # What was paid upfront and given back; a refund of a recurring fee is money of its month. The
+    # published view is older than the plans of machine learning and of databases.
+    is_of_a_plan = F.col("line_item_product_code").endswith("SavingsPlans")
     of_one_time = F.col("line_item_line_item_description").startswith(ONE_TIME_REFUND)
     savings_plan_refund = (kind == "Refund") & F.coalesce(
         is_of_a_plan & of_one_time,

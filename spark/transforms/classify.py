@@ -75,7 +75,7 @@ RULES = (
     ),
     Rule(
         Component.GP3_STORAGE,
-        r"^EBS:VolumeUsage\.gp3$",
+        r"^EBS:VolumeUsage\.gp3(\.outposts)?$",
         _EC2,
         r"^GB-Mo",
         r"(?i)gp3\) provisioned storage",

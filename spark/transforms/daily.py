@@ -23,7 +23,7 @@ from spark.transforms.amortise import DISCOUNT
 # Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills; zones
 # away from a region stand behind it (USW2-LAX1-, USE1-WL1-BOS1-). Looser patterns cut off what is
 # no place: EMR-SERVERLESS, EKS-EC2-vCPU-Hours.
-REGION_PREFIX = r"^(?:(?:[A-Z]{3,6}\d{1,2}|WL\d(?:[A-Z]{3}\d)?|EU)-){1,3}"
+REGION_PREFIX = r"^(?:(?:[A-Z]{3,8}\d{1,2}|WL\d(?:[A-Z]{3}\d)?|EU)-){1,6}"
 TOTALS = {name: name for name in LINE_AMOUNTS}
 # Kafka's whatever pool it is of: somebody else says so, or a tag of the user's own, who set none
 # for pools.
@@ -90,7 +90,9 @@ def _said(kafka: KafkaTags) -> dict[str, Column]:
         "tag_node_group": _tidied_tag(NODE_GROUP_TAG),
         IS_KNOWN: _surely(is_known) | _surely(by_own_tag),
     }
-    return {**blank, **owners, "usage_type": usage_type}
+    # Of one currency, however a tool in between wrote its code.
+    currency = F.upper(blank["currency"])
+    return {**blank, **owners, "usage_type": usage_type, "currency": currency}
 
 
 def net_of_discounts(rows: DataFrame) -> DataFrame:

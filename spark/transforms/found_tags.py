@@ -5,7 +5,7 @@ Asked only of a bill on which nothing is known to be Kafka's: its tags are read 
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark.schemas import EMPTY, MONEY, TAGS_FOUND, require_schema
@@ -13,6 +13,8 @@ from spark.schemas import EMPTY, MONEY, TAGS_FOUND, require_schema
 # Words in a key or a value by which a tag is likely to mean Kafka.
 KAFKA_WORDS = r"(?i)kafka|strimzi|streaming|event-?bus"
 KEYS_KEPT = 30
+# AWS's own are no longer; of another's the beginning says enough.
+LONGEST = 256
 # How exports write the keys of tags that somebody set (spark.tag_keys).
 _PREFIX = r"^(resourceTags/user:|resourceTags/|resource_tags_user_|user:|user_)"
 
@@ -24,7 +26,8 @@ def found_tags(tagged: DataFrame) -> DataFrame:
         F.col("billed_cost").try_cast(MONEY).alias("cost"),
         F.inline(F.arrays_zip(F.col("tag_names").alias("key"), F.col("tag_values").alias("value"))),
     ).where(~F.trim("value").isin(*EMPTY))
-    named = pairs.withColumn("key", F.regexp_replace("key", _PREFIX, ""))
+    key = F.regexp_replace("key", _PREFIX, "")
+    named = pairs.withColumns({"key": _shortened(key), "value": _shortened(F.col("value"))})
     each = named.groupBy("billing_period", "key", "value").agg(
         F.count("*").alias("charges"), F.sum("cost").alias("cost")
     )
@@ -42,3 +45,9 @@ def found_tags(tagged: DataFrame) -> DataFrame:
     )
     kept = keys.withColumn("_rank", F.row_number().over(dearest)).where(F.col("_rank") <= KEYS_KEPT)
     return require_schema(kept.drop("_rank"), TAGS_FOUND, "The tags found")
+
+
+def _shortened(text: Column) -> Column:
+    is_long = F.length(text) > LONGEST
+    ellipsis = F.lit("\N{HORIZONTAL ELLIPSIS}")
+    return F.when(is_long, F.concat(F.substring(text, 1, LONGEST), ellipsis)).otherwise(text)

@@ -30,6 +30,7 @@ from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
 from local.bills.line import truth
 from spark import entry
+from spark.months import settled_on
 from tests.integration.spark import simulated
 from tests.integration.spark.simulated import Rotation
 from tests.unit.cli.test_emr import REGION, ROLE, a_job
@@ -140,14 +141,14 @@ def test_a_bill_and_its_history_are_read_where_they_are_in_s3(
     simulated.write_history(tmp_path / "history", [Rotation(10, simulated.at(10, 3), 60)])
     put_below(aws("s3"), tmp_path / "history", f"s3://{BUCKET}/history")
     options = {"format": "json", "tables": tmp_path / "tables", "output": tmp_path}
-    result = report(
-        *("--bill", f"s3://{BUCKET}/export/x", "--history", f"s3://{BUCKET}/history"),
-        *("--environment", "example"),
-        **options,
-    )
-    assert result.exception is None, result.output
-    assert total(tmp_path) == truth(lines(OCTOBER)).billed
-    assert not list(tmp_path.glob(".copied-*"))
+    asked = ("--bill", f"s3://{BUCKET}/export/x", "--history", f"s3://{BUCKET}/history")
+    final = datetime.now(UTC).date() >= settled_on(OCTOBER.period)
+    for was_read in (False, final):
+        result = report(*asked, "--environment", "example", **options)
+        assert result.exception is None, result.output
+        assert total(tmp_path) == truth(lines(OCTOBER)).billed
+        assert not list(tmp_path.glob(".copied-*"))
+        assert (f"not read again: {OCTOBER.period}" in result.output) is was_read
 
 
 def total(folder: Path) -> Decimal:

@@ -187,6 +187,13 @@ AMORTISED: Mapping[str, tuple[Mapping[str, Any], str]] = {
         {"line_item_line_item_type": "Refund", "line_item_product_code": "ComputeSavingsPlans"},
         "0",
     ),
+    "Refund for one-time fee for Savings Plan ID : 2": (
+        {
+            "line_item_line_item_type": "Refund",
+            "line_item_product_code": "MachineLearningSavingsPlans",
+        },
+        "0",
+    ),
     "Refund for recurring fee for Savings Plan ID : 1": (
         {"line_item_line_item_type": "Refund", "line_item_product_code": "ComputeSavingsPlans"},
         "1",

@@ -53,11 +53,15 @@ def written(folder: Path, content: str | bytes, name: str = "bill.csv") -> Path:
 
 
 def ingested(
-    session: SparkSession, path: Path, kafka: KafkaTags | None = None
+    session: SparkSession,
+    path: Path,
+    kafka: KafkaTags | None = None,
+    *,
+    cluster: str | None = None,
 ) -> tuple[ingest.Ingested, list[Row], ParquetStore]:
     store = ParquetStore(session, str(path.parent / "tables"))
     delivery = bill.read(session, path, kafka=kafka or KafkaTags())
-    came = ingest.run(session, delivery, store, now=NOW)
+    came = ingest.run(session, delivery, store, now=NOW, cluster=cluster)
     return came, store.read(tables.USAGE).collect(), store
 
 

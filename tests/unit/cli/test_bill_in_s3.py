@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
+from pyspark.sql import Row
 
 from cli import bill_in_s3
 from core.errors import InvalidInput, StillwaterError
+from spark import schemas, tables
+from spark.ingest import manifest
+from spark.ingest.files import LocalFiles, fingerprint
+from spark.months import Refresh
+from spark.tables import Table
+from spark.tag_keys import KafkaTags
+from tests.unit.spark import month
 
 EXPORT = "s3://bills/prefix/export"
 
@@ -138,3 +147,69 @@ def test_a_folder_is_kept_once_something_is_in_it(s3: Any) -> None:
     put(s3, "metrics/answer.json", b"{}")
     assert bill_in_s3.existing_folder(s3, f"{EXPORT}/metrics") == f"{EXPORT}/metrics"
     assert bill_in_s3.existing_folder(s3, None) is None
+
+
+class Tables:
+    """A store that holds months as they were when they were last final."""
+
+    def __init__(self, *noted: Row) -> None:
+        self._noted = noted
+
+    def read(self, table: Table) -> Tables:
+        assert table is tables.DELIVERIES
+        return self
+
+    def collect(self) -> list[Row]:
+        return list(self._noted)
+
+
+def noted(bill: Path, label: str, **months: str) -> Tables:
+    """Return tables as a report leaves them that has read a copy of a bill."""
+    files = LocalFiles()
+    if bill.is_dir():
+        found = manifest.refreshes(files, str(bill))[1]
+    else:
+        found = dict.fromkeys(months, Refresh("", 1, _fingerprint(bill)))
+    return Tables(
+        *(
+            month.row(
+                schemas.DELIVERIES,
+                billing_period=period,
+                bill=label,
+                execution=found[period].execution,
+                fingerprint=found[period].fingerprint,
+                ingested_at=datetime.fromisoformat(read_on),
+            )
+            for period, read_on in months.items()
+        )
+    )
+
+
+def _fingerprint(path: Path) -> str:
+    return fingerprint(LocalFiles().versions(str(path)), str(path), [str(path)])
+
+
+def test_a_final_month_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) -> None:
+    folders = {p: deliver(s3, p, "first") for p in ("2026-09", "2026-10", "2026-11")}
+    copy = bill_in_s3.bill(s3, EXPORT, tmp_path)
+    held = noted(copy, "bill", **{"2026-10": "2026-11-15", "2026-11": "2026-11-20"})
+    assert to_copy(s3, EXPORT, None, held) == (["2026-11"], ["2026-10"])
+    assert to_copy(s3, EXPORT, "2026-10", held) == (["2026-09"], ["2026-10"])
+    put(s3, f"data/{folders['2026-10']}/bill-00001.snappy.parquet", b"longer")
+    assert to_copy(s3, EXPORT, None, held) == (["2026-10", "2026-11"], [])
+
+
+def test_one_file_that_tables_hold_is_not_copied_again(s3: Any, tmp_path: Path) -> None:
+    put(s3, "focus.csv.gz", b"bill")
+    copy = bill_in_s3.bill(s3, f"{EXPORT}/focus.csv.gz", tmp_path)
+    held = noted(copy, "focus.csv.gz", **{"2026-10": "2026-11-15"})
+    assert to_copy(s3, f"{EXPORT}/focus.csv.gz", None, held) == ([], ["2026-10"])
+    assert to_copy(s3, f"{EXPORT}/focus.csv.gz", None, Tables()) == (None, [])
+    put(s3, "focus.csv.gz", b"longer")
+    assert to_copy(s3, f"{EXPORT}/focus.csv.gz", None, held) == (None, [])
+
+
+def to_copy(
+    s3: Any, address: str, asked: str | None, held: Tables
+) -> tuple[list[str] | None, list[str]]:
+    return bill_in_s3.to_copy(s3, address, asked, held, KafkaTags())  # type: ignore[arg-type] # all it asks

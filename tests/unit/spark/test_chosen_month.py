@@ -9,14 +9,26 @@ import pytest
 from pyspark.sql import Row
 
 from core.errors import InvalidInput
-from spark.jobs.chosen_month import chosen, others
+from spark import schemas
+from spark.jobs.chosen_month import chosen, compared, not_compared, others
 from spark.months import first_day_after, month_before
+from tests.unit.spark import month
 
 TODAY = date(2026, 11, 23)
 
 
 def of(**costs: str) -> dict[str, Row]:
-    return {period: Row(billed_cost=Decimal(cost)) for period, cost in costs.items()}
+    """Return what tables note of months: cost, and currency where one is written behind it."""
+    noted = {period: (cost.partition(" ")) for period, cost in costs.items()}
+    return {
+        period: month.row(
+            schemas.DELIVERIES,
+            billing_period=period,
+            billed_cost=Decimal(cost),
+            currency=currency or None,
+        )
+        for period, (cost, _, currency) in noted.items()
+    }
 
 
 AUTUMN = of(**{"2026-09": "900", "2026-10": "905.5", "2026-11": "400"})
@@ -57,3 +69,19 @@ def test_the_others_are_named_with_what_they_cost() -> None:
 def test_a_year_ends_in_december() -> None:
     assert first_day_after("2026-12") == date(2027, 1, 1)
     assert month_before("2027-01") == "2026-12"
+
+
+def test_months_of_another_currency_are_neither_chosen_from_nor_compared_with() -> None:
+    moved = of(**{"2026-09": "70000 INR", "2026-10": "905.5 USD", "2026-11": "400 USD"})
+    assert chosen(None, moved, TODAY) == "2026-10"
+    assert compared("2026-10", moved) == ["2026-10"]
+    assert compared("2026-11", moved) == ["2026-10", "2026-11"]
+    assert not_compared("2026-11", moved) == []
+    assert not_compared("2026-10", moved) == [
+        "2026-09 is billed in INR: nothing of it is compared with 2026-10, in USD."
+    ]
+    assert "2026-09 (70,000.00 INR)" in others("2026-10", moved, "USD")[0]
+
+
+def test_a_month_whose_currency_was_not_noted_is_compared() -> None:
+    assert compared("2026-10", of(**{"2026-09": "9", "2026-10": "9 USD"})) == ["2026-09", "2026-10"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +81,7 @@ def test_of_a_legacy_report_that_keeps_every_refresh_the_newest_is_read(
             execution=assembly,
         )
     found = pinned(tmp_path)
-    assert [month.execution for month in found.months] == ["0a9e"]
+    assert [month.refresh.execution for month in found.months] == ["0a9e"]
     assert len(found.files) == 2
     assert {Path(file).parent.name for file in found.files} == {"0a9e"}
 
@@ -185,8 +187,49 @@ def test_two_formats_in_one_export_are_refused(tmp_path: Path) -> None:
 def test_a_refresh_is_known_by_its_manifest_though_its_files_are_gone(tmp_path: Path) -> None:
     deliver(tmp_path, ["a.parquet"], missing=("a.parquet",), executionId="first")
     deliver(tmp_path, ["b.parquet"], period="BILLING_PERIOD=2026-10")
-    found = manifest.refreshes(LocalFiles(), str(tmp_path))
-    assert found == {"2026-10": "", "2026-11": "first"}
+    name, found = manifest.refreshes(LocalFiles(), str(tmp_path))
+    assert name == "export"
+    assert {period: each.execution for period, each in found.items()} == {
+        "2026-10": "",
+        "2026-11": "first",
+    }
+    assert found["2026-11"].fingerprint == ""
+    assert found["2026-10"] == pinned(tmp_path, "2026-10").months[0].refresh
+
+
+def test_a_refresh_is_known_by_its_own_files_names_sizes_and_times_wherever_they_are(
+    tmp_path: Path,
+) -> None:
+    folder, copy = tmp_path / "here", tmp_path / "there"
+    deliver(folder, ["a.parquet", "b.parquet"])
+    deliver(folder, ["c.parquet"], period="BILLING_PERIOD=2026-10")
+    known = refreshed(folder)
+    shutil.copytree(folder, copy)
+    assert refreshed(copy) == known
+    data = folder / "data" / PERIOD
+    (data / "left-behind.parquet").touch()
+    assert refreshed(folder) == known
+    (data / "a.parquet").write_text("longer")
+    seen = {known, refreshed(folder)}
+    os.utime(data / "a.parquet", ns=(0, 0))
+    seen.add(refreshed(folder))
+    (data / "a.parquet").unlink()
+    assert len(seen) == 3
+    assert refreshed(folder) == ""
+
+
+def test_a_manifest_that_names_no_files_is_of_a_month_without_any(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet"])
+    deliver(tmp_path, [], period="BILLING_PERIOD=2026-12")
+    export = pinned(tmp_path)
+    assert (export.periods, export.empty) == (["2026-11"], ["2026-12"])
+    assert manifest.refreshes(LocalFiles(), str(tmp_path))[1]["2026-12"].files == 0
+    with pytest.raises(InvalidInput, match="names no files"):
+        pinned(tmp_path, "2026-12")
+
+
+def refreshed(folder: Path) -> str:
+    return manifest.refreshes(LocalFiles(), str(folder))[1]["2026-11"].fingerprint
 
 
 def test_a_month_that_is_both_overwritten_and_kept_is_refused_since_neither_is_newer(

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.months import Held, settled_on, unsettled
+from spark.months import Held, Refresh, settled_on, unsettled
+from spark.tag_keys import KafkaTags
 
 FINAL = date(2026, 11, 15)
+A, B = Refresh("a"), Refresh("b")
 DAYS = st.dates(date(2026, 9, 1), date(2027, 3, 1))
 
 
@@ -20,7 +22,7 @@ def test_a_month_is_final_two_weeks_after_it_closed(period: str, final: date) ->
 
 
 def test_what_the_tables_do_not_hold_is_made() -> None:
-    assert unsettled({"2026-09": "a", "2026-10": "b"}, {}) == ["2026-09", "2026-10"]
+    assert unsettled({"2026-09": A, "2026-10": B}, {}) == ["2026-09", "2026-10"]
 
 
 @pytest.mark.parametrize(
@@ -29,11 +31,11 @@ def test_what_the_tables_do_not_hold_is_made() -> None:
 def test_a_month_read_before_it_was_final_is_made_once_more(
     read_on: date, again: list[str]
 ) -> None:
-    assert unsettled({"2026-10": "a"}, {"2026-10": Held("a", read_on)}) == again
+    assert unsettled({"2026-10": A}, {"2026-10": Held("a", read_on)}) == again
 
 
 def test_a_final_month_that_aws_delivers_again_is_made_again() -> None:
-    assert unsettled({"2026-10": "b"}, {"2026-10": Held("a", FINAL)}) == ["2026-10"]
+    assert unsettled({"2026-10": B}, {"2026-10": Held("a", FINAL)}) == ["2026-10"]
 
 
 def test_a_month_that_is_no_longer_delivered_is_left_as_it_is() -> None:
@@ -52,8 +54,65 @@ def test_a_month_that_is_no_longer_delivered_is_left_as_it_is() -> None:
 def test_a_final_month_made_by_other_tags_is_made_again(
     tags: tuple[str, str] | None, again: list[str]
 ) -> None:
-    held = {"2026-10": Held("a", FINAL, tags)}
-    assert unsettled({"2026-10": "a"}, held, ("team = streaming", "pool")) == again
+    held = {"2026-10": Held("a", FINAL, tags=tags)}
+    asked = KafkaTags("team", "streaming", pool="pool")
+    assert unsettled({"2026-10": A}, held, asked) == again
+
+
+@pytest.mark.parametrize(
+    ("execution", "noted", "now", "again"),
+    [
+        ("a", "7f", "7f", False),
+        ("a", "7f", "80", True),
+        ("a", "7f", "", False),
+        ("a", None, "80", False),
+        ("", "7f", "7f", False),
+        ("", None, "80", True),
+    ],
+    ids=[
+        "the same files",
+        "other files",
+        "files that are gone",
+        "of older tables",
+        "no execution and the same files",
+        "nothing that says so",
+    ],
+)
+def test_a_final_month_is_made_again_where_its_files_are_others(
+    execution: str, noted: str | None, now: str, again: bool
+) -> None:
+    held = {"2026-10": Held(execution, FINAL, noted)}
+    found = unsettled({"2026-10": Refresh(execution, 1, now)}, held)
+    assert found == (["2026-10"] if again else [])
+
+
+KNOWN = KafkaTags(name="harbour", learnt_on=(date(2026, 11, 1), FINAL))
+
+
+@pytest.mark.parametrize(
+    ("told_by", "again"),
+    [
+        (KNOWN.told_by(FINAL), False),
+        ("harbour; instances that its ledger knew: 1", False),
+        (None, False),
+        (KafkaTags().told_by(FINAL), True),
+        (KafkaTags(name="harbour").told_by(FINAL), True),
+        (KafkaTags(name="another", learnt_on=KNOWN.learnt_on).told_by(FINAL), True),
+    ],
+    ids=[
+        "the same",
+        "and what the ledger learnt since counts for later months",
+        "older tables",
+        "no cluster",
+        "no ledger",
+        "another",
+    ],
+)
+def test_a_final_month_is_made_again_where_kafkas_was_told_by_something_else(
+    told_by: str | None, again: bool
+) -> None:
+    held = {"2026-10": Held("a", FINAL, told_by=told_by)}
+    assert unsettled({"2026-10": A}, held, KNOWN) == (["2026-10"] if again else [])
 
 
 @given(DAYS, st.integers(1, 80))
@@ -61,9 +120,9 @@ def test_a_job_that_runs_every_day_makes_the_open_month_and_at_most_the_one_befo
     first: date, days: int
 ) -> None:
     held: dict[str, Held] = {}
-    delivered: dict[str, str] = {}
+    delivered: dict[str, Refresh] = {}
     for today in (first + timedelta(days=number) for number in range(days)):
-        delivered[f"{today:%Y-%m}"] = "same"
+        delivered[f"{today:%Y-%m}"] = Refresh("same")
         made = unsettled(delivered, held)
         held |= {period: Held("same", today) for period in made}
         assert made[-1] == f"{today:%Y-%m}"

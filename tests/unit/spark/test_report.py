@@ -201,3 +201,11 @@ def test_what_has_no_name_is_never_smaller_than_what_is_called_the_largest() -> 
     assert "the largest is broker compute: 10.10 USD, 25.2% of what Kafka cost." in told
     assert "More, 30.00 USD, is under other (system nodes," in told
     assert "What it bought has no name here" in " ".join(stories.sentences(a_report(unnamed)))
+
+
+def test_a_name_longer_than_any_of_awss_drowns_nothing_around_it() -> None:
+    key_and_value = f"{'k' * 128}={'v' * 256}"
+    for name, is_cut in ((key_and_value, False), ("x" * 100_000, True)):
+        told = " ".join(stories.of_cost(a_report(a_line(cluster=name))).story)
+        assert (name not in told) is is_cut
+        assert len(told) < 2000

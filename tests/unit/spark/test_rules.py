@@ -15,7 +15,14 @@ def component(usage_type: str) -> Component:
     return next((r.component for r in RULES if re.search(r.usage_type, bare)), Component.OTHER)
 
 
-@pytest.mark.parametrize("prefix", ["", "APS1-", "EU-", "USW2-"])
+# GovCloud's, China's, a Local Zone's, a Wavelength Zone's and the Sovereign Cloud's among them.
+PLACES = (
+    *("", "APS1-", "EU-", "USW2-", "UGW1-", "CNN1-", "CNW1-"),
+    *("LAX1-", "USW2-LAX1-", "USE1-WL1-BOS1-", "USE1-WL1-BOS1-USW2-", "EUSCDEE1-"),
+)
+
+
+@pytest.mark.parametrize("prefix", PLACES)
 @pytest.mark.parametrize(
     ("usage_type", "expected"),
     [
@@ -26,6 +33,7 @@ def component(usage_type: str) -> Component:
         ("ReservedHostUsage:r7g", Component.BROKER_COMPUTE),
         ("CPUCredits:t4g", Component.BROKER_COMPUTE),
         ("EBS:VolumeUsage.gp2.outposts", Component.OTHER_VOLUMES),
+        ("EBS:VolumeUsage.gp3.outposts", Component.GP3_STORAGE),
         ("ElasticIP:IdleAddress", Component.PUBLIC_IPV4),
         ("ReservedLCUUsage", Component.LOAD_BALANCER),
         ("Outposts-LoadBalancerUsage", Component.LOAD_BALANCER),
