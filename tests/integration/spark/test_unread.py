@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from core.errors import InvalidInput
 from local.bills.cluster import ClusterBill, lines
 from local.bills.export import write
-from local.bills.line import Line
+from local.bills.line import BillLine
 from spark import tables
 from spark.jobs import report
 from spark.jobs.every import Inputs
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 BEFORE, FINAL, OPEN = "2024-01", "2024-02", f"{datetime.now(UTC):%Y-%m}"
 
 
-def month(period: str, hours: int = 2) -> Iterable[Line]:
+def month(period: str, hours: int = 2) -> Iterable[BillLine]:
     return lines(ClusterBill(period=period, hours=hours))
 
 
