@@ -196,9 +196,11 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         else None,
         # It has a status only then.
         deleting=bool(item.get("Status")),
-        follows_latest=any(each.version == "$Latest" for each in machine_templates.named(item)),
-        templates=machine_templates.named(item),
-        weighted=machine_templates.weighted(item),
+        follows_latest=any(
+            each.version == "$Latest" for each in machine_templates.template_names(item)
+        ),
+        templates=machine_templates.template_names(item),
+        weighted=machine_templates.is_weighted(item),
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
     )

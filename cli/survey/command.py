@@ -38,7 +38,7 @@ from cli.survey import queues as handler_queues
 from cli.survey import target_groups as groups_of_targets
 from cli.survey.answers import answer_or_reason, on
 from cli.survey.cluster_name import eks_cluster
-from cli.survey.listing import served
+from cli.survey.listing import served_versions
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
 from core.survey.account_facts import ControlPlane
@@ -163,7 +163,7 @@ def read(
         pools=answer_or_reason(lambda: kafka.pools(api, namespace)),
         pod_sets=answer_or_reason(lambda: kafka.pod_sets(api, namespace)),
         rebalances=answer_or_reason(lambda: kafka.rebalances(api, namespace)),
-        pod_set_versions=answer_or_reason(lambda: served(api, kafka.POD_SETS)),
+        pod_set_versions=answer_or_reason(lambda: served_versions(api, kafka.POD_SETS)),
         topics=answer_or_reason(lambda: kafka.topics(api, namespace)),
         other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,

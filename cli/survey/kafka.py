@@ -144,7 +144,7 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
             name=item["metadata"]["name"],
             kafka=labels(item).get("strimzi.io/cluster", ""),
             leaving=going(item),
-            outdated=_outdated(item.get("status") or {}),
+            outdated=_outdated_count(item.get("status") or {}),
             error=next(
                 (
                     _condition_text(each)
@@ -159,7 +159,7 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
     )
 
 
-def _outdated(status: Object) -> int:
+def _outdated_count(status: Object) -> int:
     pods, current = status.get("pods"), status.get("currentPods")
     return 0 if pods is None or current is None else max(0, int(pods) - int(current))
 

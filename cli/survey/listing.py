@@ -58,7 +58,7 @@ def custom(api: Api, group: str, kind: str, namespace: str | None) -> list[Objec
     return []
 
 
-def served(api: Api, group: str) -> frozenset[str]:
+def served_versions(api: Api, group: str) -> frozenset[str]:
     """Return the versions in which a group is served; none where the server knows no such."""
     found = one(api, f"/apis/{group}") or {}
     return frozenset(str(each["version"]) for each in found.get("versions") or ())

@@ -15,7 +15,7 @@ GONE = ("InvalidLaunchTemplateId", "InvalidLaunchTemplateName")
 CONFIGURATION = "launch configuration"
 
 
-def named(group: Mapping[str, Any]) -> tuple[TemplateName, ...]:
+def template_names(group: Mapping[str, Any]) -> tuple[TemplateName, ...]:
     """Return what a group names to start machines by: one, or one for each of several types."""
     mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
     given = [
@@ -36,7 +36,7 @@ def named(group: Mapping[str, Any]) -> tuple[TemplateName, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def weighted(group: Mapping[str, Any]) -> bool:
+def is_weighted(group: Mapping[str, Any]) -> bool:
     """Say whether a group's sizes count something else than machines."""
     mixed = (group.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
     weights = {str(each.get("WeightedCapacity") or "1") for each in mixed.get("Overrides") or ()}

@@ -152,7 +152,7 @@ def by_themselves(seen: Surveyed) -> Iterator[Finding]:
         yield from _at_once(group, subject)
         yield from _next_ones(group, subject)
         yield from _lowering_findings(group, subject, len(nodes_of(group, seen)), seen)
-        yield from _refreshed(group, subject, seen)
+        yield from _refresh_findings(group, subject, seen)
 
 
 def _next_ones(group: ScalingGroup, subject: str) -> Iterator[Finding]:
@@ -221,10 +221,10 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
             f"{listing(aside)} is in standby: the group does not replace it when it fails",
             "return it to service",
         )
-    yield from _refreshed(group, subject, seen)
+    yield from _refresh_findings(group, subject, seen)
 
 
-def _refreshed(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
+def _refresh_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     refreshed = {} if isinstance(seen.refreshes, Unread) else seen.refreshes
     if status := refreshed.get(group.name):
         yield Finding(

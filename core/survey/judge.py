@@ -110,15 +110,15 @@ _JUDGES: tuple[Judge, ...] = (
 
 def findings(seen: Surveyed) -> list[Finding]:
     """Return everything found, worst first; what could not be read last."""
-    return _found(_JUDGES, seen)
+    return _all_findings(_JUDGES, seen)
 
 
 def around_findings(seen: Surveyed) -> list[Finding]:
     """Return what was found of a cluster's machines and of the account around it, worst first."""
-    return _found((groups.by_themselves, machine_templates.templates, *_AROUND), seen)
+    return _all_findings((groups.by_themselves, machine_templates.templates, *_AROUND), seen)
 
 
-def _found(judges: tuple[Judge, ...], seen: Surveyed) -> list[Finding]:
+def _all_findings(judges: tuple[Judge, ...], seen: Surveyed) -> list[Finding]:
     found = [*_unread(seen), *(each for judge in judges for each in _findings_of(judge, seen))]
     return sorted(found, key=lambda each: list(Weight).index(each.weight))
 

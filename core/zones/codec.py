@@ -54,7 +54,7 @@ def _incident(stored: object) -> ZoneIncident | None:
         known["state"] = _state(known["state"])
         known["history"] = tuple(_entry(each) for each in stored.get("history") or ())
         incident = ZoneIncident(**known)
-        return _bounded(incident) if unread else incident
+        return _with_end(incident) if unread else incident
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -63,7 +63,7 @@ def _state(word: object) -> ZoneState:
     return ZoneState(word) if word in _STATES else ZoneState.FROZEN
 
 
-def _bounded(incident: ZoneIncident) -> ZoneIncident:
+def _with_end(incident: ZoneIncident) -> ZoneIncident:
     """Return an incident whose state cannot be read as a freeze, or as watched without a zone."""
     if incident.zone_id is None:
         return replace(incident, state=ZoneState.WATCHED)

@@ -38,10 +38,13 @@ def problems(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
 
 def doubts(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     """Return a sentence for a Kubernetes that came after this release, and for add-ons not ours."""
-    return [*_of_a_newer_kubernetes(kubernetes_version), *_untried(kubernetes_version, chosen)]
+    return [
+        *_of_a_newer_kubernetes(kubernetes_version),
+        *_untried_versions(kubernetes_version, chosen),
+    ]
 
 
-def _untried(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
+def _untried_versions(kubernetes_version: str, chosen: Mapping[str, str]) -> list[str]:
     """Name versions that are of another minor version than ours: EKS offers each for some alone."""
     return [
         f"kubernetes.addon_versions has {addon} at {asked}, and this release was tried with "
