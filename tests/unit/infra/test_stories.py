@@ -60,7 +60,7 @@ def test_slack_may_change_its_own_items_and_know_its_own_secret_alone(operations
 def test_everybody_who_writes_the_ledger_may_ask_for_a_story(operations: Recorded) -> None:
     writing: tuple[type[Writing], ...] = (InterruptionSettings, TickSettings, SweepSettings)
     for kind in writing:
-        role = kind.__name__.lower()
+        role = kind.__name__.removesuffix("Settings").lower()
         asked = statements(operations, f"handlers-{role}-policy")["AskForAStory"]
         assert asked["Resource"][0].endswith(":test-orders-stories")
         url = told(operations, f"handlers-{role}-function", kind).stories_queue_url
