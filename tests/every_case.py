@@ -17,16 +17,25 @@ Ids = Callable[[Any], object] | Iterable[object] | None
 
 
 def every_case(
-    names: str | tuple[str, ...], cases: Iterable[Any], *, ids: Ids = None
+    names: str | tuple[str, ...],
+    cases: Iterable[Any] | Callable[[], Iterable[Any]],
+    *,
+    ids: Ids = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that hands a test's arguments `names` to it, case by case."""
+    """Return a decorator that hands a test's arguments `names` to it, case by case.
+
+    Cases that take their time to be found are given as a function, which is called by the test.
+    """
     named = [each.strip() for each in names.split(",")] if isinstance(names, str) else [*names]
     alone = isinstance(names, str) and len(named) == 1
-    table = dict(_table(named, [*cases], ids, alone=alone))
+    # An enumeration is both: its members are meant.
+    given = [*cases] if isinstance(cases, Iterable) else cases
 
     def decorated(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
         def tried(**fixtures: Any) -> None:
+            found = [*(given() if callable(given) else given)]
+            table = dict(_table(named, found, ids, alone=alone))
             assert table, "The table has no case."
             failed = {
                 id_: error

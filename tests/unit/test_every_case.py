@@ -46,6 +46,18 @@ def test_a_table_without_a_case_fails() -> None:
         nothing()
 
 
+def test_cases_may_be_found_when_the_test_runs() -> None:
+    found: list[int] = []
+
+    @every_case("number", lambda: found)
+    def fails(number: int) -> None:
+        raise ValueError(number)
+
+    found.append(7)
+    with pytest.raises(AssertionError, match=r"\[7\] ValueError: 7"):
+        fails()
+
+
 def test_cases_of_one_name_do_not_hide_each_other() -> None:
     @every_case("number", [1, 2], ids=["same", "same"])
     def fails(number: int) -> None:
