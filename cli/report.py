@@ -245,6 +245,9 @@ def _at_hand(asked: ReportOptions, scratch: Path, console: Console) -> ReportOpt
     """Return what was asked with copies in the place of what stands beside the bill in S3."""
     from cli import bill_in_s3  # noqa: PLC0415 - the same
 
+    if asked.bill is not None and bill_in_s3.is_in_s3(asked.bill):
+        # A bill that cannot be had is refused before anybody waits for Java.
+        bill_in_s3.months(_s3(asked), asked.bill, asked.month)
     names = [n for n in ("metrics", "history") if bill_in_s3.is_in_s3(getattr(asked, n))]
     copies: dict[str, Any] = {}
     for name in names:
