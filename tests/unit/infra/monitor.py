@@ -26,7 +26,9 @@ Registered = Callable[[Any, str, Mapping[str, Any]], None]
 class AtOnce(asyncio.SelectorEventLoop):
     """An event loop whose executor is the caller: nobody here waits for anything outside."""
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(  # type: ignore[override] # typeshed's own signature takes no Any here
+        self, _executor: Any, func: Callable[..., Any], *args: Any
+    ) -> asyncio.Future[Any]:
         answered = self.create_future()
         try:
             answered.set_result(func(*args))
@@ -54,7 +56,7 @@ class Monitor(mocks.MockMonitor):
         inputs = rpc.deserialize_properties(request.object, keep_unknowns=True)
         self._registered(request, urn, inputs)
         identity, answer = self._made(request, inputs, request.object, custom=request.custom)
-        return resource_pb2.RegisterResourceResponse(urn=urn, id=identity, object=answer)
+        return resource_pb2.RegisterResourceResponse(urn=urn, id=identity or "", object=answer)
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802 - gRPC's name
         inputs = rpc.deserialize_properties(request.properties)
@@ -102,7 +104,7 @@ def transferred(
 
     Returns what resolves each of them.
     """
-    resolvers = {}
+    resolvers: dict[str, Callable[..., None]] = {}
     for name in properties:
         if name == "urn" or (name == "id" and custom):
             continue
