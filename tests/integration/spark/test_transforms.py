@@ -14,9 +14,10 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 from core.errors import StillwaterError
 from spark.ingest import bill
 from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, MONEY, require_schema
+from spark.tag_keys import OURS
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import Component, classified
-from spark.transforms.daily import IS_KNOWN
+from spark.transforms.daily import IS_KNOWN, said
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration
@@ -129,6 +130,17 @@ def test_a_volume_belongs_to_the_node_its_claim_names(session: SparkSession) -> 
     assert (known.cluster, known.owner, known.node_id) == ("harbour", "broker-a", 10)
     assert (unknown.attribution, unknown.node_id) == (Attribution.NOBODY, None)
     assert (other.attribution, other.node_id) == (Attribution.NOBODY, None)
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", "NULL", None])
+def test_a_tag_that_says_nothing_hides_no_other_spelling_of_it(
+    session: SparkSession, nothing: str | None
+) -> None:
+    tags = {"user_stillwater_cluster": nothing, "stillwater:cluster": " harbour "}
+    line = {"tag_names": [*tags], "tag_values": [*tags.values()]}
+    rows = charges(session, line).drop(*OWNERS, IS_KNOWN)
+    (row,) = said(rows, OURS).collect()
+    assert (row.tag_cluster, row.tag_pool) == ("harbour", None)
 
 
 def test_what_only_a_cluster_tag_names_belongs_to_the_whole_cluster(session: SparkSession) -> None:
