@@ -42,7 +42,15 @@ from spark.tables import UNKNOWN_PERIOD, Store, Table
 from spark.tag_keys import OURS, KafkaTags
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import classified
-from spark.transforms.daily import TOTALS, is_discount, net_of_discounts, said, summed
+from spark.transforms.daily import (
+    TOTALS,
+    gathered,
+    is_discount,
+    net_of_discounts,
+    said,
+    spread,
+    summed,
+)
 from spark.transforms.found_tags import found_tags
 
 # A table made of USAGE alone.
@@ -166,8 +174,9 @@ def by_day(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
 
 
 def described(days: DataFrame, kafka: KafkaTags) -> DataFrame:
-    """Say of each row whose it is, and what it bought."""
-    return said(days, kafka).transform(attributed).transform(classified)
+    """Say of each row whose it is, and what it bought: once of all days of a line."""
+    lines = said(gathered(days), kafka)
+    return spread(lines.transform(attributed).transform(classified))
 
 
 def table_of(rows: DataFrame, *beside: str) -> DataFrame:

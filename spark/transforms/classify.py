@@ -225,15 +225,22 @@ SPLIT_USAGE = r"^(EKS|ECS)-EC2-(vCPU|GB|Accelerator)-Hours"
 
 
 def classified(rows: DataFrame) -> DataFrame:
-    """Add the column `component`; a row that cannot be read is of the component for those."""
+    """Add the column `component`, of rows that have IS_PRICED.
+
+    A row that cannot be read is of the component for those.
+    """
     unreadable = F.lit(Component.UNREADABLE.value)
-    parts = (F.coalesce(F.col(part) != 0, F.lit(False)) for part in parts_of(rows, "billed_cost"))  # noqa: FBT003 - a literal column
-    priced = reduce(lambda left, right: left | right, parts)
     # The rules once, in a column of their own: asked for in four places they would be planned, and
     # at worst matched, four times.
-    known = rows.withColumns({IS_PRICED: priced, _BY_RULE: _by_rule()})
+    known = rows.withColumn(_BY_RULE, _by_rule())
     component = F.when(F.col(IS_UNREADABLE), unreadable).otherwise(_component())
     return known.withColumn("component", component).drop(_BY_RULE)
+
+
+def is_priced(rows: DataFrame) -> Column:
+    """Say whether the charges of summed rows come to anything."""
+    parts = (F.coalesce(F.col(part) != 0, F.lit(False)) for part in parts_of(rows, "billed_cost"))  # noqa: FBT003 - a literal column
+    return reduce(lambda left, right: left | right, parts)
 
 
 @made_once

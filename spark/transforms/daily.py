@@ -2,7 +2,8 @@
 
 In two grains. Of a line that is Kafka's its resource, zone and tags are kept; of all others what
 was bought, by which account: a bill may hold as many resources as lines, and none of those is ours
-to explain. Text is tidied once there is a fraction of it.
+to explain. Text is tidied once there is a fraction of it, and what a line says is read once of all
+the days on which a bill says it: those are gathered, and spread again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from spark.expressions import made_once
 from spark.schemas import CHARGES, EMPTY, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, OURS, KafkaTags, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNT
+from spark.transforms.classify import IS_PRICED, is_priced
 
 # Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills; zones
 # away from a region stand behind it (USW2-LAX1-, USE1-WL1-BOS1-). Looser patterns cut off what is
@@ -32,21 +34,40 @@ IS_KNOWN = "is_known"
 _OF_KAFKAS = ("resource_id", "zone", "tag_names", "tag_values")
 _KEPT = [name for name in LINE_KEYS.names if name not in ("billing_period", "day", "reason")]
 _TEXTS = [name for name in _KEPT if isinstance(LINE_KEYS[name].dataType, StringType)]
+# All that is read of a line, of whatever day.
+_SAYING = (*_KEPT, IS_UNREADABLE, IS_PRICED)
+_DAYS = "_days"
 
 
 def summed(lines: DataFrame, kafka: KafkaTags) -> DataFrame:
-    """Return one row per month, day and what a line says: `charges`, HAS_NET, exact sums.
+    """Return one row per month, day and what a line says, its charges counted and summed exactly.
 
-    The amounts are parts of sums (spark.money), which can be added up again.
+    HAS_NET and IS_PRICED are beside them. The amounts are parts of sums (spark.money), which can be
+    added up again.
     """
     is_unreadable = F.col("reason").isNotNull().alias(IS_UNREADABLE)
     known = lines.withColumn("_kafkas", is_kafkas(kafka))
     kept = known.withColumns({name: F.when(F.col("_kafkas"), F.col(name)) for name in _OF_KAFKAS})
-    return kept.groupBy("billing_period", "day", *_KEPT, is_unreadable).agg(
+    days = kept.groupBy("billing_period", "day", *_KEPT, is_unreadable).agg(
         F.sum(CHARGES).alias(CHARGES),
         F.max(HAS_NET).alias(HAS_NET),
         *money.sums(lines, TOTALS),
     )
+    return days.withColumn(IS_PRICED, is_priced(days))
+
+
+def gathered(days: DataFrame) -> DataFrame:
+    """Return one row per different line with all its days, of what `summed` returns."""
+    of_a_day = F.struct(*(name for name in days.columns if name not in _SAYING))
+    # By a number first: texts that begin alike are slow to sort.
+    number = F.xxhash64(*_SAYING).alias("_number")
+    lines = days.groupBy(number, *_SAYING).agg(F.collect_list(of_a_day).alias(_DAYS))
+    return lines.drop("_number")
+
+
+def spread(lines: DataFrame) -> DataFrame:
+    """Return one row per day again of `gathered` lines, whatever was added to them since."""
+    return lines.select(*(name for name in lines.columns if name != _DAYS), F.inline(_DAYS))
 
 
 @made_once
@@ -64,7 +85,7 @@ def is_kafkas(kafka: KafkaTags) -> Column:
 
 
 def said(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
-    """Return what summed rows say: tidied, a region's prefix cut off, owners' tags looked up."""
+    """Return what rows say: tidied, a region's prefix cut off, owners' tags looked up."""
     # The values once: asked for within each look at a key they would be tidied at every one.
     tidied = rows.withColumn("tag_values", F.transform("tag_values", _blank))
     return tidied.withColumns(_said(kafka)).drop("tag_names", "tag_values")

@@ -16,7 +16,7 @@ from spark.ingest import bill
 from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, MONEY, require_schema
 from spark.tag_keys import OURS
 from spark.transforms.attribute import Attribution, attributed
-from spark.transforms.classify import Component, classified
+from spark.transforms.classify import IS_PRICED, Component, classified, is_priced
 from spark.transforms.daily import IS_KNOWN, said
 from tests.integration.spark import bills
 
@@ -41,7 +41,8 @@ def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
     cost = StructField("billed_cost", MONEY)
     schema = StructType([*LINE_KEYS.fields, *owners, *flags, cost])
     filled = [tuple({**EC2_HOUR, **row}.get(f.name) for f in schema.fields) for row in rows]
-    return session.createDataFrame(filled, schema)
+    rows = session.createDataFrame(filled, schema)
+    return rows.withColumn(IS_PRICED, is_priced(rows))
 
 
 def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:
