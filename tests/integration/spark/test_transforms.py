@@ -41,8 +41,8 @@ def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
     cost = StructField("billed_cost", MONEY)
     schema = StructType([*LINE_KEYS.fields, *owners, *flags, cost])
     filled = [tuple({**EC2_HOUR, **row}.get(f.name) for f in schema.fields) for row in rows]
-    rows = session.createDataFrame(filled, schema)
-    return rows.withColumn(IS_PRICED, is_priced(rows))
+    frame = session.createDataFrame(filled, schema)
+    return frame.withColumn(IS_PRICED, is_priced(frame))
 
 
 def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:
