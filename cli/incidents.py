@@ -21,9 +21,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli import aws, described, watching
+from cli import aws, described, target, watching
 from cli.described import DescribedKafka
-from cli.doctor import target
 from cli.reach import IN_REACH
 from cli.watching import Pace, Page
 from core import naming

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from cli.terminal import Terminal
 from cli.volume_commands import volumes
 from cli.zone_commands import zones
 from core.naming import TWIN_ENVIRONMENT
+
+if TYPE_CHECKING:
+    from cli.provision import Asked, Operation
 
 OUTPUT = Path("out")
 
@@ -144,13 +147,21 @@ def up(  # noqa: PLR0913 - an option is an argument
         layer or (), target or (), refresh=refresh, yes=yes, diff=diff, as_json=as_json
     )
     people = complaints if as_json else console
-    if environment != TWIN_ENVIRONMENT:
-        _ask_first(environment, people, skip=skip_preflight)
+    if environment == TWIN_ENVIRONMENT:
+        _on_twin("up", people, wanted)
+        return
+    _ask_first(environment, people, skip=skip_preflight)
     provision.up(environment, people, wanted)
 
 
+def _on_twin(operation: Operation, people: Terminal, wanted: Asked) -> None:
+    from cli import twin
+
+    twin.run_layers(operation, people, wanted)
+
+
 def _ask_first(environment: str, people: Terminal, *, skip: bool) -> None:
-    from cli.doctor import target
+    from cli import target
     from cli.preflight import command
 
     if skip:
@@ -169,8 +180,7 @@ def preflight(
 
     Exit code 0: nothing stands in the way; 1: something does; 2: a part could not be asked.
     """
-    from cli import answer
-    from cli.doctor import target
+    from cli import answer, target
     from cli.preflight import command
     from core.preflight.judge import NOT_ASKED
 
@@ -199,7 +209,11 @@ def preview(
     wanted = provision.parse_targets(
         layer or (), target or (), refresh=refresh, yes=False, diff=diff, as_json=as_json
     )
-    provision.preview(environment, complaints if as_json else console, wanted)
+    people = complaints if as_json else console
+    if environment == TWIN_ENVIRONMENT:
+        _on_twin("preview", people, wanted)
+    else:
+        provision.preview(environment, people, wanted)
 
 
 @app.command()
@@ -215,7 +229,11 @@ def destroy(
     wanted = provision.parse_targets(
         layer or (), (), refresh=False, yes=yes, diff=False, as_json=as_json
     )
-    provision.destroy(environment, complaints if as_json else console, wanted)
+    people = complaints if as_json else console
+    if environment == TWIN_ENVIRONMENT:
+        _on_twin("destroy", people, wanted)
+    else:
+        provision.destroy(environment, people, wanted)
 
 
 Spec = Annotated[
@@ -265,8 +283,8 @@ def doctor(
 
     Exit code 0: nothing differs; 1: something does; 2: a part of it, or all, could not be read.
     """
-    from cli import answer, described
-    from cli.doctor import adopted, examine, report, target
+    from cli import answer, described, target
+    from cli.doctor import adopted, examine, report
 
     # Not the usual 1, which says that something was read and differs.
     with answer.refusals(examine.NOT_READ, as_json=as_json):
@@ -336,13 +354,14 @@ def estimate(
 
 @app.command()
 def reference(
+    ours: typer.Context,
     directory: Annotated[Path, typer.Argument(help="Where the pages go.")] = Path("docs/reference"),
 ) -> None:
     """Write the reference pages: a ClusterSpec's keys, timings, the example's cost."""
     from cli import reference as rendered
 
-    rendered.write(directory)
-    console.print(f"Wrote {', '.join(rendered.pages())} to {directory}.")
+    written = rendered.write(ours.find_root().command, directory)
+    console.print(f"Wrote {', '.join(written)} to {directory}.")
 
 
 incident_commands.register(app)

@@ -24,7 +24,7 @@ from cli.stack_settings import DescribedEnvironment
 from cli.volumes import VOLUMES, of_namespace
 from core.cluster import changes, parse
 from core.errors import InvalidInput, StillwaterError
-from core.naming import FOUNDATION, KAFKA, LAYERS, TWIN_ENVIRONMENT
+from core.naming import FOUNDATION, KAFKA, LAYERS
 
 # The output of Kafka's layer that holds what it was made from.
 SPEC = "spec"
@@ -66,15 +66,14 @@ def parse_targets(
 
 
 def preview(environment: str, console: Console, wanted: Asked) -> None:
-    """Show what `up` would change, layer by layer; `local` is the twin."""
-    if environment == TWIN_ENVIRONMENT:
-        _twin("preview", console, wanted)
-        return
+    """Show what `up` would change, layer by layer."""
     stack_settings.require(environment)
     cannot, felt = _changes(environment, console, wanted)
     results = _preview_results(environment, console, wanted)
     if wanted.as_json:
-        _write(environment, "preview", results, wanted, refusals=list(cannot), felt=list(felt))
+        write_results(
+            environment, "preview", results, wanted, refusals=list(cannot), felt=list(felt)
+        )
         return
     planned.show(results, console, diff=wanted.diff)
     for sentence in (*cannot, *felt, *_warnings(results)):
@@ -82,13 +81,10 @@ def preview(environment: str, console: Console, wanted: Asked) -> None:
 
 
 def up(environment: str, console: Console, wanted: Asked) -> None:
-    """Show what would change, ask, and bring every layer up; a twin is not asked for.
+    """Show what would change, ask, and bring every layer up.
 
     Layers that build on one which does not exist yet cannot be planned: they are new as well.
     """
-    if environment == TWIN_ENVIRONMENT:
-        _twin("up", console, wanted)
-        return
     stack_settings.require(environment)
     cannot, felt = _changes(environment, console, wanted)
     if cannot:
@@ -98,7 +94,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         planned.show(results, console, diff=wanted.diff)
         if not any(result.changes or result.skipped for result in results):
             if wanted.as_json:
-                _write(environment, "up", results, wanted, felt=list(felt))
+                write_results(environment, "up", results, wanted, felt=list(felt))
             else:
                 console.print("Nothing is to be done.")
             return
@@ -108,7 +104,7 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
     with _layers(environment, console, wanted) as layers:
         results = layers.up()
     if wanted.as_json:
-        _write(environment, "up", results, wanted, felt=list(felt))
+        write_results(environment, "up", results, wanted, felt=list(felt))
         return
     console.print(summary(results))
     for sentence in _warnings(results):
@@ -120,9 +116,6 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
 
 def destroy(environment: str, console: Console, wanted: Asked) -> None:
     """Say what would go, ask for the environment's name, and remove every layer, last first."""
-    if environment == TWIN_ENVIRONMENT:
-        _twin("destroy", console, wanted)
-        return
     stack_settings.require(environment)
     described = stack_settings.read_described(environment)
     with _layers(environment, console, wanted) as layers:
@@ -137,7 +130,7 @@ def destroy(environment: str, console: Console, wanted: Asked) -> None:
     with _layers(environment, console, wanted) as layers:
         results = layers.destroy(_farewell(described, api))
     if wanted.as_json and going is not None:
-        _write(environment, "destroy", results, wanted, volumes=going.volumes_as_json())
+        write_results(environment, "destroy", results, wanted, volumes=going.volumes_as_json())
         return
     console.print(summary(results))
 
@@ -150,23 +143,15 @@ def _say(console: Console, sentence: str) -> None:
     console.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
-def _write(
+def write_results(
     environment: str,
     operation: Operation,
     results: Iterable[LayerResult],
     wanted: Asked,
     **more: object,
 ) -> None:
+    """Write what was done as JSON on stdout."""
     answer.write(run_json.document(environment, operation, results, diff=wanted.diff, **more))
-
-
-def _twin(operation: Operation, console: Console, wanted: Asked) -> None:
-    from cli import twin  # noqa: PLC0415 - a real account needs no twin
-
-    def write(results: Iterable[LayerResult]) -> None:
-        _write(TWIN_ENVIRONMENT, operation, results, wanted)
-
-    twin.run_layers(operation, console, write if wanted.as_json else None)
 
 
 def _preview_results(environment: str, console: Console, wanted: Asked) -> list[LayerResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cli import (
     reference_adoption,
@@ -20,11 +21,11 @@ from core import cluster, timing
 _RELATIONS = {"<": "is below", "<=": "is at most"}
 
 
-def pages() -> Mapping[str, str]:
-    """Return every generated page: file name -> content."""
+def pages(command: Any) -> Mapping[str, str]:
+    """Return every generated page, file name -> content; `command` is the command line itself."""
     return {
         "adoption.md": reference_adoption.page(),
-        "command-line.md": reference_commands.page(),
+        "command-line.md": reference_commands.page(command),
         "components.md": reference_components.page(),
         "components.schema.json": reference_components.schema(),
         "cluster-spec.md": reference_spec.page(),
@@ -37,11 +38,13 @@ def pages() -> Mapping[str, str]:
     }
 
 
-def write(directory: Path) -> None:
-    """Write every page, replacing what is there."""
+def write(command: Any, directory: Path) -> list[str]:
+    """Write every page, replacing what is there; return their names."""
     directory.mkdir(parents=True, exist_ok=True)
-    for name, content in pages().items():
+    rendered = pages(command)
+    for name, content in rendered.items():
         (directory / name).write_text(content)
+    return list(rendered)
 
 
 def timings() -> str:

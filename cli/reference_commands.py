@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import typer
-
 from cli.answer import FLAG
 
 _HEAD = """# The command line
@@ -118,29 +116,22 @@ WITHOUT: Mapping[str, str] = {
 }
 
 
-def commands() -> dict[str, Any]:
-    """Return every command of the parser by its words: `rotate plan`."""
-    from cli.main import app  # noqa: PLC0415 - it imports this module's caller
-
-    return dict(_below(typer.main.get_command(app), ""))
-
-
-def _below(command: Any, words: str) -> Iterator[tuple[str, Any]]:
+def commands(command: Any, words: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every command below one of the parser's, by its words: `rotate plan`."""
     below = getattr(command, "commands", None)
     if below is None:
         yield words, command
         return
     for name, each in below.items():
         if not each.hidden:
-            yield from _below(each, f"{words} {name}".strip())
+            yield from commands(each, f"{words} {name}".strip())
 
 
-def page() -> str:
-    """Return the page, a section per command."""
-    found = commands()
+def page(command: Any) -> str:
+    """Return the page, a section per command below the one that is the command line itself."""
     lines = [_HEAD]
-    for words, command in found.items():
-        lines += _section(words, command)
+    for words, each in commands(command):
+        lines += _section(words, each)
     return "\n".join([*lines, ""])
 
 

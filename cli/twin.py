@@ -2,45 +2,32 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-import boto3
 from rich.console import Console
 
 from cli import planned
-from cli.doctor.target import Target
-from cli.engine.progress import LayerResult
-from cli.provision import Operation, run, summary
+from cli.provision import Asked, Operation, run, summary, write_results
 from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers, provision
-from core.cluster import parse
-from core.errors import InvalidInput, StillwaterError
+from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
-from infra import spec as specs
-from local import environment, twin
+from local import twin
 from local.demo import narration, recording
 from local.demo import rotation as story
 from local.demo import spec as demo_spec
-from local.place import PLACE_VARIABLE, Place, taken_places
 from local.twin import Reached, Twin
 
-Answer = Callable[[list[LayerResult]], None]
 
-
-def run_layers(operation: Operation, console: Console, answer: Answer | None = None) -> None:
-    """Run an operation on the twin that `up` keeps in another terminal, else on one of its own.
-
-    `answer` is given the results in place of the console.
-    """
+def run_layers(operation: Operation, console: Console, wanted: Asked) -> None:
+    """Run an operation on the twin that `up` keeps in another terminal, else on one of its own."""
     kept = twin.kept_twins()
     if len(kept) > 1:
         homes = ", ".join(str(reached.place.directory) for reached in kept)
         raise InvalidInput([f"Several twins run; set STILLWATER_TWIN to one of {homes}."])
     if kept:
-        _provision(operation, kept[0], console, answer)
+        _provision(operation, kept[0], console, wanted)
     elif operation == "destroy":
         raise InvalidInput(
             ["No twin runs that could be destroyed; `stillwater up local` starts one."]
@@ -48,19 +35,17 @@ def run_layers(operation: Operation, console: Console, answer: Answer | None = N
     else:
         prepare_tools(console)
         with twin.running(console.print) as running:
-            _provision(operation, running, console, answer)
+            _provision(operation, running, console, wanted)
             if operation == "up":
                 _keep(running, console)
 
 
-def _provision(
-    operation: Operation, reached: Reached, console: Console, answer: Answer | None
-) -> None:
+def _provision(operation: Operation, reached: Reached, console: Console, wanted: Asked) -> None:
     layers = TwinLayers(reached, demo_spec.write(reached.place))
     with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
         results = run(operation, layers.layers, layers.farewell)
-    if answer is not None:
-        answer(results)
+    if wanted.as_json:
+        write_results(TWIN_ENVIRONMENT, operation, results, wanted)
         return
     if operation == "preview":
         planned.show(results, console)
@@ -91,35 +76,3 @@ def demo(output: Path, console: Console, *, brief: bool = False) -> list[str]:
     finally:
         # Of a run that was ended early, too: it shows how far it came.
         recording.write(output / "recording.svg", narrator.printed, "stillwater demo, as it ran")
-
-
-def target() -> Target:
-    """Return the twin that `up` keeps, or that STILLWATER_TWIN names, as its administrator."""
-    place = _twins_place()
-    variables = environment.with_credentials(place)
-    session = boto3.Session(
-        aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
-        region_name=environment.REGION,
-    )
-    spec = parse(specs.content(demo_spec.path(place)))
-    return Target(spec, session, variables["AWS_ENDPOINT_URL"])
-
-
-def _twins_place() -> Place:
-    named = os.environ.get(PLACE_VARIABLE)
-    found = taken_places() if named else [reached.place for reached in twin.kept_twins()]
-    if named:
-        found = [each for each in found if each.directory == Path(named).resolve()]
-    if not found:
-        where = f" in {named}, which {PLACE_VARIABLE} names" if named else ""
-        raise StillwaterError(
-            f"No twin with a cluster on it runs{where}; `stillwater up local` starts one in another"
-            f" terminal."
-        )
-    if len(found) > 1:
-        homes = ", ".join(str(each.directory) for each in found)
-        raise StillwaterError(
-            f"Several twins run ({homes}); set {PLACE_VARIABLE} to the one you mean."
-        )
-    return found[0]

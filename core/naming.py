@@ -37,6 +37,8 @@ CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
 REVISION_ANNOTATION = "strimzi.io/revision"
 # Asks the operator to restart a pod: a person's, or Drain Cleaner's.
 ROLL_ANNOTATION = "strimzi.io/manual-rolling-update"
+# The operator's release, Deployment and ServiceAccount, and who it says manages its objects.
+STRIMZI_OPERATOR = "strimzi-cluster-operator"
 # The plugin of strimzi/, as STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names it.
 OPERATOR_PLUGIN = "dev.stillwater.strimzi.DrainGatekeeper"
 # On the Lease that tells Strimzi's operator of a drain; the plugin in strimzi/ reads both names.
@@ -93,6 +95,11 @@ def pod(cluster: str, node_pool: str, node_id: int) -> str:
 def pod_set(cluster: str, node_pool: str) -> str:
     """Return the StrimziPodSet that owns a KafkaNodePool's pods."""
     return f"{cluster}-{node_pool}"
+
+
+def operator_account(namespace: str) -> str:
+    """Return Strimzi's operator in a namespace, as Kubernetes names who asks."""
+    return f"system:serviceaccount:{namespace}:{STRIMZI_OPERATOR}"
 
 
 def drain_lease(cluster: str) -> str:

@@ -11,6 +11,9 @@ from local.place import PLACE_VARIABLE, Place
 
 REGION = "us-east-1"
 ACCOUNT = "123456789012"
+PARTITION = "aws"
+# The user whose key every client of the twin starts with.
+ADMIN_USER = "stillwater-twin-admin"
 # Where the twin's AWS answers calls of a function's URL, by the function's name.
 FUNCTION_URL_PATH = "/stillwater/function-url/"
 CREDENTIALS_FILE = "aws-credentials.json"

@@ -24,7 +24,7 @@ from typing import Any
 import urllib3
 
 from local.aws.loadbalancing_health import FORWARDING_PATH
-from local.kubernetes.moved_ports import dial
+from local.moved_ports import dial
 from local.place import Place
 
 POLL_SECONDS = 0.2

@@ -68,6 +68,29 @@ def kept_twins() -> list[Reached]:
     return [Reached(place) for place in places if named in (None, str(place.directory))]
 
 
+def meant_place() -> Place:
+    """Return the place of the twin that `up` keeps, or that STILLWATER_TWIN names.
+
+    Raises StillwaterError where there is none, or more than one.
+    """
+    named = os.environ.get(PLACE_VARIABLE)
+    found = taken_places() if named else [reached.place for reached in kept_twins()]
+    if named:
+        found = [each for each in found if each.directory == Path(named).resolve()]
+    if not found:
+        where = f" in {named}, which {PLACE_VARIABLE} names" if named else ""
+        raise StillwaterError(
+            f"No twin with a cluster on it runs{where}; `stillwater up local` starts one in another"
+            f" terminal."
+        )
+    if len(found) > 1:
+        homes = ", ".join(str(each.directory) for each in found)
+        raise StillwaterError(
+            f"Several twins run ({homes}); set {PLACE_VARIABLE} to the one you mean."
+        )
+    return found[0]
+
+
 @dataclass
 class Twin(Reached):
     """A running twin and its processes, in the hands of who started it."""

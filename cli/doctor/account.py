@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from cli.doctor.target import Target
+from cli.target import Target
 from core import naming
 from core.constants import HOOKS
 from core.doctor import snapshot

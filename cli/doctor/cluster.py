@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from cli.doctor.account import Found, target_group_name
-from cli.doctor.target import Target
 from cli.survey import tools
 from cli.survey.listing import going
 from cli.survey.pods import placement, requirements
+from cli.target import Target
 from core import constants, naming
 from core.cluster import rights
 from core.doctor import snapshot
@@ -140,7 +140,7 @@ class KubernetesCluster:
             "strimzi.io/name": naming.kafka_component(name),
             "app.kubernetes.io/name": "kafka",
             "app.kubernetes.io/instance": name,
-            "app.kubernetes.io/managed-by": "strimzi-cluster-operator",
+            "app.kubernetes.io/managed-by": naming.STRIMZI_OPERATOR,
             "app.kubernetes.io/part-of": f"strimzi-{name}",
         }
         return selects(selector.get("matchLabels") or {}, requirements(dict(selector)), labels)

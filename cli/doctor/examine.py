@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.doctor import surroundings
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
-from cli.doctor.target import Target
+from cli.target import Target
 from core import naming
 from core.cluster import rights
 from core.cluster.expected import expectation_of

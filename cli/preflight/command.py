@@ -9,9 +9,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from cli.doctor.target import Target
 from cli.preflight.needs import needs_of
 from cli.preflight.read import CLIENT, Reader
+from cli.target import Target
 from core.errors import InvalidInput, StillwaterError
 from core.preflight.judge import AccountFinding, Consequence, exit_code, findings
 

@@ -17,7 +17,7 @@ from core.cluster import adoption
 from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
 from core.constants import HOOKS
 from core.errors import InvalidInput, StillwaterError
-from core.naming import CLUSTER_TAG
+from core.naming import CLUSTER_TAG, operator_account
 from core.survey.facts import Surveyed, Unread, of
 from core.survey.kafka_facts import Kafka
 
@@ -198,7 +198,7 @@ def _operators_noted(seen: Surveyed) -> str:
             for each in of(seen.operators)
             if any(each.watches(space) for space in spaces)
         }
-        - {f"system:serviceaccount:{space}:strimzi-cluster-operator" for space in spaces}
+        - {operator_account(space) for space in spaces}
     )
     if not accounts:
         return ""

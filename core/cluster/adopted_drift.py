@@ -339,7 +339,7 @@ def _gate(adopted: Adoption, name: str, gate: StandingGate) -> Iterator[Drift]:
 def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> Iterator[Drift]:
     if isinstance(standing.operators, Unread) or adopted.eviction_gate is None:
         return
-    beside = f"system:serviceaccount:{kafka.namespace}:strimzi-cluster-operator"
+    beside = naming.operator_account(kafka.namespace)
     known = {beside, *adopted.eviction_gate.operators}
     for account in sorted(standing.operators - known):
         yield Drift(

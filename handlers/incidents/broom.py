@@ -52,7 +52,6 @@ from handlers.incidents.leadership import INCIDENT_CAUSE, shift_in_force
 from handlers.incidents.reception import Reception
 from handlers.incidents.shifts import ZONE_CAUSE, pending, protected_groups
 from handlers.incidents.spares import kept_in_vain
-from handlers.rotation.throttles import stray
 from handlers.store import told
 from handlers.store.archive import Archivist
 from handlers.store.freezes import Freezes
@@ -60,6 +59,7 @@ from handlers.store.ledger import rounds
 from handlers.store.messages import SHIFT_MESSAGE, STRAYS_MESSAGE, rotation_message
 from handlers.store.records import Records
 from handlers.store.runs import LedgerRuns
+from handlers.store.throttled import is_left_throttled
 
 logger = Logger(service="stillwater")
 T = TypeVar("T")
@@ -156,7 +156,7 @@ class Broom:
     def _left(self, found: _Found, run: Run | None, now: float) -> Iterator[str]:
         """Yield what is lent to incidents and runs that are over."""
         ledger = self.reception.ledger
-        if stray(self.records, self.cluster, run):
+        if is_left_throttled(self.records, self.cluster, run):
             yield "replication is throttled for a run that does not want it"
         for node in kept_in_vain(found.nodes or (), ledger):
             yield f"node {node.name} is kept from Cluster Autoscaler for {node.spare_for}"

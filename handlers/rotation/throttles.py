@@ -8,29 +8,13 @@ it with the run as it is recorded.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from core.errors import StillwaterError
-from core.rotation.run_record import Run, RunState
+from core.rotation.run_record import Run
 from core.rotation.step import Throttle
+from handlers.adapters.kafka import KafkaCluster
 from handlers.store.records import Records
-
-if TYPE_CHECKING:
-    # λ sweep imports this module, and no Kafka client.
-    from handlers.adapters.kafka import KafkaCluster
-
-
-def stray(records: Records, cluster: str, run: Run | None) -> bool:
-    """Say whether something is throttled for a run that does not want it any more."""
-    document = records.read(_key(cluster)).document
-    if not document:
-        return False
-    current = run is not None and run.id == document["run"] and run.state is RunState.RUNNING
-    return not (current and run is not None and run.throttled)
-
-
-def _key(cluster: str) -> str:
-    return f"throttle#{cluster}"
+from handlers.store.throttled import is_left_throttled, throttle_key
 
 
 @dataclass(frozen=True)
@@ -47,22 +31,24 @@ class Throttles:
         Raises StillwaterError where Kafka refuses or somebody else throttles the same already,
         Conflict when another invocation is at it.
         """
-        record = self.records.read(_key(self.cluster))
+        record = self.records.read(throttle_key(self.cluster))
         before: list[str] = record.document["topics"] if record.document else []
         if throttle is None:
             if record.document:
                 self.kafka.unthrottle(before)
-                self.records.write(_key(self.cluster), {}, record.version)
+                self.records.write(throttle_key(self.cluster), {}, record.version)
             return
         # Before anything is written: what is taken off later must be what was put on.
         others = self.kafka.throttled_by_others(throttle, before)
         if others:
             raise StillwaterError(others)
         topics = sorted({*before, *throttle.topics})
-        self.records.write(_key(self.cluster), {"run": run_id, "topics": topics}, record.version)
+        self.records.write(
+            throttle_key(self.cluster), {"run": run_id, "topics": topics}, record.version
+        )
         self.kafka.throttle(throttle)
 
     def tidy(self, run: Run | None) -> None:
         """Take off what was left on; raises as `settle` does."""
-        if stray(self.records, self.cluster, run):
+        if is_left_throttled(self.records, self.cluster, run):
             self.settle("", None)

@@ -101,7 +101,7 @@ def operator_monitor(name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions)
         name,
         api_version=POD_MONITOR_API,
         kind="PodMonitor",
-        metadata={"name": "strimzi-cluster-operator", "namespace": spec.strimzi.namespace},
+        metadata={"name": naming.STRIMZI_OPERATOR, "namespace": spec.strimzi.namespace},
         spec={
             "selector": {"matchLabels": {"strimzi.io/kind": "cluster-operator"}},
             "podMetricsEndpoints": [{"port": "http", "path": "/metrics"}],

@@ -20,9 +20,8 @@ from infra.charts.definitions import ChartWithDefinitions, definitions
 from infra.versions import STRIMZI_CHART, STRIMZI_CHART_VERSION
 
 TYPE = "stillwater:infra:StrimziOperator"
-RELEASE = "strimzi-cluster-operator"
 # The label its Deployment sets on every pod, whatever the release is called.
-POD_LABELS = {"name": "strimzi-cluster-operator"}
+POD_LABELS = {"name": naming.STRIMZI_OPERATOR}
 MEMORY = f"{OPERATOR.memory_mib}Mi"
 
 
@@ -41,7 +40,7 @@ class StrimziOperator(pulumi.ComponentResource):
         chart = ChartWithDefinitions(chart=STRIMZI_CHART, version=STRIMZI_CHART_VERSION)
         release = k8s.helm.v3.Release(
             f"{name}-release",
-            name=RELEASE,
+            name=naming.STRIMZI_OPERATOR,
             namespace=args.spec.strimzi.namespace,
             create_namespace=True,
             chart=STRIMZI_CHART,

@@ -14,7 +14,6 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from core import naming
 from core.cluster.operated import Operated
-from infra.charts.strimzi import RELEASE
 from infra.functions.rbac import API_GROUP, PolicyRule
 
 TYPE = "stillwater:infra:DrainLease"
@@ -75,7 +74,9 @@ class DrainLease(pulumi.ComponentResource):
             metadata=metadata,
             role_ref=k8s.rbac.v1.RoleRefArgs(api_group=API_GROUP, kind="Role", name=called),
             subjects=[
-                k8s.rbac.v1.SubjectArgs(kind="ServiceAccount", name=RELEASE, namespace=operator)
+                k8s.rbac.v1.SubjectArgs(
+                    kind="ServiceAccount", name=naming.STRIMZI_OPERATOR, namespace=operator
+                )
             ],
             opts=pulumi.ResourceOptions(parent=self, depends_on=[role]),
         )

@@ -31,7 +31,6 @@ from infra.gate.webhook import PORT, webhooks
 
 TYPE = "stillwater:infra:EvictionGate"
 REPLICAS = 2
-STRIMZI_ACCOUNT = "strimzi-cluster-operator"
 # uvicorn ends what it is asked within 10 s, and Services forget a pod meanwhile.
 GRACE_SECONDS = 30
 
@@ -53,7 +52,7 @@ class EvictionGate(pulumi.ComponentResource):
         cluster = args.scope.cluster
         self._gate = _gate_of(cluster)
         self._labels = {"app.kubernetes.io/name": cluster.gate_name}
-        operator = f"system:serviceaccount:{cluster.operator_namespace}:{STRIMZI_ACCOUNT}"
+        operator = naming.operator_account(cluster.operator_namespace)
         operators = (operator, *self._gate.operators)
         role, association = iam.pod_role(
             f"{name}-role",

@@ -23,8 +23,8 @@ from moto.events import models
 from moto.sns import sns_backends
 from moto.sqs import sqs_backends
 
-from local.aws.locks import EVENTS
 from local.iam.guard import check_delivery
+from local.locks import EVENTS
 
 LOG = logging.getLogger(__name__)
 RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")

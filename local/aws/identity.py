@@ -15,11 +15,9 @@ from typing import Any
 from moto.iam.models import iam_backends
 from moto.sts.models import sts_backends
 
-from local.aws.locks import IDENTITY
-from local.environment import ACCOUNT, REGION
+from local.environment import ACCOUNT, ADMIN_USER, PARTITION, REGION
+from local.locks import IDENTITY
 
-PARTITION = "aws"
-ADMIN_USER = "stillwater-twin-admin"
 ADMIN_POLICY = json.dumps(
     {
         "Version": "2012-10-17",

@@ -32,7 +32,7 @@ from local.aws.loadbalancing_health import (
     Checks,
     RegisteredTarget,
 )
-from local.aws.locks import COMPUTE
+from local.locks import COMPUTE
 
 __all__ = ["FORWARDING_PATH", "HealthChecks", "answer_forwarding", "install"]
 

@@ -42,13 +42,13 @@ from local.aws import (
 )
 from local.aws.agenda import Agenda
 from local.aws.autoscaling import Engine
-from local.aws.locks import COMPUTE, turn
 from local.aws.membership import Membership
 from local.delays import Delays
 from local.environment import FUNCTION_URL_PATH, credentials_file
 from local.iam.guard import Guard
 from local.journal import journal
-from local.kubernetes.moved_ports import dial
+from local.locks import COMPUTE, turn
+from local.moved_ports import dial
 from local.place import Place
 
 LOG = logging.getLogger(__name__)

@@ -20,11 +20,10 @@ from moto.sns.models import sns_backends
 from moto.sqs.models import sqs_backends
 from moto.sts.models import sts_backends
 
-from local.aws.identity import ADMIN_USER, PARTITION
-from local.aws.locks import IDENTITY
-from local.environment import ACCOUNT
+from local.environment import ACCOUNT, ADMIN_USER, PARTITION
 from local.iam.need import arn
 from local.iam.policy import Document, Policies, Principal
+from local.locks import IDENTITY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

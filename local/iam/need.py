@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from core.errors import StillwaterError
-from local.environment import ACCOUNT
+from local.environment import ACCOUNT, PARTITION
 
-PARTITION = "aws"
 ANY = "*"
 Keys = Mapping[str, Sequence[str]]
 

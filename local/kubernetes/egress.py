@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 
-from local.kubernetes.moved_ports import dial
+from local.moved_ports import dial
 from local.place import Place
 from local.stopping import stop_event
 

@@ -19,7 +19,7 @@ from local.iam.policy import trusts
 from local.iam.switch import is_enforced
 from local.kubernetes.cloud import CloudError, client
 from local.place import Place
-from local.pulumi.aws_store import ResourceStore, folder
+from local.store import ResourceStore, folder
 
 LOG = logging.getLogger(__name__)
 ASSOCIATIONS = folder("aws:eks/podIdentityAssociation:PodIdentityAssociation")

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from core.settings.environment import SETTINGS
 from core.settings.probe import AUTHORITY_DIRECTORY, USER_DIRECTORY
+from local import moved_ports
 from local.environment import aws_environment
-from local.kafka import container as kafka_container
-from local.kubernetes import dns, moved_ports
+from local.kubernetes import dns, kafka_container
 from local.kubernetes.client import Object
 from local.kubernetes.environment import command_line
 from local.kubernetes.identity import pod_credentials

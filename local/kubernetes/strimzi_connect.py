@@ -262,7 +262,7 @@ def _labels(workers: Workers) -> dict[str, str]:
         **_selector(workers),
         "app.kubernetes.io/name": "kafka-connect",
         "app.kubernetes.io/instance": workers.name,
-        "app.kubernetes.io/managed-by": "strimzi-cluster-operator",
+        "app.kubernetes.io/managed-by": naming.STRIMZI_OPERATOR,
         "app.kubernetes.io/part-of": f"strimzi-{workers.name}",
     }
 

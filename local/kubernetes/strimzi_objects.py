@@ -16,7 +16,6 @@ from local.kubernetes.client import Api, ApiError
 from local.kubernetes.strimzi_resources import digest
 from local.kubernetes.strimzi_rolling import is_ready, next_to_roll, revision
 
-FIELD_MANAGER = "strimzi-cluster-operator"
 STRIMZI = f"/apis/{crds.GROUP}/{crds.VERSION}"
 PATHS = {
     "ServiceAccount": "/api/v1/namespaces/{}/serviceaccounts",
@@ -48,7 +47,7 @@ class OperatorObjects:
         path = f"{PATHS[rendered['kind']].format(metadata['namespace'])}/{metadata['name']}"
         now = digest(rendered)
         if self._applied.get(path) != now:
-            self._api.apply(path, rendered, field_manager=FIELD_MANAGER)
+            self._api.apply(path, rendered, field_manager=naming.STRIMZI_OPERATOR)
             self._applied[path] = now
 
     def bring(

@@ -60,7 +60,7 @@ def labels(cluster: KafkaCluster, **more: str) -> dict[str, str]:
         "strimzi.io/name": f"{cluster.name}-kafka",
         "app.kubernetes.io/name": "kafka",
         "app.kubernetes.io/instance": cluster.name,
-        "app.kubernetes.io/managed-by": "strimzi-cluster-operator",
+        "app.kubernetes.io/managed-by": naming.STRIMZI_OPERATOR,
         "app.kubernetes.io/part-of": f"strimzi-{cluster.name}",
         **more,
     }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import InvalidInput
-from local.pulumi.values import Asset
+from local.values import Asset
 
 # The earliest date a zip can hold: the same sources make the same bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)

@@ -1,7 +1,7 @@
 """Gives every AWS adapter its base: clients, shapes, tags, and the registry of resource types.
 
 An adapter makes one resource type exist in moto, because something else of the twin reads it
-there. Types without an adapter live in the provider's own store (aws_store).
+there. Types without an adapter live in the provider's own store (aws_stored).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from local.environment import ACCOUNT, REGION
+from local.environment import ACCOUNT, PARTITION, REGION
 from local.place import Place
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.shapes import coerce
+from local.values import Properties
 
-PARTITION = "aws"
 _MISSING = re.compile(r"NotFound|NoSuch|NonExist|DoesNotExist|ResourceNotFound")
 _MISSING_MESSAGE = re.compile(r"not found|does not exist|is invalid", re.IGNORECASE)
 
@@ -187,40 +187,6 @@ def tags_of(inputs: Properties) -> dict[str, str]:
 def pick(inputs: Properties, names: Mapping[str, str]) -> Properties:
     """Return the inputs that are given, under their API names: {"cidrBlock": "CidrBlock"}."""
     return {api: inputs[key] for key, api in names.items() if inputs.get(key) is not None}
-
-
-def _scalar(kind: str, value: Any) -> Any:
-    if kind == "boolean":
-        return value if isinstance(value, bool) else str(value).lower() == "true"
-    if kind in {"integer", "long"}:
-        return int(value)
-    if kind in {"float", "double"}:
-        return float(value)
-    if kind == "string":
-        return value if isinstance(value, str) else str(value).lower()
-    return value
-
-
-def coerce(shape: Any, value: Any) -> Any:
-    """Turn a Pulumi value into what an API's shape wants, by the API's own description.
-
-    Names match without case, values take the shape's type ("true" becomes True), and what the
-    API does not know is left out: Pulumi's resources carry settings of several calls.
-    """
-    if shape.type_name == "structure" and isinstance(value, Mapping):
-        members = {name.lower(): name for name in shape.members}
-        found: dict[str, Any] = {}
-        for key, item in value.items():
-            name = members.get(key.lower())
-            if name is not None and item is not None:
-                found[name] = coerce(shape.members[name], item)
-        return found
-    if shape.type_name == "list":
-        items = value if isinstance(value, list) else [value]
-        return [coerce(shape.member, item) for item in items if item is not None]
-    if shape.type_name == "map" and isinstance(value, Mapping):
-        return {str(k): coerce(shape.value, item) for k, item in value.items()}
-    return _scalar(shape.type_name, value)
 
 
 def request(client: Any, operation: str, inputs: Properties, *leave_out: str) -> Properties:

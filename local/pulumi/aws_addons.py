@@ -17,7 +17,7 @@ from local.kubernetes import snapshot_crds
 from local.kubernetes.client import Api, ApiError
 from local.pulumi.aws_adapter import Adapter, Aws, adapts
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 SNAPSHOT_CONTROLLER = "snapshot-controller"
 FIELD_MANAGER = "eks"

@@ -18,7 +18,7 @@ from local.pulumi.aws_adapter import (
     request,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 POLL_SECONDS = 0.2
 CAPACITY_SECONDS = 120

@@ -9,14 +9,14 @@ from local.pulumi.aws_adapter import (
     Aws,
     CallById,
     adapts,
-    coerce,
     has_changed,
     pick,
     tag_list,
 )
 from local.pulumi.aws_network import retag_ec2, specification
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.shapes import coerce
+from local.values import Properties
 
 # What is about the template, not about the instances.
 _OF_THE_TEMPLATE = frozenset(

@@ -18,7 +18,7 @@ from local.pulumi.aws_adapter import (
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 MOTO_EMR_RELEASE = "emr-6.6.0"
 

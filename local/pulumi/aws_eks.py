@@ -21,7 +21,7 @@ from local.pulumi.aws_adapter import (
 )
 from local.pulumi.aws_autoscaling import wait_for_capacity, wait_until_gone
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 # A second on an idle machine: it looks for clusters twice a second, then starts.
 AUTHENTICATOR_SECONDS = 30.0

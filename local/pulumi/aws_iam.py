@@ -19,7 +19,7 @@ from local.pulumi.aws_adapter import (
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 AWS_MANAGED = "arn:aws:iam::aws:policy/"
 

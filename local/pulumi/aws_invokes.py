@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from core.errors import StillwaterError
-from local.pulumi.aws_adapter import PARTITION, Aws
-from local.pulumi.values import Properties
+from local.environment import PARTITION
+from local.pulumi.aws_adapter import Aws
+from local.values import Properties
 
 EKS_IMAGE_PREFIX = "/aws/service/eks/optimized-ami/"
 

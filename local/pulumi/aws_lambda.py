@@ -7,10 +7,9 @@ import hashlib
 from typing import Any
 
 from core.errors import InvalidInput
-from local.environment import FUNCTION_URL_PATH
+from local.environment import FUNCTION_URL_PATH, PARTITION
 from local.pulumi.archives import zip_bytes
 from local.pulumi.aws_adapter import (
-    PARTITION,
     Adapter,
     Aws,
     CallById,
@@ -21,7 +20,7 @@ from local.pulumi.aws_adapter import (
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Asset, Properties
+from local.values import Asset, Properties
 
 # Settings of the resource that are calls or shapes of their own.
 _APART = ("code", "tags", "tagsAll", "ephemeralStorage", "architectures", "loggingConfig", "name")

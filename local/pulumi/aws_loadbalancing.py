@@ -22,7 +22,7 @@ from local.pulumi.aws_adapter import (
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 _BALANCER_ATTRIBUTES = {
     "enableCrossZoneLoadBalancing": "load_balancing.cross_zone.enabled",

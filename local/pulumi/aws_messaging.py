@@ -12,14 +12,14 @@ from local.pulumi.aws_adapter import (
     TagCalls,
     adapts,
     as_text,
-    coerce,
     pick,
     request,
     tag_list,
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.shapes import coerce
+from local.values import Properties
 
 _QUEUE_ATTRIBUTES = {
     "visibilityTimeoutSeconds": "VisibilityTimeout",

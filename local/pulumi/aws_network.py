@@ -16,7 +16,7 @@ from local.pulumi.aws_adapter import (
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 
 def specification(kind: str, inputs: Properties) -> list[dict[str, Any]]:

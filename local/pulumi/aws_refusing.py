@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 
-from local.pulumi.aws_store import ResourceStore, folder
 from local.pulumi.provider import Resource
-from local.pulumi.values import Properties
 from local.refusals import calls, gate, together
 from local.refusals.refusal import Refused, Wanted
+from local.store import ResourceStore, folder
+from local.values import Properties
 
 _TOKENS = {folder(token): token for token in calls.TYPES}
 

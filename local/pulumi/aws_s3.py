@@ -12,12 +12,12 @@ from local.pulumi.aws_adapter import (
     PutAdapter,
     adapts,
     as_text,
-    coerce,
     tag_list,
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.shapes import coerce
+from local.values import Properties
 
 
 @adapts("s3/bucket:Bucket", "s3/bucketV2:BucketV2")

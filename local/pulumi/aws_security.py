@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from local.pulumi.aws_adapter import Adapter, Aws, CallById, adapts, as_list, tag_list, tags_of
 from local.pulumi.aws_network import retag_ec2, specification
 from local.pulumi.provider import Existing, Resource, State
-from local.pulumi.values import Properties
+from local.values import Properties
 
 
 def _permission(rule: Properties) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from local.pulumi.values import Properties
+from local.values import Properties
 
 _PLAIN_KEY = re.compile(r"^[A-Za-z_$][A-Za-z0-9_$]*$")
 _ABSENT = object()

@@ -24,8 +24,8 @@ from core.errors import StillwaterError
 from local.place import PLACE_VARIABLE
 from local.processes import forget, record
 from local.pulumi.kubernetes_login import Login
-from local.pulumi.values import Properties
 from local.tools import chart_path, tool_path
+from local.values import Properties
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 # What a chart renders to, without a release of it.

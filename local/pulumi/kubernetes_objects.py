@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from core.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
-from local.pulumi.values import Properties
+from local.values import Properties
 
 FIELD_MANAGER = "pulumi"
 POLL_SECONDS = 0.25

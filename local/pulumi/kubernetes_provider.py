@@ -33,7 +33,7 @@ from local.pulumi.provider import (
     UpdateDifference,
     main,
 )
-from local.pulumi.values import Properties, UnknownValue, has_unknown
+from local.values import Properties, UnknownValue, has_unknown
 
 AUTONAMED = "pulumi.com/autonamed"
 IDENTITY = ("kind", "metadata.name", "metadata.namespace")

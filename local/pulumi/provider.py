@@ -22,7 +22,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 from core.errors import StillwaterError
 from local.pulumi.changes import ChangeKind, PropertyChange, changes
 from local.pulumi.serving import serve
-from local.pulumi.values import Properties, from_struct, to_struct, without_assets
+from local.values import Properties, from_struct, to_struct, without_assets
 
 
 @dataclass(frozen=True, slots=True)

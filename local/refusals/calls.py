@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.pulumi.aws_adapter import coerce
 from local.refusals.model import breaches, input_shape
 from local.refusals.refusal import Refusal, Wanted
+from local.shapes import coerce
 
 Parameters = dict[str, Any]
 Build = Callable[[Mapping[str, Any]], Parameters]

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from local.pulumi.values import Asset
 from local.refusals.limits import IAM_QUOTAS, KIB, LAMBDA_QUOTAS, SQS_QUOTAS, limit
 from local.refusals.refusal import Refusal, Wanted
+from local.values import Asset
 
 ENVIRONMENT_BYTES = 4 * KIB
 INLINE_POLICY = 10_240

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 
 from local.kubernetes.identity import POD_IDENTITY, POD_IDENTITY_ACTIONS
-from local.pulumi.aws_store import ResourceStore
+from local.store import ResourceStore
 from local.twin import Twin
 
 ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from cli.doctor.examine import Diagnosis, examine
-from cli.twin import target as of_twin
+from cli.target import of_twin
 from core import naming
 from local.demo import spec as demo_spec
 from local.kubernetes.client import ApiError

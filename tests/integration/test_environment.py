@@ -13,6 +13,7 @@ from rich.console import Console
 
 from cli.engine.progress import EngineStep
 from cli.farewell import Farewell
+from cli.provision import Asked
 from cli.twin import run_layers
 from cli.twin_layers import TwinLayers
 from core.naming import KAFKA, LAYERS
@@ -107,7 +108,7 @@ def test_a_destroyed_environment_leaves_nothing(cluster: Cluster, interrupting: 
         assert interruptions(halfway, cluster.layers.farewell) > len(LAYERS) // 2
     twin.keep()
     said = io.StringIO()
-    run_layers("destroy", Console(file=said))
+    run_layers("destroy", Console(file=said), Asked())
     assert [layer for layer in LAYERS if layer not in said.getvalue()] == []
     assert left_over(twin) == "", left_over(twin)
 

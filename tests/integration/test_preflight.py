@@ -15,8 +15,8 @@ import boto3
 import pytest
 from rich.console import Console
 
-from cli.doctor.target import Target
 from cli.preflight import command
+from cli.target import Target
 from cli.twin_layers import TwinLayers
 from core.cluster import parse
 from core.preflight.judge import NOT_ASKED, Consequence

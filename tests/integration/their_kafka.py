@@ -20,7 +20,7 @@ from local.demo import clients
 from local.kubernetes.client import ApiError
 from local.kubernetes.identity import DRIVER_ACCOUNT, DRIVER_NAMESPACE
 from local.kubernetes.strimzi_objects import STRIMZI
-from local.pulumi.aws_store import ResourceStore
+from local.store import ResourceStore
 from local.twin import Twin
 from tests.integration.nodes import is_true, make_subnets
 from tests.integration.waiting import until

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from local.pulumi.aws_adapter import coerce
 from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs, attributes
 from local.refusals.model import input_shape
+from local.shapes import coerce
 
 _BALANCER = {
     "enableCrossZoneLoadBalancing": "load_balancing.cross_zone.enabled",

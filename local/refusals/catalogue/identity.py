@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from local.pulumi.aws_adapter import coerce
 from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
 from local.refusals.model import input_shape
+from local.shapes import coerce
 
 _CONSTRAINTS = input_shape("kms", "CreateGrant").members["Constraints"]
 

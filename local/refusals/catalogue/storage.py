@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.pulumi.aws_adapter import coerce
 from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
 from local.refusals.documents import parse
 from local.refusals.model import input_shape
+from local.shapes import coerce
 
 
 def _as_list(values: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -25,7 +26,7 @@ from tests.unit.cli.test_adopt import DESCRIPTION
 from tests.unit.cli.test_provision import Api, Stacks, stacks, wanted
 
 __all__ = ["stacks"]
-COMMANDS = reference_commands.commands()
+COMMANDS = dict(reference_commands.commands(typer.main.get_command(app)))
 SECRET = ResourceChange(
     urn="urn:pulumi:prod-kafka::s::kubernetes:core/v1:Secret::token",
     operation=Operation.UPDATE,

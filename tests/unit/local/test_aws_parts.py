@@ -10,7 +10,8 @@ import pytest
 from moto.ec2.exceptions import EC2ClientError
 from moto.ec2.models.elastic_block_store import EBSBackend
 
-from local.aws import events, locks, volumes
+from local import locks
+from local.aws import events, volumes
 from local.aws.agenda import Agenda
 from local.aws.eks import node_config
 from local.aws.mappings import failed_ids

@@ -9,7 +9,8 @@ import pytest
 
 from core.settings.environment import SETTINGS
 from core.settings.probe import AUTHORITY_DIRECTORY
-from local.kubernetes import images, moved_ports
+from local import moved_ports
+from local.kubernetes import images
 from local.kubernetes.images import ContainerLaunch, ContainerRequest, launch, repository
 from local.kubernetes.mounts import SERVICE_ACCOUNT_DIRECTORY
 from local.place import Place

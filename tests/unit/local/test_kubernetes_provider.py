@@ -14,7 +14,7 @@ from local.pulumi.kubernetes_login import KubeconfigCluster, read_kubeconfig
 from local.pulumi.kubernetes_objects import Objects, ObjectTarget, body, target
 from local.pulumi.kubernetes_provider import KubernetesProvider, with_value_of
 from local.pulumi.provider import CheckFailed, Existing, Resource
-from local.pulumi.values import UNKNOWN
+from local.values import UNKNOWN
 
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 PROJECT = "urn:pulumi:dev::stillwater::"

@@ -11,7 +11,7 @@ from botocore.exceptions import NoCredentialsError
 
 from local.kubernetes import identity
 from local.place import Place
-from local.pulumi.aws_store import ResourceStore
+from local.store import ResourceStore
 
 ROLE = "arn:aws:iam::123456789012:role/test-orders-nth"
 TYPE = "aws:eks/podIdentityAssociation:PodIdentityAssociation"

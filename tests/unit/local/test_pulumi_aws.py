@@ -16,9 +16,10 @@ from local.kubernetes.client import Api, ApiError
 from local.place import Place
 from local.pulumi import aws_auth
 from local.pulumi.archives import zip_bytes
-from local.pulumi.aws_adapter import coerce, missing, request, tag_changes
+from local.pulumi.aws_adapter import missing, request, tag_changes
 from local.pulumi.provider import Existing, Resource
-from local.pulumi.values import Asset
+from local.shapes import coerce
+from local.values import Asset
 
 ROLE = "arn:aws:iam::123456789012:role/nodes"
 

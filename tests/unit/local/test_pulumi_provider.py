@@ -13,7 +13,6 @@ from pulumi.runtime.proto import provider_pb2
 from core.errors import StillwaterError
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, adapts
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import (
     Existing,
     Resource,
@@ -22,8 +21,9 @@ from local.pulumi.provider import (
     State,
     one_sentence,
 )
-from local.pulumi.values import UNKNOWN, Properties, from_struct, to_struct
 from local.refusals import calls
+from local.store import ResourceStore
+from local.values import UNKNOWN, Properties, from_struct, to_struct
 
 THING = "aws:fake/thing:Thing"
 ADDON = "aws:eks/addon:Addon"

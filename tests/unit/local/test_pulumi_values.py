@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.pulumi.changes import ChangeKind, changes
-from local.pulumi.values import (
+from local.values import (
     ARCHIVE_SIGNATURE,
     OUTPUT_SIGNATURE,
     SECRET_SIGNATURE,

@@ -13,9 +13,9 @@ from moto import mock_aws
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import Existing, Resource
-from local.pulumi.values import Properties
+from local.store import ResourceStore
+from local.values import Properties
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:alerts"
 PUBLISHES = json.dumps(

@@ -11,10 +11,10 @@ import pytest
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import Existing, Resource
 from local.refusals import gate, together
 from local.refusals.refusal import Refused, Wanted
+from local.store import ResourceStore
 
 HERE, THERE = "vpc-0aaaaaaaaaaaaaaa1", "vpc-0bbbbbbbbbbbbbbb1"
 GROUP_ARN = (

@@ -11,10 +11,10 @@ import pytest
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.pulumi.aws_store import ResourceStore
 from local.pulumi.provider import Existing, Resource, one_sentence
 from local.refusals import afterwards
 from local.refusals.refusal import Refused
+from local.store import ResourceStore
 from tests.unit.local.seeded_inputs import EXPORT
 from tests.unit.local.seeded_refusals import SEEDED
 

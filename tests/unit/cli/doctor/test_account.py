@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from cli.doctor.account import LiveAccount, target_group_name
-from cli.doctor.target import Target
+from cli.target import Target
 from core.cluster.expected import expectation_of
 from core.doctor.snapshot import Alarm, Hook, Queue, hook_of
 from tests.unit.infra.programs import spec

@@ -11,7 +11,7 @@ import boto3
 import yaml
 
 from cli.doctor.cluster import KubernetesCluster
-from cli.doctor.target import Target
+from cli.target import Target
 from core import naming
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot

@@ -1,4 +1,4 @@
-"""cli.doctor.target: which account and which twin is meant, or a sentence and exit code 2."""
+"""cli.target: which account and which twin is meant, or a sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from cli.aws import NO_CREDENTIALS
 from cli.main import app
-from cli.twin import target as of_twin
+from cli.target import of_twin
 from core.errors import StillwaterError
 from local import place as places
 from local import twin

@@ -1,23 +1,16 @@
-"""The store behind every AWS resource type: what a program set is what it reads back.
+"""Gives the AWS resource types that moto lacks an id and an ARN, made from the URN.
 
-moto holds some types, drops settings of others and lacks the rest (research: moto-coverage). The
-provider keeps each resource's state as one file, so the stored values win over what moto drops,
-and a type that moto lacks lives here alone, with an id and an ARN made from its URN.
+moto holds some types, drops settings of others and lacks the rest (research: moto-coverage); these
+live in the store alone (local.store).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
 from local.pulumi.aws_adapter import Adapter, Aws
 from local.pulumi.provider import Resource, State
-from local.pulumi.values import Properties, without_assets
+from local.values import Properties
 
 # Types whose id is neither a name nor an ARN: the format the real provider documents for imports.
 ID_FORMATS = {
@@ -57,50 +50,6 @@ REPLACING: Mapping[str, frozenset[str]] = {
     "aws:scheduler/schedule:Schedule": frozenset({"groupName", "name"}),
     "aws:sqs/redriveAllowPolicy:RedriveAllowPolicy": frozenset({"queueUrl"}),
 }
-
-
-def folder(resource_type: str) -> str:
-    """Return a type's token as a name of a directory."""
-    return resource_type.replace(":", "_").replace("/", "_")
-
-
-class ResourceStore:
-    """Files of resource states under one directory, each written at once or not at all."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def _file(self, resource_type: str, resource_id: str) -> Path:
-        digest = hashlib.sha256(resource_id.encode()).hexdigest()[:32]
-        return self.directory / folder(resource_type) / f"{digest}.json"
-
-    def put(self, resource_type: str, resource_id: str, state: Mapping[str, Any]) -> None:
-        target = self._file(resource_type, resource_id)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target.parent, suffix=".new")
-        with os.fdopen(handle, "w") as file:
-            json.dump({"id": resource_id, "state": without_assets(state)}, file)
-        Path(name).replace(target)
-
-    def get(self, resource_type: str, resource_id: str) -> Properties | None:
-        try:
-            stored = json.loads(self._file(resource_type, resource_id).read_text())
-        except FileNotFoundError:
-            return None
-        state: Properties = stored["state"]
-        return state
-
-    def everything(self) -> Iterator[tuple[str, str, Properties]]:
-        """Yield the folder of the type, the id and the state of every resource."""
-        for file in sorted(self.directory.glob("*/*.json")):
-            try:
-                stored = json.loads(file.read_text())
-            except FileNotFoundError:  # deleted meanwhile
-                continue
-            yield file.parent.name, stored["id"], stored["state"]
-
-    def remove(self, resource_type: str, resource_id: str) -> None:
-        self._file(resource_type, resource_id).unlink(missing_ok=True)
 
 
 def service_of(resource_type: str) -> str:
