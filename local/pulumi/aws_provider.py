@@ -20,6 +20,7 @@ from local.place import PLACE_VARIABLE, Place
 from local.pulumi.aws_adapter import ADAPTERS, Adapter, Aws, missing
 from local.pulumi.aws_invokes import answer
 from local.pulumi.aws_refusing import RefusalGate
+from local.pulumi.aws_stored import REPLACING, STORED
 from local.pulumi.changes import changes
 from local.pulumi.provider import (
     Existing,
@@ -31,7 +32,6 @@ from local.pulumi.provider import (
 )
 from local.refusals import afterwards
 from local.store import ResourceStore
-from local.stored import REPLACING, STORED
 from local.values import UNKNOWN, Properties, has_unknown
 
 # Importing a module registers its adapters; this one runs as a program, and would be there twice.

@@ -14,8 +14,8 @@ from moto import mock_aws
 
 from local.pulumi.aws_adapter import Aws
 from local.pulumi.aws_provider import AwsProvider
-from local.store import ResourceStore
 from local.pulumi.provider import Resource, State
+from local.store import ResourceStore
 from tests.unit.infra.programs import description, run_layers
 from tests.unit.infra.real_outputs import real
 from tests.unit.infra.recording import Resource as Recorded
