@@ -47,7 +47,7 @@ from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_answers import BROKER, TOPIC
 from handlers.adapters.kafka_wire import WireAdmin
 from handlers.incidents.leadership import Leadership
-from handlers.rotation.throttles import Throttles, stray
+from handlers.rotation.throttles import Throttles
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claim_place
@@ -245,7 +245,7 @@ def test_a_throttle_is_set_for_all_brokers_and_leaves_nothing_behind(cluster: Cl
     eventually(cluster, NOTHING | throttled)
     throttles.tidy(None)
     eventually(cluster, NOTHING)
-    assert not stray(records, "orders", None)
+    assert not is_left_throttled(records, "orders", None)
 
 
 @pytest.mark.parametrize("right", rights_for(THROTTLING), ids=lambda right: right.sentence)

@@ -15,8 +15,8 @@ from core.rotation.run_record import (
     RunState,
 )
 from core.rotation.step import Throttle
-from handlers.rotation.throttles import stray
 from handlers.store.messages import STRAYS_MESSAGE
+from handlers.store.throttled import is_left_throttled
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import current, start, turn
@@ -89,7 +89,7 @@ def test_it_is_taken_off_once_the_broker_is_in_every_isr(station: Station) -> No
     run = turn(station)
     assert (station.cluster.throttled, run.throttled) == (None, ())
     assert station.cluster.unthrottled == [("t",)]
-    assert not stray(station.records, "orders", None)
+    assert not is_left_throttled(station.records, "orders", None)
 
 
 def test_a_throttle_never_keeps_a_broker_out_until_its_deadline(station: Station) -> None:
@@ -145,7 +145,7 @@ def test_a_throttle_of_somebody_elses_is_neither_changed_nor_taken_off(station: 
     station.cluster.kafka = healthy_kafka()
     assert turn(station).throttled == ()
     assert station.cluster.unthrottled == []
-    assert not stray(station.records, "orders", None)
+    assert not is_left_throttled(station.records, "orders", None)
 
 
 def stopped(run: Run) -> Run:
@@ -237,6 +237,6 @@ def test_a_crash_between_ledger_and_kafka_leaves_a_document_that_names_the_topic
     monkeypatch.setattr(station.cluster, "throttle", dies)
     with pytest.raises(KeyboardInterrupt):
         turn(station)
-    assert stray(station.records, "orders", current(station))
+    assert is_left_throttled(station.records, "orders", current(station))
     station.loop.turn(STRAYS_MESSAGE, station.now)
     assert station.cluster.unthrottled == [("t",)]
