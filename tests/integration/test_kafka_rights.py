@@ -48,6 +48,7 @@ from handlers.adapters.kafka_answers import BROKER, TOPIC
 from handlers.adapters.kafka_wire import WireAdmin
 from handlers.incidents.leadership import Leadership
 from handlers.rotation.throttles import Throttles
+from handlers.store.throttled import is_left_throttled
 from local.kafka import jars
 from local.kafka.run import jvm
 from local.place import Place, claim_place
