@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import StrEnum
 from typing import Any
 
 from core.incidents.codec import as_document
@@ -28,6 +27,8 @@ from core.rotation.run_record import (
 _OWN, _OPTIONS = "run", "options"
 # What stands in the place of a word that cannot be read: nothing that acts by itself.
 _STATE, _PHASE = RunState.STOPPED, Phase.FAILED
+# A member of either is equal to its word.
+_STATES, _PHASES = frozenset(RunState), frozenset(Phase)
 # An earlier release's name of `at_once`, where that is a number.
 _EARLIER = "parallel_per_zone"
 
@@ -50,7 +51,7 @@ def from_document(document: Mapping[str, Any], version: int) -> Run:
     unread = {id_: _unread_of_turn(turn) for id_, turn in turns.items()}
     words = [each["phase"] for each in unread.values() if "phase" in each]
     state = known["state"]
-    if not _knows(RunState, state):
+    if state not in _STATES:
         words.append(state)
     elif RunState(state) in OVER:
         words = []  # Nobody goes on with it, whatever its nodes were at.
@@ -83,13 +84,13 @@ def without_unread_state(run: Run) -> Run:
 
 def _unread_of_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
     found = _unknown_fields(NodeTurn, turn)
-    return found if _knows(Phase, turn["phase"]) else {**found, "phase": turn["phase"]}
+    return found if turn["phase"] in _PHASES else {**found, "phase": turn["phase"]}
 
 
 def _turn(stored: Mapping[str, Any]) -> NodeTurn:
     known = _tuples(_known_fields(NodeTurn, stored))
-    phase = Phase(stored["phase"]) if _knows(Phase, stored["phase"]) else _PHASE
-    return NodeTurn(**{**known, "phase": phase})
+    known["phase"] = Phase(stored["phase"]) if stored["phase"] in _PHASES else _PHASE
+    return NodeTurn(**known)
 
 
 def _options(stored: Mapping[str, Any]) -> Options:
@@ -98,16 +99,14 @@ def _options(stored: Mapping[str, Any]) -> Options:
     return Options(**_tuples(_known_fields(Options, {**earlier, **stored})))
 
 
-def _knows(words: type[StrEnum], word: object) -> bool:
-    return word in {each.value for each in words}
-
-
 def _known_fields(of: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in stored.items() if k in of.__dataclass_fields__}
+    fields = of.__dataclass_fields__
+    return {k: v for k, v in stored.items() if k in fields}
 
 
 def _unknown_fields(of: type[Any], stored: Mapping[str, Any], *but: str) -> dict[str, Any]:
-    return {k: v for k, v in stored.items() if k not in of.__dataclass_fields__ and k not in but}
+    fields = of.__dataclass_fields__
+    return {k: v for k, v in stored.items() if k not in fields and k not in but}
 
 
 def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ modifications to spare.
 
 from __future__ import annotations
 
+import functools
 import math
 import string
 from collections.abc import Iterable
@@ -193,16 +194,16 @@ def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
 
     Where no price is known, the smallest.
     """
-    generation, architecture = _generation_and_architecture(current)
+    iops, mib_per_s = RAISE_FACTOR * current.ebs_iops, RAISE_FACTOR * current.ebs_mib_per_s
+    # Of a thousand types most are out by their size: what takes longer is asked of the rest.
     fitting = [
         each
         for each in instances.table().types.values()
-        if each.ebs_mib_per_s >= RAISE_FACTOR * current.ebs_mib_per_s
-        and each.ebs_iops >= RAISE_FACTOR * current.ebs_iops
-        and each.memory_mib >= current.memory_mib
+        if each.memory_mib >= current.memory_mib
         and each.vcpus >= current.vcpus
-        and _generation_and_architecture(each)[0] >= generation
-        and _generation_and_architecture(each)[1] == architecture
+        and each.ebs_iops >= iops
+        and each.ebs_mib_per_s >= mib_per_s
+        and _replaces(each.name, current.name)
     ]
     priced = [(usd, t.name, t) for t in fitting if (usd := _hour_usd(t, book)) is not None]
     if priced:
@@ -216,9 +217,17 @@ def _by_size(each: InstanceType) -> tuple[int, int, str]:
     return each.vcpus, each.memory_mib, each.name
 
 
-def _generation_and_architecture(each: InstanceType) -> tuple[int, str]:
+def _replaces(one: str, other: str) -> bool:
+    """Say whether one type runs what is made for another, and is of no earlier generation."""
+    generation, architecture = _generation_and_architecture(one)
+    least, needed = _generation_and_architecture(other)
+    return generation >= least and architecture == needed
+
+
+@functools.cache
+def _generation_and_architecture(instance_type: str) -> tuple[int, str]:
     """Return a type's generation and what its images are made for: m7g is Arm, m7i is not."""
-    family = each.name.partition(".")[0]
+    family = instance_type.partition(".")[0]
     attributes = family.lstrip(LETTERS)
     generation = attributes.rstrip(LETTERS)
     arm = attributes.removeprefix(generation).startswith("g")

@@ -1,4 +1,4 @@
-"""Copies frozen records as `dataclasses.replace` does, in a fraction of its time.
+"""Copies slotted records, frozen ones too, as `dataclasses.replace` does, in little of its time.
 
 An incident has sixty fields and is written several times a turn: replacing them one by one through
 keyword arguments was a third of a search.
@@ -11,23 +11,43 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+Setter = Callable[[Any, Any], None]
+
 
 def swift_replace(record: Any, /, **changes: Any) -> Any:
     """Return a copy of a record, with these fields changed."""
-    setters = _setters(type(record))  # type: ignore[arg-type]
-    if setters is None:
+    found = _of_slots(type(record))  # type: ignore[arg-type]
+    if found is None:
         return dataclasses.replace(record, **changes)
-    twin = object.__new__(type(record))
-    for name, write in setters:
-        write(twin, changes.pop(name) if name in changes else getattr(record, name))
-    if changes:
-        raise TypeError(f"{type(record).__name__} has no field {', '.join(changes)}")
+    copied, setters = found
+    twin = copied(record)
+    for name, value in changes.items():
+        if name not in setters:
+            raise TypeError(f"{type(record).__name__} has no field {name}")
+        setters[name](twin, value)
     return twin
 
 
 @lru_cache(maxsize=256)
-def _setters(kind: type) -> tuple[tuple[str, Callable[[Any, Any], None]], ...] | None:
-    """Return every field with what writes it past the freeze; None: it is no plain slotted one."""
+def _of_slots(kind: type) -> tuple[Callable[[Any], Any], dict[str, Setter]] | None:
+    """Return what copies a record and what writes its fields; None: it is no plain slotted one."""
     if not hasattr(kind, "__slots__") or hasattr(kind, "__post_init__"):
         return None
-    return tuple((f.name, getattr(kind, f.name).__set__) for f in dataclasses.fields(kind))
+    return copier(kind), setters_of(kind)
+
+
+def setters_of(kind: type) -> dict[str, Setter]:
+    """Return what writes each field of a slotted record, past its freeze."""
+    return {name: getattr(kind, name).__set__ for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
+
+
+def copier(kind: type) -> Callable[[Any], Any]:
+    """Return a function that copies a slotted record; its fields are written out, one by one."""
+    setters = setters_of(kind)
+    lines = [f"    set_{name}(twin, record.{name})" for name in setters]
+    source = ["def copied(record):", "    twin = new(kind)", *lines, "    return twin"]
+    known = {f"set_{name}": setter for name, setter in setters.items()}
+    known |= {"new": object.__new__, "kind": kind}
+    exec("\n".join(source), known)  # noqa: S102 - as dataclasses makes its own
+    found: Callable[[Any], Any] = known["copied"]
+    return found

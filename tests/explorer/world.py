@@ -22,6 +22,7 @@ from core.rotation.step import Throttle
 from core.views import ClusterView, Doubt, PartitionView, VoterView
 from tests.explorer import partitions
 from tests.explorer.partitions import MIN_ISR, Order, Partition
+from tests.explorer.swift import copier
 
 PREFIX = "local-orders"
 CLUSTER = "orders"
@@ -149,10 +150,9 @@ class World:
 
     def copy(self) -> World:
         """Return another world in the same state."""
-        twin = World.__new__(World)
-        for name in World.__slots__:
-            value = getattr(self, name)
-            setattr(twin, name, value.copy() if name in _CONTAINERS else value)
+        twin: World = _copied(self)
+        for name in _CONTAINERS:
+            setattr(twin, name, getattr(self, name).copy())
         return twin
 
     def number(self) -> int:
@@ -206,6 +206,7 @@ _CONTAINERS = frozenset(
 )
 
 
+_copied = copier(World)
 _Led = tuple[str, int, int | None, Order]
 
 

@@ -17,3 +17,9 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with mock_aws():
         make_table()
         yield
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No log: a station writes a line per tick, thousands of times, which would be formatted."""
+    monkeypatch.setattr("logging.Logger._log", lambda *_, **__: None)

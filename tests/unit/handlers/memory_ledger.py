@@ -11,8 +11,11 @@ from core.incidents.codec import from_json, to_json
 from core.incidents.record import Incident
 from core.rotation import begin
 
-# An incident is frozen: what was read of a document once is read of it again.
-_read = functools.lru_cache(maxsize=1024)(from_json)
+
+@functools.lru_cache(maxsize=1024)
+def _read(version: int, document: str) -> Incident:
+    """Return what a document holds; an incident is frozen, so it is read of it once."""
+    return replace(from_json(document), version=version)
 
 
 class MemoryLedger:
@@ -28,7 +31,7 @@ class MemoryLedger:
 
     def get(self, id_: str) -> Incident | None:
         stored = self._incidents.get(id_)
-        return None if stored is None else replace(_read(stored[1]), version=stored[0])
+        return None if stored is None else _read(*stored)
 
     def put(self, incident: Incident) -> Incident:
         held = self._incidents.get(incident.id, (0, ""))[0]

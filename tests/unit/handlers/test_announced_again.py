@@ -22,6 +22,8 @@ from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
 from tests.unit.handlers.station import START, Station
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 CODES = {"retirement": "instance-retirement", "reboot": "system-reboot", "stop": "instance-stop"}
 HEALTHS = {"retirement": RETIREMENT, "reboot": REBOOT}
 OVER = "over"

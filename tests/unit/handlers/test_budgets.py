@@ -25,6 +25,8 @@ from tests.unit.handlers.station import Station
 from tests.unit.handlers.test_rotations import carry, current, start, turn
 from tests.unit.handlers.world import World
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 # The world's ninth step is a broker's return to its ISRs.
 SLOW_RETURN = (1, 1, 1, 1, 1, 1, 1, 1, 4, 1)
 

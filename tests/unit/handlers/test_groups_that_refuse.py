@@ -14,6 +14,8 @@ from tests.unit.handlers.health_events import DAY, health_event
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.walks import announce
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 MINIMUM = (
     "Currently, desiredSize equals minSize (2). Terminating instance without replacement will "
     "violate group's min size constraint."

@@ -14,6 +14,8 @@ from tests.every_case import every_case
 from tests.unit.handlers.scenes import NODES, Scene
 from tests.unit.handlers.station import POLICY, Station
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 PATIENT = replace(POLICY, post_condition_wait_seconds=4 * 3600.0)
 
 
@@ -124,11 +126,6 @@ HISTORIES: dict[str, Told] = {
     "shift a, retire a, wait 20, shift over a, wait 60": Told("released"),
     "shift a, spot a, wait 60": Told("released"),
 }
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("logging.Logger._log", lambda *_, **__: None)
 
 
 @every_case(("history", "told"), HISTORIES.items(), ids=HISTORIES)

@@ -19,6 +19,8 @@ from tests.unit.handlers.test_budgets import SLOW_RETURN, BudgetedWorld, labels,
 from tests.unit.handlers.test_in_place import boots, launched, reported
 from tests.unit.handlers.test_rotations import current, start, turn
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 PARTY = ("i-0a", "i-1a")
 
 

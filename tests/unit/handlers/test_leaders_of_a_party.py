@@ -27,6 +27,8 @@ from tests.unit.handlers.test_budgets import (
 )
 from tests.unit.handlers.test_rotations import ask, current, start, turn
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 PARTY = {10, 11}
 
 

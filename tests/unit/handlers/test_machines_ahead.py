@@ -20,6 +20,8 @@ from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
 from tests.unit.handlers.world import World
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 ZONE_A, ZONE_B = "us-east-1a", "us-east-1b"
 AN_HOUR = 3600.0
 

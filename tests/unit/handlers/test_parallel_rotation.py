@@ -20,6 +20,8 @@ from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.test_rotations import ask, carry, current, look, start, turn
 from tests.unit.handlers.world import World
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 
 @pytest.fixture
 def station(monkeypatch: pytest.MonkeyPatch) -> Station:

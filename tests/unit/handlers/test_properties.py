@@ -17,22 +17,18 @@ from tests.unit.handlers.health_events import health_event
 from tests.unit.handlers.station import POLICY, START, Station
 from tests.unit.handlers.world import World
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 BROKERS = (OLD, "i-0b", "i-0c")
 # The slowest pace below brings a broker back within it.
 PATIENT = replace(POLICY, post_condition_wait_seconds=4 * 3600.0)
 MOST_ROUNDS = 250
 PACES = st.lists(st.integers(1, 9), min_size=6, max_size=6).map(lambda paces: [1] * 4 + paces)
-# Silence is a station that writes a line per tick, thousands of times.
 quick = settings(
     max_examples=12,
     # A failing walk of hundreds of steps is read, not shrunk: that takes minutes.
     phases=(Phase.explicit, Phase.reuse, Phase.generate),
 )
-
-
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("logging.Logger._log", lambda *_, **__: None)
 
 
 def messages() -> list[str]:

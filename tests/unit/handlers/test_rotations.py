@@ -24,6 +24,8 @@ from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
 from tests.unit.handlers.world import World
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 PUT = LedgerRuns.put
 EVERYTHING = {"selection": {"everything": True}}
 

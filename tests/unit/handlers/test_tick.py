@@ -17,6 +17,8 @@ from tests.unit.handlers.fakes import NEW, OLD
 from tests.unit.handlers.station import Station
 from tests.unit.handlers.walks import announce, drain_node, replace_machine
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 
 @pytest.fixture
 def station() -> Station:
