@@ -49,12 +49,11 @@ class Tap:
     def __init__(self, stage: Stage, service: str, name: str, adapter: Any) -> None:
         self._stage, self._service = stage, service
         self._name, self._adapter = name, adapter
-        self._known: dict[str, Callable[..., Any]] = {}
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
-        found = self._known.get(method)
-        if found is None:
-            found = self._known[method] = self._tapped(method)
+        found = self._tapped(method)
+        # From now on it is found as any attribute, without a question here.
+        setattr(self, method, found)
         return found
 
     def _tapped(self, method: str) -> Callable[..., Any]:

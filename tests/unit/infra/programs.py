@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import functools
 import hashlib
+import io
 import json
 import pickle
 from collections.abc import Iterator, Mapping
@@ -86,7 +87,9 @@ class Layers(Mapping[str, Recorded]):
 
     def __getitem__(self, layer: str) -> Recorded:
         if layer not in self._found:
-            self._found[layer] = pickle.loads(_recorded(self._raw, self._real_sizes, layer))  # noqa: S301
+            kept = io.BytesIO(_recorded(self._raw, self._real_sizes, layer))
+            pickle.load(kept)  # noqa: S301 - its exports, which are in the rest as well
+            self._found[layer] = pickle.load(kept)  # noqa: S301
         return self._found[layer]
 
     def __iter__(self) -> Iterator[str]:
@@ -103,24 +106,31 @@ def run_layers(raw: Mapping[str, Any] | None = None, *, real_sizes: bool = False
 
 @functools.cache
 def _recorded(raw: str, real_sizes: bool, layer: str) -> bytes:
-    """Return a layer of a description, pickled; recorded once by all the session's workers."""
+    """Return a layer of a description; recorded once by all the session's workers.
+
+    Pickled, its exports first: of most layers a later one reads nothing else.
+    """
     if not KEPT:
-        return pickle.dumps(_run(raw, real_sizes, layer))
+        return _pickled(_run(raw, real_sizes, layer))
     key = hashlib.sha256(f"{real_sizes} {layer} {raw}".encode()).hexdigest()
     with (KEPT[0] / key).open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         found = file.read()
         if not found:
-            found = pickle.dumps(_run(raw, real_sizes, layer))
+            found = _pickled(_run(raw, real_sizes, layer))
             file.write(found)
         return found
 
 
+def _pickled(recorded: Recorded) -> bytes:
+    return pickle.dumps(recorded.outputs) + pickle.dumps(recorded)
+
+
 @functools.cache
 def _exports(raw: str, real_sizes: bool, layer: str) -> Mapping[str, Any]:
-    found: Recorded = pickle.loads(_recorded(raw, real_sizes, layer))  # noqa: S301
-    return found.outputs
+    found: Mapping[str, Any] = pickle.loads(_recorded(raw, real_sizes, layer))  # noqa: S301
+    return found
 
 
 def _zip(*, own_prices: Path | None = None) -> packaging.FunctionPackage:
