@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any
+
 import boto3
 from botocore.exceptions import BotoCoreError
 
@@ -30,3 +34,22 @@ def session(profile: str | None = None, region: str | None = None) -> boto3.Sess
     if credentials is None:
         raise StillwaterError(NO_CREDENTIALS)
     return opened
+
+
+class Clients:
+    """The clients of a session, each made once, at its first call.
+
+    Threads may share a client; a session makes one at a time, and some answer KeyError otherwise.
+    """
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make, self._making = make, threading.Lock()
+        self._made: dict[Hashable, Any] = {}
+
+    def __call__(self, service: str, **given: Any) -> Any:
+        """Return the client of a service, as `make(service, **given)` makes it."""
+        key = (service, *sorted(given.items()))
+        with self._making:
+            if key not in self._made:
+                self._made[key] = self._make(service, **given)
+            return self._made[key]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from typing import Any
 
 from botocore.config import Config
@@ -43,8 +43,6 @@ from handlers.store.records import DynamoRecords
 PACE = Pace(seconds=2.0)
 MOST_ATTEMPTS = 5
 _SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")
-# A session makes one client at a time; the clients themselves may be shared by threads.
-_MAKING = threading.Lock()
 _UNITS = {"min": 60, "h": 3_600, "d": 86_400}
 
 
@@ -74,9 +72,12 @@ class Desk:
             [f"{self.spec.prefix} is a cluster that exists; this is for those our stacks made."]
         )
 
+    @cached_property
+    def _clients(self) -> aws.Clients:
+        return aws.Clients(partial(self.session.client, endpoint_url=self.endpoint_url))
+
     def client(self, service: str, config: Config | None = None) -> Any:
-        with _MAKING:
-            return self.session.client(service, endpoint_url=self.endpoint_url, config=config)
+        return self._clients(service) if config is None else self._clients(service, config=config)
 
     @property
     def table(self) -> str:

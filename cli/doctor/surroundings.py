@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cli.aws import Clients
 from cli.survey import account, machine_templates
 from cli.survey.answers import answer_or_reason, on
 from cli.survey.command import CLIENT, around, region_of
@@ -50,6 +51,7 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
     Whoever stands in for AWS has no quotas, calendars or announcements, and is not asked.
     """
 
+    @Clients
     def aws(service: str) -> Any:
         where = region_of(service, wanted.region)
         return session.client(service, region_name=where, config=CLIENT)

@@ -13,6 +13,7 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from cli.aws import Clients
 from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
 from cli.preflight.refusals import sentence
 from core.errors import StillwaterError
@@ -33,7 +34,7 @@ class Reader:
     def __init__(
         self, needs_of: Callable[[str], Needs], clients: Callable[..., Any], region: str
     ) -> None:
-        self._needs_of, self._clients, self._region = needs_of, clients, region
+        self._needs_of, self._clients, self._region = needs_of, Clients(clients), region
 
     def read(self, show: Callable[[str], None]) -> tuple[Needs, Account]:
         """Return what is needed and what the account says; raise without an identity."""

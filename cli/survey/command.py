@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError
 from rich.console import Console
 from rich.text import Text
 
+from cli.aws import Clients
 from cli.page_files import write_page
 from cli.preflight.refusals import sentence
 from cli.survey import (
@@ -149,6 +150,7 @@ def read(
     balanced = answer_or_reason(lambda: balancers.read_balanced(api, namespace))
     region = None if isinstance(placed, Unread) else placed[1]
 
+    @Clients
     def aws(service: str) -> Any:
         return client(service, region)
 

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 from rich.console import Console
 
+from cli.aws import Clients
 from cli.preflight import command
 from cli.preflight.asked import principal_of
 from cli.preflight.needs import needs_of
@@ -35,12 +36,30 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
-        yield lambda service, region=REGION: boto3.client(service, region_name=region)
+        yield Clients(lambda service, region=REGION: boto3.client(service, region_name=region))
 
 
 def read(clients: Callable[..., Any], needs: Needs | None = None) -> tuple[Needs, Account]:
     reader = Reader(lambda number: needs or needs_of(SPEC, number), clients, REGION)
     return reader.read(lambda _: None)
+
+
+class Silent:
+    """An account that says who is calling, and nothing else."""
+
+    def get_caller_identity(self) -> dict[str, str]:
+        return {"Arn": "arn:aws:iam::123456789012:user/ada", "Account": "123456789012"}
+
+
+def test_a_session_makes_each_client_once_though_every_part_is_asked_at_the_same_time() -> None:
+    made: list[tuple[str, str]] = []
+
+    def client(service: str, region: str = REGION) -> Silent:
+        made.append((service, region))
+        return Silent()
+
+    read(client)
+    assert len(made) == len(set(made)) > 5
 
 
 def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[..., Any]) -> None:
