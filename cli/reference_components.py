@@ -22,11 +22,11 @@ def schema() -> str:
 
 def page() -> str:
     """Return a section for each component."""
-    lines = [_HEAD]
-    for token, component in sorted(host.schema()["resources"].items()):
+    lines, described = [_HEAD], host.schema()
+    for token, component in sorted(described["resources"].items()):
         lines += ["", f"## {token.rsplit(':', 1)[-1]}", *_section(token, component)]
     lines += ["", "## What arguments are made of"]
-    for token, kind in sorted(host.schema()["types"].items()):
+    for token, kind in sorted(described["types"].items()):
         lines += ["", f"### {token.rsplit(':', 1)[-1]}", "", *_arguments(kind, "properties")]
     return "\n".join([*lines, ""])
 
