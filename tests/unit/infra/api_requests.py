@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping
 
 # Methods of handlers.adapters.eks.EksApi, and the verb RBAC knows each by.
@@ -29,6 +30,7 @@ def requests(
             yield VERBS[node.func.attr], _resource(path)
 
 
+@functools.cache
 def _assigned(scope: ast.AST) -> dict[str, ast.AST]:
     """Return what is assigned to the names and the own attributes of a scope."""
     return {

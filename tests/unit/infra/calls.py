@@ -288,6 +288,7 @@ def _resolve(module: Module, name: str) -> tuple[str, str] | None:
     return _resolve(modules()[where], original)
 
 
+@functools.cache
 def _clients(scope: ast.AST) -> dict[str, str]:
     """Return boto3's service by the attribute or variable that keeps its client."""
     found = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 import botocore.session
 from botocore import xform_name
@@ -17,10 +18,19 @@ IAM_ACTIONS = {"ListObjectsV2": "ListBucket"}
 
 
 @functools.cache
+def _model(service: str) -> Any:
+    return _session().get_service_model(service)
+
+
+@functools.cache
+def _session() -> Any:
+    return botocore.session.get_session()
+
+
+@functools.cache
 def operations(service: str) -> Mapping[str, str]:
     """Return a service's operations by the names that boto3 gives them."""
-    model = botocore.session.get_session().get_service_model(service)
-    return {xform_name(operation): operation for operation in model.operation_names}
+    return {xform_name(operation): operation for operation in _model(service).operation_names}
 
 
 @functools.cache
@@ -30,6 +40,6 @@ def iam_action(service: str, method: str) -> str:
     >>> iam_action("sqs", "send_message")
     'sqs:SendMessage'
     """
-    model = botocore.session.get_session().get_service_model(service)
     operation = operations(service)[method]
-    return f"{IAM_NAMES.get(service, model.signing_name)}:{IAM_ACTIONS.get(operation, operation)}"
+    called = IAM_NAMES.get(service, _model(service).signing_name)
+    return f"{called}:{IAM_ACTIONS.get(operation, operation)}"
