@@ -11,18 +11,14 @@ import pickle
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from core.cluster import ClusterSpec, parse
 from core.naming import LAYERS
-from infra.functions import packaging
 from stacks.program import main
 from tests.unit.infra.recording import Recorded, run_program
 
 # Where the workers of one session of unit tests keep what they recorded; nobody else keeps it.
 KEPT: list[Path] = []
-# Every layer with a function zips the same sources: that is done once in each directory.
-_BUILT = functools.cache(packaging.build)
 ZONES = ["us-east-1a", "us-east-1b", "us-east-1c"]
 CONTROLLER = {
     "name": "controller",
@@ -133,14 +129,9 @@ def _exports(raw: str, real_sizes: bool, layer: str) -> Mapping[str, Any]:
     return found
 
 
-def _zip(*, own_prices: Path | None = None) -> packaging.FunctionPackage:
-    return _BUILT(packaging.cache_directory(), own_prices=own_prices)
-
-
 def _run(raw: str, real_sizes: bool, layer: str) -> Recorded:
     read, before = json.loads(raw), LAYERS[: LAYERS.index(layer)]
     references = {
         f"{read['environment']}-{name}": _exports(raw, real_sizes, name) for name in before
     }
-    with mock.patch.object(packaging, "build", _zip):
-        return run_layer(layer, read, references, real_sizes=real_sizes)
+    return run_layer(layer, read, references, real_sizes=real_sizes)

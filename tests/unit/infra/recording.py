@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import gc
 import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -22,6 +24,8 @@ from pulumi.runtime import mocks, rpc, settings, stack, sync_await
 from pulumi.runtime import resource as registration
 from pulumi.runtime.proto.source_pb2 import StackTrace
 
+from infra.analytics import spark_zip
+from infra.functions import packaging
 from tests.unit.infra.monitor import AtOnce, Monitor, transferred
 from tests.unit.infra.real_outputs import real
 
@@ -166,6 +170,19 @@ def run_program(
     return recorded
 
 
+# Every layer with a function zips the same sources, some more than once.
+_BUILDS = {packaging: packaging.build, spark_zip: spark_zip.build}
+
+
+def _built_once(build: Callable[..., Any], *, own_prices: Path | None = None) -> Any:
+    return _built(build, packaging.cache_directory(), own_prices)
+
+
+@functools.cache
+def _built(build: Callable[..., Any], _directory: Path, own_prices: Path | None) -> Any:
+    return build(own_prices=own_prices)
+
+
 def _has_no_unknowns(_value: object) -> bool:
     return False
 
@@ -178,6 +195,9 @@ def _swiftly(*, preview: bool) -> Iterator[None]:
         # outputs are a quarter.
         patches.enter_context(mock.patch.object(registration, "_get_stack_trace", StackTrace))
         patches.enter_context(mock.patch.object(rpc, "transfer_properties", transferred))
+        for zipped, build in _BUILDS.items():
+            once = functools.partial(_built_once, build)
+            patches.enter_context(mock.patch.object(zipped, "build", once))
         if not preview:
             # Every value is looked through several times for what is unknown: there is nothing.
             patches.enter_context(mock.patch.object(rpc, "contains_unknowns", _has_no_unknowns))
