@@ -100,6 +100,16 @@ def run_layers(raw: Mapping[str, Any] | None = None, *, real_sizes: bool = False
     return Layers(raw or description(), real_sizes=real_sizes)
 
 
+def run_changed(layer: str, **changed: Any) -> Recorded:
+    """Record one layer of the small cluster with settings changed, below its other layers.
+
+    For settings of which no layer before it exports anything: those are not recorded again.
+    """
+    small, before = json.dumps(description(), sort_keys=True), LAYERS[: LAYERS.index(layer)]
+    references = {f"test-{name}": _exports(small, False, name) for name in before}
+    return run_layer(layer, description(**changed), references)
+
+
 @functools.cache
 def _recorded(raw: str, real_sizes: bool, layer: str) -> bytes:
     """Return a layer of a description; recorded once by all the session's workers.

@@ -9,7 +9,7 @@ import pytest
 from core.cluster.rights import connect_acls
 from core.timing import FACTS
 from infra.kafka.connect import connect_spec
-from tests.unit.infra.programs import description, run_layers, spec
+from tests.unit.infra.programs import run_changed, spec
 
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
 
@@ -71,7 +71,7 @@ def test_where_kafka_asks_who_it_is_a_worker_is_a_user_of_its_own(
     authentication: str, secret: str, cache: None
 ) -> None:
     listener = {"internal_listener": {"authentication": authentication}}
-    layer = run_layers(description(connect={}, kafka=listener))["kafka"]
+    layer = run_changed("kafka", connect={}, kafka=listener)
     user = layer.one("kafka.strimzi.io/v1:KafkaUser", "connect-user").inputs
     worker = layer.one("kafka.strimzi.io/v1:KafkaConnect")
     assert user["spec"]["authentication"] == {"type": authentication}
@@ -96,7 +96,7 @@ def test_a_worker_may_use_its_own_topics_and_group_and_what_its_connectors_were_
 
 
 def test_its_pods_are_never_taken_for_kafkas(cache: None) -> None:
-    layer = run_layers(description(connect={}))["kafka"]
+    layer = run_changed("kafka", connect={})
     worker = layer.one("kafka.strimzi.io/v1:KafkaConnect").inputs
     kafka = layer.one("kafka.strimzi.io/v1:Kafka").inputs
     assert worker["metadata"]["name"] != kafka["metadata"]["name"]

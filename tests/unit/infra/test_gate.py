@@ -9,7 +9,7 @@ import pytest
 from core import cluster as clusters
 from core.errors import InvalidInput
 from core.gate.whom import CLEANERS
-from tests.unit.infra.programs import description, run_layers
+from tests.unit.infra.programs import description, run_changed, run_layers
 from tests.unit.infra.recording import Recorded
 
 RBAC = "rbac.authorization.k8s.io/v1:"
@@ -18,9 +18,7 @@ IMAGE = "registry.example/stillwater-gate:1.4"
 
 @pytest.fixture(scope="module")
 def operations(cache: None) -> Recorded:
-    return run_layers(description(eviction_gate={"image": IMAGE}, connect={"replicas": 1}))[
-        "operations"
-    ]
+    return run_changed("operations", eviction_gate={"image": IMAGE}, connect={"replicas": 1})
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from core.cluster.operated import nodes
 from core.settings.functions import HealthSettings
 from handlers import health as handler
-from tests.unit.infra.programs import description, run_layers, spec
+from tests.unit.infra.programs import description, run_changed, spec
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.told import told
 
@@ -16,7 +16,7 @@ RBAC = "rbac.authorization.k8s.io/v1:"
 
 @pytest.fixture(scope="module")
 def connected(cache: None) -> Recorded:
-    return run_layers(description(connect={"replicas": 2, "startup_seconds": 300}))["operations"]
+    return run_changed("operations", connect={"replicas": 2, "startup_seconds": 300})
 
 
 def granted(recorded: Recorded) -> list[tuple[object, ...]]:
@@ -45,7 +45,7 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
 
 
 def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
-    bare = run_layers(description(metrics={"enabled": False}))["operations"]
+    bare = run_changed("operations", metrics={"enabled": False})
     assert [resources for resources, *_ in granted(bare)] == [["pods"], ["secrets"]]
     assert not told(bare, "health-function-function", HealthSettings).exporters
 

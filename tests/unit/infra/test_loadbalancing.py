@@ -9,7 +9,7 @@ import pytest
 from core import naming
 from core.cluster import routes
 from infra.kafka.cluster import bootstrap_servers
-from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers, spec
+from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, run_changed, spec
 from tests.unit.infra.recording import Recorded
 from tests.unit.infra.variants import recorded
 
@@ -29,19 +29,18 @@ def kafka(layers: dict[str, Recorded]) -> Recorded:
 
 
 @pytest.fixture(scope="module")
-def shared() -> Recorded:
+def shared(cache: None) -> Recorded:
     """The kafka layer of a cluster with everything about the balancer configured."""
-    return run_layers(
-        description(
-            kafka={"listener": {"advertised_host": "kafka.orders.internal"}},
-            load_balancer={
-                "client_cidrs": ["192.168.0.0/16"],
-                "endpoint_principals": ["arn:aws:iam::111122223333:root"],
-                "private_zone": "orders.internal",
-            },
-            pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}],
-        )
-    )["kafka"]
+    return run_changed(
+        "kafka",
+        kafka={"listener": {"advertised_host": "kafka.orders.internal"}},
+        load_balancer={
+            "client_cidrs": ["192.168.0.0/16"],
+            "endpoint_principals": ["arn:aws:iam::111122223333:root"],
+            "private_zone": "orders.internal",
+        },
+        pools=[CONTROLLER, {**BROKER, "spare_nodes_per_zone": 1}],
+    )
 
 
 def test_every_broker_and_the_bootstrap_has_a_listener_a_group_and_a_binding(

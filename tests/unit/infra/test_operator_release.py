@@ -11,7 +11,7 @@ import yaml
 
 from infra.charts.strimzi import values
 from infra.versions import STRIMZI_CHART_VERSION
-from tests.unit.infra.programs import description, run_layers, spec
+from tests.unit.infra.programs import run_changed, spec
 from tests.unit.infra.recording import Recorded
 
 RELEASE = "helm.sh/v3:Release"
@@ -39,7 +39,7 @@ def test_its_rights_need_the_namespace_first(layers: dict[str, Recorded]) -> Non
 
 
 def test_an_operator_that_is_already_there_is_left_alone(cache: None) -> None:
-    layer = run_layers(description(strimzi={"operator": "external"}))["kafka"]
+    layer = run_changed("kafka", strimzi={"operator": "external"})
     assert [r.name for r in layer.of(RELEASE) if "strimzi" in r.name] == []
 
 

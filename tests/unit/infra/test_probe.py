@@ -16,7 +16,7 @@ from core.settings.probe import ATTEMPTS, ProbeSettings
 from infra.alerts.rules import alerts
 from infra.functions.tick import TICK
 from infra.kafka.probe import pod_spec
-from tests.unit.infra.programs import description, run_layers, spec
+from tests.unit.infra.programs import run_changed, spec
 
 IMAGE = "registry.example/team/stillwater:1"
 
@@ -88,8 +88,7 @@ def test_what_is_the_probes_is_nobody_elses(changed: dict[str, Any], clause: str
 
 
 def test_the_layer_runs_one_and_prometheus_finds_it(cache: None) -> None:
-    raw = description(probe={"image": IMAGE}, metrics={"prometheus_operator": True})
-    layer = run_layers(raw)["kafka"]
+    layer = run_changed("kafka", probe={"image": IMAGE}, metrics={"prometheus_operator": True})
     deployment = layer.one("apps/v1:Deployment", "probe-deployment")
     monitor = layer.one("monitoring.coreos.com/v1:PodMonitor", "probe-pod-monitor")
     template = deployment.inputs["spec"]["template"]

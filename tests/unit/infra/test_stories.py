@@ -18,7 +18,7 @@ from core.settings.functions import (
     WebhookSettings,
     Writing,
 )
-from tests.unit.infra.programs import description, run_layer, run_layers
+from tests.unit.infra.programs import description, run_changed, run_layer
 from tests.unit.infra.recording import ACCOUNT, RANDOM_PASSWORD, Recorded
 from tests.unit.infra.told import told
 
@@ -68,8 +68,8 @@ def test_everybody_who_writes_the_ledger_may_ask_for_a_story(operations: Recorde
         assert url.endswith("/test-orders-stories")
 
 
-def test_without_a_slack_section_nothing_of_it_is_made() -> None:
-    operations = run_layers(description(slack=None))["operations"]
+def test_without_a_slack_section_nothing_of_it_is_made(cache: None) -> None:
+    operations = run_changed("operations", slack=None)
     assert not [f for f in operations.of(FUNCTION) if f.name.startswith("stories")]
     assert "AskForAStory" not in statements(operations, "handlers-tick-policy")
     tick = told(operations, "handlers-tick-function", TickSettings)

@@ -13,7 +13,7 @@ from core.settings.functions import FUNCTION_CALLS
 from infra.kafka.cluster import kafka_spec
 from infra.kafka.topics import resource_name, topic_spec, user_spec
 from tests.every_case import every_case
-from tests.unit.infra.programs import description, run_layers, spec
+from tests.unit.infra.programs import run_changed, spec
 
 OAUTH = {
     "valid_issuer_url": "https://id.example/realms/kafka",
@@ -129,8 +129,7 @@ def test_a_topic_operator_without_finalizers_never_holds_a_namespace_back() -> N
 
 
 def test_topics_and_users_wait_for_kafka_and_for_their_own_readiness(cache: None) -> None:
-    raw = description(topics=[{"name": "t"}], users=[{"name": "u"}])
-    layer = run_layers(raw)["kafka"]
+    layer = run_changed("kafka", topics=[{"name": "t"}], users=[{"name": "u"}])
     component: Any = next(r for r in layer.resources if r.type.endswith(":infra:Topics"))
     assert "kafka-kafka" in component.depends_on
     for kind, name in (("KafkaTopic", "topics-topic-t"), ("KafkaUser", "topics-user-u")):

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from infra.tags import SNAPSHOT_TAG, Tags
-from tests.unit.infra.programs import run_layers, spec
+from tests.unit.infra.programs import run_changed, spec
 from tests.unit.infra.recording import Recorded, Resource
-from tests.unit.infra.variants import EVERYTHING, VARIANTS, recorded
+from tests.unit.infra.variants import EVERYTHING, recorded
 
 TEAM = EVERYTHING["tags"]
 OURS = Tags.of(spec(tags=TEAM)).everywhere
@@ -127,11 +127,10 @@ def test_a_scheduled_snapshot_has_the_tags_of_its_volume(tagged: Mapping[str, Re
     assert [s["copyTags"] for s in policy["policyDetails"]["schedules"]] == [True]
 
 
-def storage_class(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    return run_layers(raw)["platform"].one("storage.k8s.io/v1:StorageClass").inputs
+def storage_class(**changed: Any) -> Mapping[str, Any]:
+    return run_changed("platform", **changed).one("storage.k8s.io/v1:StorageClass").inputs
 
 
 def test_a_new_tag_of_the_users_leaves_the_storage_class_as_it_is(cache: None) -> None:
     # Kubernetes refuses to change one, and a protected one is not made again.
-    before = VARIANTS["asg"]
-    assert storage_class(before) == storage_class({**before, "tags": TEAM})
+    assert storage_class() == storage_class(tags=TEAM)
