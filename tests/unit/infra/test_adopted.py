@@ -60,14 +60,15 @@ KINDS_OF_OURS = {
 
 
 def run(layer: str = "operations", **changes: Any) -> Recorded:
-    return run_program(
-        main,
-        stack_name=f"shop-{layer}",
-        config={"cluster": json.dumps({"adopt": ADOPTED | changes})},
-    )
+    """Record a program beside the cluster with settings changed; read only."""
+    return _recorded(f"shop-{layer}", json.dumps({"adopt": ADOPTED | changes}, sort_keys=True))
 
 
 @functools.cache
+def _recorded(stack: str, cluster: str) -> Recorded:
+    return run_program(main, stack_name=stack, config={"cluster": cluster})
+
+
 def watched() -> Recorded:
     return run()
 
