@@ -7,7 +7,6 @@ the faults that were planned for this step meet it at its calls, by their number
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from tests.explorer import agenda, drainers, nature, outages, refills, roots, ru
 from tests.explorer.answers import failure, lost_race, posted
 from tests.explorer.limits import EVENT_RECEIVES, FUNCTION_VISIBILITY, SWEEP, TICK_RECEIVES
 from tests.explorer.rules import Invocation
-from tests.explorer.swift import swift_replace
+from tests.explorer.swift import swiftly
 from tests.explorer.wiring import Way, functions
 from tests.explorer.world import Key, World
 
@@ -281,23 +280,14 @@ def explored() -> Iterator[Stage]:
         if name.startswith("handlers.") and hasattr(module, "logger")
     ]
     before = [(module, module.logger) for module in modules]
-    copying = [
-        module
-        for name, module in sys.modules.items()
-        if name.startswith(("core.", "handlers.", "tests.explorer."))
-        and getattr(module, "replace", None) is replace
-    ]
     counted = metrics.count
     for module in modules:
         module.logger = recorder  # type: ignore[attr-defined]
-    for module in copying:
-        module.replace = swift_replace  # type: ignore[attr-defined]
     metrics.count = lambda *_: None
     try:
-        yield stage
+        with swiftly():
+            yield stage
     finally:
         metrics.count = counted
-        for module in copying:
-            module.replace = dataclasses.replace  # type: ignore[attr-defined]
         for module, logger in before:
             module.logger = logger  # type: ignore[attr-defined]

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 
+from tests.explorer.swift import swiftly
 from tests.unit.handlers.tables import make_table
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _swift_copies() -> Iterator[None]:
+    """Copy records swiftly: a history copies thousands."""
+    with swiftly():
+        yield
 
 
 @pytest.fixture

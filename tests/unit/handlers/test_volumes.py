@@ -155,7 +155,7 @@ def test_a_fifth_modification_in_24_hours_is_never_sent(optimizing: float) -> No
         world.used = min(world.used + 6 * GIB, world.actual.size_gib * GIB)
         world.load = wild if hour % 2 else Load(volume_exceeded_share=0.0)
         at.run(HOUR)
-    assert len(world.sent) > 10
+    assert len(world.sent) > 8
     assert world.refused == []
     times = [sent for sent, _ in world.sent]
     for begin in times:
