@@ -30,7 +30,7 @@ SEED = int(os.environ.get("STILLWATER_FUZZ_SEED", str(random.randrange(2**32))))
 # Of the parsed messages a share goes through the function: what it does with one takes longer.
 ENTRY_COUNT = COUNT // 10
 # Counting every allocation takes long, so the last ones stand for all.
-WARMING, WEIGHED = 4_000, 1_000
+WARMING, WEIGHED = 3_000, 1_500
 # Less than an empty string per message: nothing is kept of any of them.
 ALLOWED_GROWTH_BYTES = 32 * WEIGHED
 
