@@ -68,7 +68,7 @@ def copier(kind: type) -> Callable[[Any], Any]:
     setters = setters_of(kind)
     lines = [f"    set_{name}(twin, record.{name})" for name in setters]
     source = ["def copied(record):", "    twin = new(kind)", *lines, "    return twin"]
-    known = {f"set_{name}": setter for name, setter in setters.items()}
+    known: dict[str, Any] = {f"set_{name}": setter for name, setter in setters.items()}
     known |= {"new": object.__new__, "kind": kind}
     exec("\n".join(source), known)  # noqa: S102 - as dataclasses makes its own
     found: Callable[[Any], Any] = known["copied"]
