@@ -3,6 +3,7 @@
 import signal
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # A background job of a script, as CI may be, inherits SIGINT ignored, and nohup adds SIGHUP. What
 # tests start would inherit both, and no Ctrl-C of theirs would arrive.
@@ -17,3 +18,18 @@ settings.register_profile("usual", LATE, max_examples=50, derandomize=True)
 # Whoever changes what a property holds looks longer: pytest --hypothesis-profile many PATH
 settings.register_profile("many", LATE, max_examples=1_000)
 settings.load_profile("usual")
+
+_constants_of_ours = providers._get_local_constants
+
+
+def _constants() -> providers.Constants:
+    """Return what Hypothesis also draws: constants of all code of ours that is imported by now.
+
+    They would make other examples of every change and every order, and each process reads all code
+    for them; so whoever looks longer has them alone.
+    """
+    usual = settings.get_current_profile_name() == "usual"
+    return providers._local_constants if usual else _constants_of_ours()
+
+
+providers._get_local_constants = _constants
