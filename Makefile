@@ -29,7 +29,8 @@ recording: $(STAMP) ## Run the demo's story and keep what it printed as the READ
 	@cp out/demo/recording.svg docs/images/demo.svg
 
 # The product's own unit tests, and those of the twin alone.
-UNIT := $(BIN)/python -m pytest -n auto --maxprocesses 4
+# A file stays with one worker, and so do its fixtures; who is done first takes half of what is left.
+UNIT := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 PRODUCT := tests/unit --ignore tests/unit/local
 TWIN := tests/unit/local
 
