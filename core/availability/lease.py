@@ -11,8 +11,11 @@ one out, it does not: it stands until somebody has seen that the drain ended saf
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+from core.stored import unread_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Lease:
     party: str | None = None  # who may hold it together (`party_name`); None: nobody beside it
     out_at: float | None = None  # since when the node is out, or may be
     forwarded_at: float | None = None  # when the termination handler was last sent the drain
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def nodes(self) -> frozenset[int]:
@@ -145,7 +149,10 @@ def grant(
     if refusal:
         return LeaseDecision(granted=False, leases=valid, reason=refusal)
     until = max(now + ttl_seconds, mine.expires_at if mine else 0.0)
-    taken = Lease(holder, until, node_id, party, now if out else None)
+    held = mine or Lease(holder, until)
+    taken = replace(
+        held, expires_at=until, node_id=node_id, party=party, out_at=now if out else None
+    )
     return LeaseDecision(granted=True, leases=(*others, taken), reason=f"{holder} holds the lease.")
 
 

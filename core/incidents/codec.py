@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.events import Kind
@@ -31,10 +31,11 @@ from core.incidents.sections import (
     Release,
     Replacement,
 )
+from core.stored import UNREAD, as_document, take_word, values_in
 
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
 _KIND, _STATE = Kind.STATE_CHANGE, State.HOLDING
-_STATES, _KINDS = frozenset(State), frozenset(Kind)
+_STATES = frozenset(State)
 _OPEN = _STATES - TERMINAL
 
 
@@ -121,32 +122,13 @@ _ADDED_MEANWHILE = frozenset(
     {"pages", "reason", "notes", "heartbeat_at", "next_tick_at", "ticked_at", "version"}
 )
 _TIMES = ("_at", "_until", "_since")
-_PLAIN = frozenset({str, float, int, bool, type(None)})
-_OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys()
+_OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys() - {UNREAD}
 _KNOWN = _OWN | {key for section in SECTIONS.values() for key in section.keys.values()}
 
 
-def as_document(value: Any) -> Any:
-    """Return what dataclasses.asdict does, in a third of its time: plain values are not copied."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return value
-    if (fields := getattr(kind, "__dataclass_fields__", None)) is not None:
-        return {
-            # Most of a record is plain: a call for each would be half of the time.
-            name: each if type(each := getattr(value, name)) in _PLAIN else as_document(each)
-            for name in fields
-        }
-    if kind is tuple or kind is list:
-        return kind([as_document(each) for each in value])
-    if kind is dict:
-        return {key: as_document(each) for key, each in value.items()}
-    return value
-
-
 def flat(incident: Incident) -> dict[str, Any]:
-    """Return an incident's fields as the ledger names them, with what it could not read apart."""
-    document: dict[str, Any] = as_document(incident)
+    """Return an incident's fields as the ledger names them, without what it could not read."""
+    document: dict[str, Any] = as_document(replace(incident, unread={}))
     sections = {name: document.pop(name) for name in SECTIONS}
     for name, section in SECTIONS.items():
         document |= section.flat(sections[name])
@@ -155,11 +137,8 @@ def flat(incident: Incident) -> dict[str, Any]:
 
 def to_json(incident: Incident) -> str:
     """Return the document of an incident, with what a newer release had written into it."""
-    document = flat(incident)
-    unread = dict(document.pop("unread"))
-    if document["in_place"] is not None:
-        document["in_place"] |= unread.pop("in_place", {})
-    return json.dumps({**document, **unread}, separators=(",", ":"), sort_keys=True)
+    document = {**flat(incident), **incident.unread}
+    return json.dumps(document, separators=(",", ":"), sort_keys=True)
 
 
 def from_json(document: str) -> Incident:
@@ -204,53 +183,30 @@ def _moment(stored: Mapping[str, Any], name: str) -> float | None:
 
 def _read(stored: Mapping[str, Any]) -> Incident:
     for name, value in stored.items():
-        if name.endswith(_TIMES) and not isinstance(value, int | float | None):
+        timed = name in _KNOWN and name.endswith(_TIMES)
+        if timed and not isinstance(value, int | float | None):
             raise TypeError(f"{name} is {value!r}, and no time.")
     known = {k: v for k, v in stored.items() if k in _OWN}
-    unread = {k: v for k, v in stored.items() if k not in _KNOWN}
-    known["kind"] = Kind(_readable("kind", _KINDS, stored, unread, _KIND))
-    known["state"] = State(_readable("state", _STATES, stored, unread, _STATE))
+    known[UNREAD] = {k: v for k, v in stored.items() if k not in _KNOWN}
+    take_word(known, "kind", Kind, _KIND)
+    take_word(known, "state", State, _STATE)
     for name in ("announcements", "pages"):
         known[name] = tuple(known[name])
     for name in ("transitions", "notes"):
         known[name] = tuple(_transition(each) for each in stored[name])
-        if any(each["state"] not in _STATES for each in stored[name]):
-            unread[name] = stored[name]
-    known["in_place"], added = _in_place(known.get("in_place"))
-    unread |= {"in_place": added} if added else {}
+    place = known.get("in_place")
+    known["in_place"] = None if place is None else InPlace(**values_in(InPlace, place))
     known["scheduled"] = tuple(_change(each) for each in known.get("scheduled", ()))
     sections = {name: section.read(stored) for name, section in SECTIONS.items()}
-    return Incident(**known, **sections, unread=unread)
-
-
-def _in_place(stored: Mapping[str, Any] | None) -> tuple[InPlace | None, dict[str, Any]]:
-    """Return the part, and what a newer release has added to it."""
-    if stored is None:
-        return None, {}
-    fields = InPlace.__dataclass_fields__
-    place = InPlace(**{k: v for k, v in stored.items() if k in fields})
-    return place, {k: v for k, v in stored.items() if k not in fields}
+    return Incident(**known, **sections)
 
 
 def _change(stored: Mapping[str, Any]) -> ScheduledChange:
-    known = {k: v for k, v in stored.items() if k in ScheduledChange.__dataclass_fields__}
+    known = values_in(ScheduledChange, stored)
     return ScheduledChange(**{**known, "names": tuple(known["names"])})
 
 
-def _readable(
-    name: str,
-    words: frozenset[str],
-    stored: Mapping[str, Any],
-    unread: dict[str, Any],
-    instead: str,
-) -> str:
-    word: str = stored[name]
-    if word in words:
-        return word
-    unread[name] = word
-    return instead
-
-
 def _transition(stored: Mapping[str, Any]) -> Transition:
-    state = stored["state"] if stored["state"] in _STATES else _STATE
-    return Transition(stored["at"], State(state), stored["actor"], stored["reason"])
+    known = values_in(Transition, stored)
+    take_word(known, "state", State, _STATE)
+    return Transition(**known)

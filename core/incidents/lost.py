@@ -29,7 +29,7 @@ from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
 from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
-from core.incidents.whereabouts import attached_there
+from core.incidents.whereabouts import attached_there, pod_there
 from core.views import id_list
 
 # What EC2 confirms to run nothing; an instance it has forgotten is confirmed by nobody.
@@ -39,6 +39,21 @@ MAY_RUN = frozenset({"pending", "running"})
 PAGE_AFTER_SECONDS = 60.0
 # A zone comes back in hours.
 ZONE_DELAY_SECONDS = 60.0
+
+
+def drained_by_others(incident: Incident, seen: Observation) -> Decision | None:
+    """Recognise a drain between two looks, of a machine that others drain and end.
+
+    A pod leaves a machine that dies by itself only minutes after its end.
+    """
+    pod = seen.pod_named(incident.pod_name)
+    moved = pod is not None and pod.node_name is not None and not pod_there(incident, pod, seen)
+    node_gone = seen.node_of(incident.instance_id) is None
+    let_go = is_hooked(incident) and node_gone and (pod is None or pod.node_name is None)
+    if not seen.watched or incident.node_id is None or not (moved or let_go):
+        return None
+    reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others have drained."
+    return go(State.DRAINING, reason, *lease_renewal(incident))
 
 
 def decide_found(incident: Incident, seen: Observation, policy: Policy) -> Decision:

@@ -171,6 +171,7 @@ class Observation:
     asking: frozenset[str] = frozenset()
     lost: Mapping[str, str] = field(default_factory=dict)  # of those, lost instances -> zone
     freezes: tuple[Freeze, ...] = ()
+    watched: bool = False  # nobody of ours acts on this machine: who drains it does not say so
     paused: str = ""  # who has paused the cluster, and why; known even where the rest is blind
     blind: str = ""  # why nothing could be read, as a sentence; then nothing above counts
 

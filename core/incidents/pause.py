@@ -8,11 +8,12 @@ acts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from core.window import clock
+
+UNREADABLE = "a newer release wrote it, and this one cannot read why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,18 @@ def to_document(pause: Pause | None) -> dict[str, Any]:
     return {"pause": None if pause is None else asdict(pause)}
 
 
-def from_document(document: Mapping[str, Any] | None) -> Pause | None:
-    """Read what `to_document` wrote; a field this version does not know is left out."""
-    stored = (document or {}).get("pause")
+def from_document(document: object) -> Pause | None:
+    """Read what any release wrote; a pause that cannot be read holds until somebody resumes."""
+    if not document:
+        return None
+    stored = document.get("pause", UNREADABLE) if isinstance(document, dict) else UNREADABLE
     if stored is None:
         return None
-    return Pause(**{k: v for k, v in stored.items() if k in Pause.__dataclass_fields__})
+    said = stored if isinstance(stored, dict) else {}
+    since, until = said.get("since"), said.get("until")
+    return Pause(
+        actor=str(said.get("actor") or "somebody"),
+        because=str(said.get("because") or UNREADABLE),
+        since=since if isinstance(since, int | float) else 0.0,
+        until=until if isinstance(until, int | float) else None,
+    )

@@ -26,6 +26,7 @@ from core.incidents.sections import (
     Release,
     Replacement,
 )
+from core.stored import unread_keys
 
 
 class State(StrEnum):
@@ -71,6 +72,7 @@ class Transition:
     state: State
     actor: str
     reason: str
+    unread: Mapping[str, Any] = unread_keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,8 @@ class Incident:
     def unreadable(self) -> str | None:
         """Return the word of a newer release without which nothing can be decided."""
         words = [str(self.unread[n]) for n in ("kind", "state") if n in self.unread]
-        return " ".join(words) or ("a state" if "transitions" in self.unread else None)
+        unknown = any("state" in each.unread for each in self.transitions)
+        return " ".join(words) or ("a state" if unknown else None)
 
     @property
     def urgent(self) -> bool:

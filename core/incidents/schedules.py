@@ -8,11 +8,13 @@ core.incidents.joining asks, and keeps the answer in the incident's own fields.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from core.events import Interruption
 from core.events.scheduled import ChangeResponse, answer_to
+from core.stored import unread_keys
 
 # Changes AWS makes as soon as it can: the date it gives is the latest, not the day.
 EXPEDITED = "EXPEDITED"
@@ -32,6 +34,7 @@ class ScheduledChange:
     due_at: float | None  # epoch seconds
     said_at: float
     closed: bool = False
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def answer(self) -> ChangeResponse:
@@ -55,6 +58,7 @@ def apply_word(
         due_at=told.due_at or (None if last is None else last.due_at),
         said_at=told.said_at(now),
         closed=told.closed,
+        unread={key: value for each in about for key, value in each.unread.items()},
     )
     kept = tuple(each for each in known if each not in about)
     return (*kept, word)[-MOST_KEPT:]

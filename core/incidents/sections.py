@@ -5,7 +5,11 @@ The ledger keeps their values flat beside the incident's own fields (core.incide
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
+
+from core.stored import unread_keys
 
 SOMEBODY = "Somebody in the cluster"  # a drainer that nobody can name
 
@@ -84,6 +88,7 @@ class InPlace:
     task_state: str | None = None  # EC2's word
     refusal: str | None = None  # why not: nothing is replaced, or the old root volume stays
     returned_at: float | None = None  # when the node was let take pods again
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def done(self) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from core.incidents.codec import as_document
 from core.rotation.run_record import (
     OVER,
     NodeTurn,
@@ -22,13 +21,8 @@ from core.rotation.run_record import (
     Run,
     RunState,
 )
+from core.stored import UNREAD, as_document, take_word, values_in, without
 
-# Where in `Run.unread` the run's own keys and its options' are; a turn's stand under its node's id.
-_OWN, _OPTIONS = "run", "options"
-# What stands in the place of a word that cannot be read: nothing that acts by itself.
-_STATE, _PHASE = RunState.STOPPED, Phase.FAILED
-# A member of either is equal to its word.
-_STATES, _PHASES = frozenset(RunState), frozenset(Phase)
 # An earlier release's name of `at_once`, where that is a number.
 _EARLIER = "parallel_per_zone"
 
@@ -36,77 +30,40 @@ _EARLIER = "parallel_per_zone"
 def to_document(run: Run) -> dict[str, Any]:
     """Return the document of a run, with what a newer release had written into it."""
     document: dict[str, Any] = as_document(run)
-    del document["unreadable"]
-    unread = document.pop("unread")
-    turns = [{**turn, **unread.get(str(turn["node_id"]), {})} for turn in document["turns"]]
-    options = {**document["options"], **unread.get(_OPTIONS, {})}
-    return {**document, **unread.get(_OWN, {}), "turns": turns, "options": options}
+    return document
 
 
 def from_document(document: Mapping[str, Any], version: int) -> Run:
     """Read what any release wrote."""
-    known = _known_fields(Run, document)
-    own = _unknown_fields(Run, document)
-    turns = {str(turn["node_id"]): turn for turn in document["turns"]}
-    unread = {id_: _unread_of_turn(turn) for id_, turn in turns.items()}
-    words = [each["phase"] for each in unread.values() if "phase" in each]
-    state = known["state"]
-    if state not in _STATES:
-        words.append(state)
-    elif RunState(state) in OVER:
-        words = []  # Nobody goes on with it, whatever its nodes were at.
-    if words:
-        own["state"] = state
-    options = document["options"]
-    others = {_OWN: own, _OPTIONS: _unknown_fields(Options, options, _EARLIER), **unread}
-    known |= {
-        "state": _STATE if words else RunState(state),
-        "options": _options(options),
-        "turns": tuple(_turn(turn) for turn in turns.values()),
-        "notes": tuple(Note(**_known_fields(Note, note)) for note in known["notes"]),
-        "pages": tuple(known["pages"]),
-        "out_of_sync": tuple(known.get("out_of_sync", ())),
-        "throttled": tuple(known.get("throttled", ())),
-        "version": version,
-        "unread": {where: kept for where, kept in others.items() if kept},
-        "unreadable": tuple(str(word) for word in words),
-    }
+    known = _tuples(values_in(Run, document))
+    known["options"] = _options(document["options"])
+    known["turns"] = tuple(_turn(turn) for turn in document["turns"])
+    known["notes"] = tuple(Note(**values_in(Note, note)) for note in document["notes"])
     if known.get("replication"):
-        known["replication"] = Replication(**_known_fields(Replication, known["replication"]))
-    return Run(**known)
+        known["replication"] = Replication(**values_in(Replication, known["replication"]))
+    take_word(known, "state", RunState, RunState.STOPPED)
+    if known["state"] not in OVER and any("phase" in turn.unread for turn in known["turns"]):
+        # What stands in its place acts by itself no more than an unknown state's does.
+        unread = {"state": document["state"], **known.get(UNREAD, {})}
+        known |= {"state": RunState.STOPPED, UNREAD: unread}
+    return Run(**{**known, "version": version})
 
 
 def without_unread_state(run: Run) -> Run:
     """Return a run that this release has ended, whatever a newer one had made of it."""
-    own = {key: value for key, value in run.unread.get(_OWN, {}).items() if key != "state"}
-    return replace(run, unread={**run.unread, _OWN: own}, unreadable=())
-
-
-def _unread_of_turn(turn: Mapping[str, Any]) -> dict[str, Any]:
-    found = _unknown_fields(NodeTurn, turn)
-    return found if turn["phase"] in _PHASES else {**found, "phase": turn["phase"]}
+    return replace(run, unread=without(run.unread, "state"))
 
 
 def _turn(stored: Mapping[str, Any]) -> NodeTurn:
-    known = _tuples(_known_fields(NodeTurn, stored))
-    known["phase"] = Phase(stored["phase"]) if stored["phase"] in _PHASES else _PHASE
+    known = _tuples(values_in(NodeTurn, stored))
+    take_word(known, "phase", Phase, Phase.FAILED)
     return NodeTurn(**known)
 
 
 def _options(stored: Mapping[str, Any]) -> Options:
     """Read options; before `at_once` a number alone was called otherwise."""
-    earlier = {"at_once": stored.get(_EARLIER, 1)}
-    return Options(**_tuples(_known_fields(Options, {**earlier, **stored})))
-
-
-def _known_fields(of: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    fields = of.__dataclass_fields__
-    return {k: v for k, v in stored.items() if k in fields}
-
-
-def _unknown_fields(of: type[Any], stored: Mapping[str, Any], *but: str) -> dict[str, Any]:
-    fields = of.__dataclass_fields__
-    return {k: v for k, v in stored.items() if k not in fields and k not in but}
+    given = without({"at_once": stored.get(_EARLIER, 1), **stored}, _EARLIER)
+    return Options(**_tuples(values_in(Options, given)))
 
 
 def _tuples(stored: Mapping[str, Any]) -> dict[str, Any]:

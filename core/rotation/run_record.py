@@ -8,12 +8,13 @@ leave through an incident each (core.incidents.planned), opened by the run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from core.availability.lease import party_name
+from core.stored import unread_keys
 
 # Reasons vary; the document must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 300
@@ -53,6 +54,7 @@ class Note:
     actor: str
     text: str
     quiet: bool = False  # what is merely waited for
+    unread: Mapping[str, Any] = unread_keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,7 @@ class NodeTurn:
     by_replacement: str = ""  # why not in place, where that was asked for
     party: tuple[int, ...] = ()  # the set it left with, itself included; (): alone
     ahead: bool = False  # its replacement was asked for before its turn (core.rotation.ahead)
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def is_broker(self) -> bool:
@@ -112,6 +115,7 @@ class Replication:
     bytes_per_s: float
     run_id: str
     brokers: int
+    unread: Mapping[str, Any] = unread_keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +131,7 @@ class Options:
     any_time: bool = False  # begins with nodes outside the maintenance window, too
     even_recovering: bool = False  # begins with a node that still recovers its own logs, too
     in_place: bool = False  # instances stay and get a new root volume, where that can be
+    unread: Mapping[str, Any] = unread_keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +160,17 @@ class Run:
     next_turn_at: float | None = None
     version: int = 0
     # What a newer release wrote and this one cannot read; core.rotation.run_codec writes it back.
-    unread: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    # Of that, the words without which nothing can be decided.
-    unreadable: tuple[str, ...] = ()
+    unread: Mapping[str, Any] = unread_keys()
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the words of a newer release without which nothing can be decided."""
+        if "state" not in self.unread:
+            return ()
+        said = [turn.unread["phase"] for turn in self.turns if "phase" in turn.unread]
+        word = str(self.unread["state"])
+        known = word in {state.value for state in RunState}
+        return tuple(map(str, said if known else [*said, word]))
 
     @property
     def over(self) -> bool:

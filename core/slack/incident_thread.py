@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.fields import digest
 from core.incidents.record import TERMINAL, Incident, Transition
 from core.slack.text import durations, escape_markup, outlook, subject, symbol, time_shown
+from core.stored import as_document, unread_keys, values_in
 from core.words import span
 
 Block = Mapping[str, Any]
@@ -62,6 +63,7 @@ class Thread:
     doing: str | None = None  # the step that somebody has begun
     doing_since: float = 0.0
     version: int = 0
+    unread: Mapping[str, Any] = unread_keys()
 
     def busy(self, now: float) -> bool:
         """Say whether another invocation may still be posting."""
@@ -202,12 +204,11 @@ def _cut(text: str, longest: int) -> str:
 
 
 def to_json(thread: Thread) -> str:
-    return json.dumps(asdict(thread), separators=(",", ":"), sort_keys=True)
+    return json.dumps(as_document(thread), separators=(",", ":"), sort_keys=True)
 
 
 def from_json(document: str) -> Thread:
-    """Read what `to_json` wrote; a field this version does not know is left out."""
-    stored: dict[str, Any] = json.loads(document)
-    known = {k: v for k, v in stored.items() if k in Thread.__dataclass_fields__}
+    """Read what any release wrote."""
+    known = values_in(Thread, json.loads(document))
     known["told"] = tuple(known.get("told", ()))
     return Thread(**known)

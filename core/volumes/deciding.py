@@ -125,7 +125,7 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
                 "under-way",
                 (
                     f"the modification of {volume.volume_id} to {running.target.size_gib} GiB, "
-                    f"{speed_text(running.target.performance)} is {running.state.value}, and EC2 "
+                    f"{speed_text(running.target.performance)} is {running.word}, and EC2 "
                     f"starts no other before it is completed"
                 ),
             )

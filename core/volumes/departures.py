@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.incidents.record import Incident, State
 from core.rotation.order import in_order
 from core.rotation.run_record import NodeTurn, Run, RunState
+from core.stored import unread_keys, without
 from core.volumes.decisions import DecisionKind
 from core.volumes.sizing import MIB
 from core.volumes.views import BrokerAbsence, VolumeSet, VolumeView
@@ -31,14 +32,19 @@ class Absences:
     open_ids: tuple[str, ...] = ()
     # From the drain until the broker was back in every ISR, the latest last.
     seconds: tuple[float, ...] = ()
+    unread: Mapping[str, Any] = unread_keys()
 
     def to_json(self) -> dict[str, Any]:
-        return {"open": list(self.open_ids), "seconds": list(self.seconds)}
+        return {**self.unread, "open": list(self.open_ids), "seconds": list(self.seconds)}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any] | None) -> Absences:
         found = document or {}
-        return cls(open_ids=tuple(found.get("open", ())), seconds=tuple(found.get("seconds", ())))
+        return cls(
+            open_ids=tuple(found.get("open", ())),
+            seconds=tuple(found.get("seconds", ())),
+            unread=without(found, "open", "seconds"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +85,8 @@ def remembered_absences(
         and each.broker_back_at is not None
         and each.broker_back_at > each.forwarded.first_at
     ]
-    return Absences(
+    return replace(
+        before,
         open_ids=tuple(sorted(each.id for each in open_now)),
         seconds=(*before.seconds, *took)[-MOST_REMEMBERED:],
     )

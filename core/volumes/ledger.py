@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from core.stored import as_document, take_word, unread_keys, values_in, without
 from core.volumes.limits import Gp3, Performance
 
 MOST_IN_WINDOW = 4
@@ -35,6 +36,8 @@ class ModificationState(StrEnum):
     OPTIMIZING = "optimizing"
     COMPLETED = "completed"
     FAILED = "failed"
+    # A word that this release does not know: until EC2 says another, nothing else begins.
+    UNKNOWN = "unknown"
 
     @property
     def over(self) -> bool:
@@ -53,10 +56,16 @@ class Modification:
     reason: str = ""
     # What it was for, core.volumes.decisions.Kind's value; empty where it was not ours.
     kind: str = ""
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def ours(self) -> bool:
         return bool(self.kind)
+
+    @property
+    def word(self) -> str:
+        """Return its state as it was said."""
+        return str(self.unread.get("state", self.state.value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +75,7 @@ class History:
     known_since: float | None = None
     looked_at: float | None = None
     modifications: tuple[Modification, ...] = ()
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def latest(self) -> Modification | None:
@@ -128,7 +138,7 @@ def with_observation(
     if latest is not None:
         kept = _with_latest(kept, latest)
     kept = [m for m in kept if not _came_to_nothing(m, actual, asked, now)]
-    return History(known_since=known, looked_at=now, modifications=tuple(kept))
+    return replace(history, known_since=known, looked_at=now, modifications=tuple(kept))
 
 
 def with_end(history: History, state: ModificationState, at: float) -> History:
@@ -137,7 +147,8 @@ def with_end(history: History, state: ModificationState, at: float) -> History:
     if running is None or running.state is ModificationState.REQUESTED or at < running.started_at:
         # An announcement of what we have not seen start: the next look at EC2 tells the rest.
         return history
-    done = replace(running, state=state, ended_at=at)
+    unread = without(running.unread, "state")
+    done = replace(running, state=state, ended_at=at, unread=unread)
     changed = tuple(done if m is running else m for m in history.modifications)
     return replace(history, modifications=changed)
 
@@ -160,20 +171,31 @@ def _with_latest(known: list[Modification], latest: Modification) -> list[Modifi
         if abs(each.started_at - latest.started_at) <= SAME_START_SECONDS:
             if each.state.over:
                 return known
-            known[number] = replace(latest, reason=each.reason, kind=each.kind)
+            known[number] = _as_ours(latest, each)
             return known
     for number, each in enumerate(known):
         if each.state is ModificationState.REQUESTED and _answers(latest, each):
-            known[number] = replace(latest, reason=each.reason, kind=each.kind)
+            known[number] = _as_ours(latest, each)
             return sorted(known, key=lambda m: m.started_at)
     # A later one can only have started once those before were over, whatever we missed.
     over = [
-        replace(m, state=ModificationState.COMPLETED, ended_at=latest.started_at)
+        replace(
+            m,
+            state=ModificationState.COMPLETED,
+            ended_at=latest.started_at,
+            unread=without(m.unread, "state"),
+        )
         if not m.state.over and m.state is not ModificationState.REQUESTED
         else m
         for m in known
     ]
     return sorted([*over, latest], key=lambda m: m.started_at)
+
+
+def _as_ours(latest: Modification, known: Modification) -> Modification:
+    """Return AWS's word of a modification with what only we know of it."""
+    unread = {**without(known.unread, "state"), **latest.unread}
+    return replace(latest, reason=known.reason, kind=known.kind, unread=unread)
 
 
 def _answers(latest: Modification, asked: Modification) -> bool:
@@ -191,44 +213,33 @@ def _came_to_nothing(each: Modification, actual: Gp3, asked: Gp3 | None, now: fl
 
 
 def to_json(history: History) -> dict[str, Any]:
-    return {
-        "known_since": history.known_since,
-        "looked_at": history.looked_at,
-        "modifications": [
-            {
-                "started_at": m.started_at,
-                "ended_at": m.ended_at,
-                "state": m.state.value,
-                "target": _shape(m.target),
-                "original": None if m.original is None else _shape(m.original),
-                "reason": m.reason,
-                "kind": m.kind,
-            }
-            for m in history.modifications
-        ],
-    }
+    modifications = [
+        {
+            **as_document(m),
+            "target": _shape(m.target),
+            "original": None if m.original is None else _shape(m.original),
+        }
+        for m in history.modifications
+    ]
+    return {**as_document(replace(history, modifications=())), "modifications": modifications}
 
 
 def from_json(document: Mapping[str, Any] | None) -> History:
     """Read a history; of a volume nobody looked at, an unknown one."""
     if not document:
         return History()
-    return History(
-        known_since=document["known_since"],
-        looked_at=document["looked_at"],
-        modifications=tuple(
-            Modification(
-                started_at=each["started_at"],
-                ended_at=each["ended_at"],
-                state=ModificationState(each["state"]),
-                target=_gp3(each["target"]),
-                original=None if each["original"] is None else _gp3(each["original"]),
-                reason=each["reason"],
-                kind=each["kind"],
-            )
-            for each in document["modifications"]
-        ),
-    )
+    known = values_in(History, document)
+    return History(**{**known, "modifications": tuple(map(_modification, known["modifications"]))})
+
+
+def _modification(stored: Mapping[str, Any]) -> Modification:
+    known = values_in(Modification, stored)
+    known |= {
+        "target": _gp3(stored["target"]),
+        "original": None if stored["original"] is None else _gp3(stored["original"]),
+    }
+    take_word(known, "state", ModificationState, ModificationState.UNKNOWN)
+    return Modification(**known)
 
 
 def _shape(volume: Gp3) -> list[int]:

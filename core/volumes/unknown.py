@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from core.volumes.ledger import ModificationState
 from core.volumes.series import is_whole, names_sentence
 from core.volumes.views import VolumeSet, VolumeView
 
@@ -28,7 +29,16 @@ class Unknown:
 
 def unknowns(of: VolumeSet, now: float) -> tuple[Unknown, ...]:
     """Return what is not known of a set: how full its volumes are, what is asked of them."""
-    return (*_fill(of, now), *_load(of, now))
+    return (*_fill(of, now), *_load(of, now), *_modifications(of))
+
+
+def _modifications(of: VolumeSet) -> Iterator[Unknown]:
+    for volume in of.volumes:
+        running = volume.history.under_way
+        if running is not None and running.state is ModificationState.UNKNOWN:
+            why = "AWS has a word for it that this release does not know"
+            what = f"how far the modification of {volume.claim} is ({running.word})"
+            yield Unknown(_unknown_sentence(what, "changed", why), alarming=True)
 
 
 def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:

@@ -1,4 +1,4 @@
-"""Turns zone incidents into a document of the ledger and back, forgiving what it does not know.
+"""Turns zone incidents into a document of the ledger and back, keeping what it does not know.
 
 Version 1 is {"v": 1, "incidents": [...]}. Before it the document was a bare list of freezes without
 a key: those are read as incidents that end by the age of their word, as every freeze does.
@@ -7,10 +7,11 @@ a key: those are read as incidents that end by the age of their word, as every f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import Any
 
 from core.availability.zones import LOST_ZONE
+from core.stored import as_document, take_word, values_in, without
 from core.zones.incident import (
     ZoneEntry,
     ZoneIncident,
@@ -20,19 +21,20 @@ from core.zones.incident import (
 )
 
 VERSION = 1
-_KNOWN = frozenset(field.name for field in fields(ZoneIncident))
-_STATES = frozenset(state.value for state in ZoneState)
 _TUPLES = frozenset({"zone_ids", "pages"})
 
 
-def to_document(incidents: Sequence[ZoneIncident]) -> dict[str, Any]:
-    return {"v": VERSION, "incidents": [asdict(incident) for incident in incidents]}
+def to_document(incidents: Sequence[ZoneIncident], before: object = None) -> dict[str, Any]:
+    """Return the document of incidents, in the place of the one they were read in."""
+    added = without(before, "v", "incidents") if isinstance(before, dict) else {}
+    return {**added, "v": VERSION, "incidents": [as_document(each) for each in incidents]}
 
 
 def from_document(document: object) -> tuple[ZoneIncident, ...]:
-    """Read what any version wrote; an entry that makes no sense is left out, the others count.
+    """Read what any version wrote.
 
-    A state of a newer release's is taken for a freeze, which ends by the age of its last word.
+    A state of a newer release's is taken for a freeze, which ends by the age of its last word; so
+    is an entry that cannot be read otherwise. It is written back as it was until it has moved on.
     """
     if isinstance(document, list):
         found = (_legacy(each) for each in document)
@@ -46,21 +48,33 @@ def from_document(document: object) -> tuple[ZoneIncident, ...]:
 def _incident(stored: object) -> ZoneIncident | None:
     if not isinstance(stored, dict):
         return None
-    known: dict[str, Any] = {
-        k: tuple(v) if k in _TUPLES else v for k, v in stored.items() if k in _KNOWN
-    }
     try:
-        unread = str(known["state"]) not in _STATES
-        known["state"] = _state(known["state"])
+        known = values_in(ZoneIncident, stored)
+        known |= {name: tuple(known.get(name, ())) for name in _TUPLES}
         known["history"] = tuple(_entry(each) for each in stored.get("history") or ())
+        take_word(known, "state", ZoneState, ZoneState.FROZEN)
         incident = ZoneIncident(**known)
-        return _with_end(incident) if unread else incident
-    except (KeyError, TypeError, ValueError):
-        return None
+        return _with_end(incident) if incident.unreadable else incident
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return _of_another_shape(stored)
 
 
-def _state(word: object) -> ZoneState:
-    return ZoneState(word) if word in _STATES else ZoneState.FROZEN
+def _of_another_shape(stored: Mapping[str, Any]) -> ZoneIncident:
+    """Stand in for an entry that cannot be read: a freeze of the zone that it names, if any."""
+    said = (stored.get(name) for name in ("said_at", "opened_at"))
+    times = [float(at) for at in said if isinstance(at, int | float)]
+    zone_id, pages = stored.get("zone_id"), stored.get("pages")
+    incident = ZoneIncident(
+        key=str(stored.get("key")),
+        source=str(stored.get("source")),
+        state=ZoneState.FROZEN,
+        opened_at=min(times, default=0.0),
+        said_at=max(times, default=0.0),
+        zone_id=zone_id if isinstance(zone_id, str) else None,
+        pages=tuple(pages) if isinstance(pages, list) else (),
+        unread={"state": "of another shape", **without(stored, "pages")},
+    )
+    return _with_end(incident)
 
 
 def _with_end(incident: ZoneIncident) -> ZoneIncident:
@@ -72,12 +86,10 @@ def _with_end(incident: ZoneIncident) -> ZoneIncident:
 
 
 def _entry(stored: Mapping[str, Any]) -> ZoneEntry:
-    return ZoneEntry(
-        float(stored["at"]),
-        _state(stored["state"]),
-        str(stored["actor"]),
-        str(stored["reason"]),
-    )
+    known = values_in(ZoneEntry, stored)
+    known |= {"at": float(stored["at"]), **{n: str(stored[n]) for n in ("actor", "reason")}}
+    take_word(known, "state", ZoneState, ZoneState.FROZEN)
+    return ZoneEntry(**known)
 
 
 def _legacy(stored: object) -> ZoneIncident | None:

@@ -90,11 +90,23 @@ def judge(
 ) -> tuple[tuple[ZoneIncident, ...], tuple[ZonePage, ...]]:
     """Freeze what is borne out, thaw what is too old, and say whom to call about the rest."""
     pages: list[ZonePage] = []
-    judged = [_ended_by_age(i, sight.now, pages) for i in incidents]
+    judged = [_ended_by_age(_told_unread(i, pages), sight.now, pages) for i in incidents]
     for position, incident in enumerate(judged):
         others = [i for n, i in enumerate(judged) if n != position]
         judged[position] = _with_evidence(incident, others, sight, pages)
     return tuple(judged), tuple(pages)
+
+
+def _told_unread(incident: ZoneIncident, pages: list[ZonePage]) -> ZoneIncident:
+    """Call a person where a newer release has decided something that this one cannot read."""
+    if incident.unreadable is None:
+        return incident
+    reason = (
+        f"A newer release has made {incident.where} {incident.unreadable}, which this one cannot "
+        f"read: it is {incident.state.value} until then. Deploy that release again, or decide with "
+        f"`stillwater zones`."
+    )
+    return _with_page(incident, "unreadable", reason, pages)
 
 
 def _ended_by_age(incident: ZoneIncident, now: float, pages: list[ZonePage]) -> ZoneIncident:

@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from core.availability.zones import HEALTH_ISSUE, LOST_ZONE, Freeze
 from core.events.announcements import CLOCKS_APART_SECONDS, ZoneNotice
+from core.stored import unread_keys, without
 from core.window import clock
 
 PERSON = "person"
@@ -58,6 +60,7 @@ class ZoneEntry:
     state: ZoneState
     actor: str
     reason: str
+    unread: Mapping[str, Any] = unread_keys()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +82,16 @@ class ZoneIncident:
     reason: str = ""
     pages: tuple[str, ...] = ()
     history: tuple[ZoneEntry, ...] = ()
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def open(self) -> bool:
         return self.state is not ZoneState.THAWED
+
+    @property
+    def unreadable(self) -> str | None:
+        """Return the state that a newer release wrote, for which another stands in."""
+        return str(self.unread["state"]) if "state" in self.unread else None
 
     @property
     def where(self) -> str:
@@ -110,7 +119,10 @@ class ZoneIncident:
             return self
         entry = ZoneEntry(now, state, actor, reason)
         history = (*self.history, entry)[-MOST_HISTORY:]
-        return replace(self, state=state, reason=reason, history=history)
+        # What a newer release had made of it counts no more once it stands elsewhere.
+        decided = self.__dataclass_fields__ if state is not self.state else ()
+        left = without(self.unread, *decided)
+        return replace(self, state=state, reason=reason, history=history, unread=left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from core.stored import take_word
 from core.volumes.ledger import Modification, ModificationState
 from core.volumes.limits import Gp3, Performance
 
@@ -89,13 +90,15 @@ class Ec2Ebs:
 
 def _modification(item: Mapping[str, Any]) -> Modification:
     ended = item.get("EndTime")
-    return Modification(
-        started_at=item["StartTime"].timestamp(),
-        ended_at=ended.timestamp() if ended else None,
-        state=ModificationState(item["ModificationState"]),
-        target=_shape(item, "Target"),
-        original=_shape(item, "Original"),
-    )
+    found = {
+        "started_at": item["StartTime"].timestamp(),
+        "ended_at": ended.timestamp() if ended else None,
+        "state": item.get("ModificationState"),
+        "target": _shape(item, "Target"),
+        "original": _shape(item, "Original"),
+    }
+    take_word(found, "state", ModificationState, ModificationState.UNKNOWN)
+    return Modification(**found)
 
 
 def _shape(item: Mapping[str, Any], side: str) -> Gp3:

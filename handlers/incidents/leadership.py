@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.availability.leaders import LeaderPlan, Order, Partition, plan
 from core.errors import StillwaterError
+from core.stored import unread_keys, without
 from handlers.store.records import Records
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Shifted:
 
     avoided: Mapping[str, frozenset[int]] = field(default_factory=dict)
     original: Mapping[Partition, Order] = field(default_factory=dict)
+    unread: Mapping[str, Any] = unread_keys()
 
     @property
     def nothing(self) -> bool:
@@ -60,7 +62,8 @@ def _read(records: Records, key: str) -> tuple[Shifted, int]:
     return (
         Shifted(
             {cause: frozenset(brokers) for cause, brokers in stored["avoided"].items()},
-            {(topic, number): tuple(order) for topic, number, order in stored["original"]},
+            {(topic, number): tuple(order) for topic, number, order, *_ in stored["original"]},
+            without(stored, "avoided", "original"),
         ),
         record.version,
     )
@@ -107,7 +110,7 @@ class Leadership:
     ) -> None:
         """Bring Kafka to what the causes want; Conflict when another invocation is at it."""
         before, version = self._read()
-        wanted = Shifted(change(before.avoided), before.original)
+        wanted = replace(before, avoided=change(before.avoided))
         if wanted.nothing:
             if before.avoided:
                 self._write(wanted, version)
@@ -134,6 +137,7 @@ class Leadership:
 
     def _write(self, shifted: Shifted, version: int) -> None:
         document = {
+            **shifted.unread,
             "avoided": {cause: sorted(b) for cause, b in sorted(shifted.avoided.items())},
             "original": [[*key, list(order)] for key, order in sorted(shifted.original.items())],
         }

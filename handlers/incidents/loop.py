@@ -79,9 +79,10 @@ class Loop:
         claimed = self._claim(_named_in(message), now)
         if claimed is None:
             return
-        seen = observe(claimed, self.sources, now)
-        incident = learn(claimed, seen)
         reach = self.effects.reach
+        watched = reach.of(claimed.group) == "watch"
+        seen = replace(observe(claimed, self.sources, now), watched=watched)
+        incident = learn(claimed, seen)
         decision = next_action(incident, seen, reach.policy(incident.group, self.policy))
         decision = as_told(decision, reach.of(incident.group))
         logger.info(decision.reason, incident_id=incident.id, state=decision.state.value)

@@ -43,9 +43,8 @@ class Throttles:
         if others:
             raise StillwaterError(others)
         topics = sorted({*before, *throttle.topics})
-        self.records.write(
-            throttle_key(self.cluster), {"run": run_id, "topics": topics}, record.version
-        )
+        written = {**(record.document or {}), "run": run_id, "topics": topics}
+        self.records.write(throttle_key(self.cluster), written, record.version)
         self.kafka.throttle(throttle)
 
     def tidy(self, run: Run | None) -> None:

@@ -79,7 +79,7 @@ class LedgerFreezes:
         return self._pauses.current(now)
 
     def incidents(self) -> Incidents:
-        return self._read()[0]
+        return from_document(self._records.read(self._key).document)
 
     def judge(self, sight: ZoneSight, call: Callable[[ZonePage], None]) -> Incidents:
         def judged(incidents: Incidents) -> Incidents:
@@ -107,19 +107,17 @@ class LedgerFreezes:
 
     def _change(self, change: Callable[[Incidents], Incidents]) -> Incidents:
         for attempt in range(MOST_ATTEMPTS):
-            before, version = self._read()
+            record = self._records.read(self._key)
+            before = from_document(record.document)
             after = change(before)
             if after == before:
                 return after
             try:
-                self._records.write(self._key, to_document(after), version)
+                written = to_document(after, record.document)
+                self._records.write(self._key, written, record.version)
             except Conflict:
                 if attempt == MOST_ATTEMPTS - 1:
                     raise
                 continue
             return after
         raise AssertionError("every attempt returns or raises")
-
-    def _read(self) -> tuple[Incidents, int]:
-        record = self._records.read(self._key)
-        return from_document(record.document), record.version

@@ -11,8 +11,8 @@ is over.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from core.availability.lease import Lease, LeaseDecision, grant, release
@@ -21,6 +21,7 @@ from core.fields import digest
 from core.incidents.codec import from_json, to_json
 from core.incidents.record import Incident, incident_id
 from core.rotation import begin
+from core.stored import as_document, values_in, without
 from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
@@ -104,6 +105,15 @@ class Ledger(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class _LeaseRecord:
+    """The leases as read, with what a newer release keeps beside them."""
+
+    leases: tuple[Lease, ...] = ()
+    unread: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 0
+
+
 def rounds(ledger: Ledger, instance_id: str) -> tuple[Incident, ...]:
     """Return an instance's incidents, the first round first; all but the last are over."""
     found: list[Incident] = []
@@ -181,7 +191,7 @@ class DynamoLedger:
         return None if found is None else float(found["said_at"]["N"])
 
     def leases(self) -> tuple[Lease, ...]:
-        return self._leases()[0]
+        return self._lease_record().leases
 
     def take_lease(
         self,
@@ -193,9 +203,11 @@ class DynamoLedger:
         node_id: int | None = None,
         out: bool = False,
     ) -> LeaseDecision:
-        leases, version = self._leases()
-        decision = grant(leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out)
-        return self._write_agreed(decision, leases, version)
+        before = self._lease_record()
+        decision = grant(
+            before.leases, holder, now, ttl_seconds, party=party, node_id=node_id, out=out
+        )
+        return self._write_agreed(decision, before)
 
     def begin_drain(
         self,
@@ -207,51 +219,50 @@ class DynamoLedger:
         node_id: int | None = None,
         forced: bool = False,
     ) -> LeaseDecision:
-        leases, version = self._leases()
+        before = self._lease_record()
         decision = begin(
-            leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
+            before.leases, holder, now, ttl_seconds, party=party, node_id=node_id, forced=forced
         )
-        return self._write_agreed(decision, leases, version)
+        return self._write_agreed(decision, before)
 
-    def _write_agreed(
-        self, decision: LeaseDecision, leases: tuple[Lease, ...], version: int
-    ) -> LeaseDecision:
+    def _write_agreed(self, decision: LeaseDecision, before: _LeaseRecord) -> LeaseDecision:
         """Write what was decided over what it was decided on; what changes nothing is not."""
-        if not decision.granted or decision.leases == leases:
+        if not decision.granted or decision.leases == before.leases:
             return decision
         try:
-            self._write_leases(decision.leases, version)
+            self._write_leases(decision.leases, before)
         except Conflict:
             return LeaseDecision(
                 granted=False,
-                leases=leases,
+                leases=before.leases,
                 reason="Another incident asked for the lease at the same moment.",
             )
         return decision
 
     def drop_lease(self, holder: str, *, ended: bool = False) -> None:
-        leases, version = self._leases()
-        left = release(leases, holder, ended=ended)
-        if left != leases:
+        before = self._lease_record()
+        left = release(before.leases, holder, ended=ended)
+        if left != before.leases:
             # Emptied rather than deleted: a deleted item's version starts again at 1, and a
             # slow writer of that version would then pass for a current one.
-            self._write_leases(left, version)
+            self._write_leases(left, before)
 
-    def _leases(self) -> tuple[tuple[Lease, ...], int]:
+    def _lease_record(self) -> _LeaseRecord:
         item = self._table.item(self._lease_key)
         if item is None:
-            return (), 0
+            return _LeaseRecord()
         stored = json.loads(item["document"]["S"])
-        return tuple(map(_lease_in, stored.get("leases", ()))), int(item["version"]["N"])
+        leases = tuple(Lease(**values_in(Lease, each)) for each in stored.get("leases", ()))
+        return _LeaseRecord(leases, without(stored, "leases"), int(item["version"]["N"]))
 
-    def _write_leases(self, leases: tuple[Lease, ...], version: int) -> None:
-        document = {"leases": [asdict(lease) for lease in leases]}
+    def _write_leases(self, leases: tuple[Lease, ...], before: _LeaseRecord) -> None:
+        document = {**before.unread, "leases": as_document(leases)}
         item = {
             "pk": {"S": self._lease_key},
-            "version": {"N": str(version + 1)},
+            "version": {"N": str(before.version + 1)},
             "document": {"S": json.dumps(document)},
         }
-        self._table.write(item, version, "The lease changed hands meanwhile.")
+        self._table.write(item, before.version, "The lease changed hands meanwhile.")
 
     def _write(self, item: dict[str, Any], incident: Incident) -> Incident:
         self._table.write(
@@ -286,11 +297,6 @@ def _item(incident: Incident) -> dict[str, Any]:
         "state": {"S": incident.state.value},
         "document": {"S": to_json(incident)},
     }
-
-
-def _lease_in(stored: dict[str, Any]) -> Lease:
-    """Read a lease; a field that this version does not know is left out."""
-    return Lease(**{k: v for k, v in stored.items() if k in Lease.__dataclass_fields__})
 
 
 def incident_in(item: dict[str, Any]) -> Incident:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from core.stored import unread_keys, without
 from core.volumes.forecast import FillSample
 from core.volumes.ledger import History, ModificationState, from_json, to_json, with_end
 from core.volumes.views import Hour
@@ -32,6 +33,7 @@ class Memory:
     samples: tuple[FillSample, ...] = ()
     hours: tuple[Hour, ...] = ()
     version: int = 0
+    unread: Mapping[str, Any] = unread_keys()
 
 
 def read(records: Records, volume_id: str) -> Memory:
@@ -40,18 +42,20 @@ def read(records: Records, volume_id: str) -> Memory:
     document: Mapping[str, Any] = record.document or {}
     return Memory(
         history=from_json(document.get("history")),
-        samples=tuple(FillSample(at, used) for at, used in document.get("samples", ())),
+        samples=tuple(FillSample(at, used) for at, used, *_ in document.get("samples", ())),
         hours=tuple(
             Hour(at, iops, rate, exceeded=exceeded)
-            for at, iops, rate, exceeded in document.get("hours", ())
+            for at, iops, rate, exceeded, *_ in document.get("hours", ())
         ),
         version=record.version,
+        unread=without(document, "history", "samples", "hours"),
     )
 
 
 def write(records: Records, volume_id: str, memory: Memory) -> Memory:
     """Write a record over the version it was read at; raises Conflict when somebody has."""
     document = {
+        **memory.unread,
         "history": to_json(memory.history),
         "samples": [[s.at, s.used_bytes] for s in memory.samples],
         "hours": [[h.at, h.iops, h.bytes_per_s, h.exceeded] for h in memory.hours],

@@ -33,6 +33,45 @@ def test_the_end_of_a_broker_that_nobody_of_ours_drained_is_told() -> None:
     assert said[-1] == "Pod orders-broker-a-10 has left ip-i-0a.ec2.internal."
 
 
+def drained_between_two_looks(station: Station) -> None:
+    """Their own drainer empties the machine and ends it before the next tick."""
+    announce(station)
+    station.cluster.add_instance(NEW, "us-east-1a")
+    station.cluster.add_node(NEW)
+    station.cluster.place_pod(10, NEW)
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    del station.cluster.node_views[OLD]
+
+
+def test_a_drain_that_is_quicker_than_a_look_is_no_loss() -> None:
+    station = Station(level="watch")
+    drained_between_two_looks(station)
+    for _ in range(20):
+        if not station.incident().open:
+            break
+        station.tick()
+    assert station.incident().state is State.RELEASED, station.incident().reason
+    assert station.incident().lost_at is None
+    assert station.ticks.pages == []
+    assert not any(written_changes(station))
+
+
+def test_a_machine_of_ours_that_ends_in_its_hooks_was_drained_by_nobody() -> None:
+    station = Station()
+    drained_between_two_looks(station)
+    station.tick_until_quiet()
+    assert station.incident().lost_at is not None
+
+
+def test_a_watched_machine_that_dies_with_its_broker_is_lost() -> None:
+    station = announce(Station(level="watch"))
+    station.cluster.set_state(OLD, "terminated")
+    station.cluster.set_groups_without(OLD)
+    station.tick_until_quiet()
+    assert station.incident().lost_at is not None
+
+
 def test_a_group_that_is_not_asked_to_terminate_has_refused() -> None:
     station = announce(Station(level="watch"))
     station.cluster.add_instance(NEW, "us-east-1a")

@@ -11,12 +11,13 @@ import pytest
 
 from core.events import Kind
 from core.incidents.actions import Heartbeat, Page
-from core.incidents.codec import as_document, from_json, to_json
+from core.incidents.codec import from_json, to_json
 from core.incidents.decide import next_action
 from core.incidents.observation import InstanceView, Observation
 from core.incidents.record import Incident, State
 from core.incidents.sections import InPlace
 from core.incidents.settling import settle
+from core.stored import as_document
 from tests.every_case import every_case
 from tests.unit.handlers.station import POLICY
 
