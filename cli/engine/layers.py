@@ -28,7 +28,7 @@ from pulumi.automation import (
 )
 
 from cli.engine.command import EngineCommand, OnProcess
-from cli.engine.progress import EngineWatch, LayerFailed, LayerResult, OnStep
+from cli.engine.progress import UNTOLD, EngineWatch, LayerFailed, LayerResult, OnStep
 from core.naming import LAYERS
 
 # What its CLI says where nobody has logged in.
@@ -157,6 +157,11 @@ class Layers:
             raise LayerFailed(stack, [problem]) from None
         except CommandError as error:
             raise LayerFailed(stack, watch.problems or [_last_words(error)]) from None
+        except RuntimeError as error:
+            if "summary" not in str(error):
+                raise
+            # What an engine of another release says may end the reader of its events.
+            raise LayerFailed(stack, watch.problems or [f"{error}. {UNTOLD}"]) from None
         return watch.result(time.monotonic() - started, outputs)
 
     def up_one(self, layer: str) -> LayerResult:

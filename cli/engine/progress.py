@@ -11,6 +11,10 @@ from pulumi.automation import EngineEvent, OpType
 from cli.engine.changes import Changes, ResourceChange
 from core.errors import StillwaterError
 
+UNTOLD = (
+    "The engine said something that this release cannot read, so what it did is not all shown: see "
+    "`pulumi stack history`, and whether a newer release can."
+)
 _CREATED = (OpType.CREATE, OpType.IMPORT)
 _REPLACED = (OpType.CREATE_REPLACEMENT, OpType.REPLACE, OpType.IMPORT_REPLACEMENT)
 
@@ -69,7 +73,7 @@ class EngineWatch:
         self.on_step = on_step
         self.problems: list[str] = []
         self.warnings: list[str] = []
-        self.counts: dict[str, int] = {}
+        self.counts: dict[str, int] | None = None
         self.changes = Changes()
 
     def __call__(self, event: EngineEvent) -> None:
@@ -97,7 +101,7 @@ class EngineWatch:
 
     def result(self, seconds: float, outputs: Mapping[str, Any]) -> LayerResult:
         def count(*operations: OpType) -> int:
-            return sum(self.counts.get(operation.value, 0) for operation in operations)
+            return sum((self.counts or {}).get(operation.value, 0) for operation in operations)
 
         return LayerResult(
             layer=self.layer,
@@ -109,7 +113,8 @@ class EngineWatch:
             same=count(OpType.SAME),
             outputs=outputs,
             changes=self.changes.all(),
-            warnings=tuple(self.warnings),
+            # Its reader ends at the first event that it does not know.
+            warnings=(*self.warnings, *([] if self.counts is not None else [UNTOLD])),
         )
 
 

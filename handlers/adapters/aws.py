@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from core.incidents.actions import HookResult
 from core.incidents.observation import GroupView, InstanceView
 from core.incidents.ownership import GROUP_TAG, Mark, Ownership
+from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.paginator import DescribeAutoScalingGroupsPaginator
@@ -83,6 +84,7 @@ class AwsCloud:
         self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
         self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
 
+    @known_shape("AWS")
     def instance(self, instance_id: str) -> InstanceView | None:
         try:
             answer = self._ec2.describe_instances(InstanceIds=[instance_id])
@@ -93,11 +95,13 @@ class AwsCloud:
         found = [i for r in answer["Reservations"] for i in r.get("Instances", [])]
         return _instance(found[0]) if found else None
 
+    @known_shape("AWS")
     def group(self, name: str) -> GroupView | None:
         answer = self._groups.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         found = answer["AutoScalingGroups"]
         return _group(found[0]) if found else None
 
+    @known_shape("AWS")
     def groups_of(self, whose: Ownership) -> tuple[GroupView, ...]:
         pages = self._groups.get_paginator("describe_auto_scaling_groups")
         return tuple(_group(g) for g in described_groups(pages, whose))
@@ -156,6 +160,7 @@ class AwsCloud:
                 # One that leaves at this moment needs no protection, and has none to lose.
                 _still_there(error)
 
+    @known_shape("AWS")
     def volumes_on(self, instance_id: str) -> tuple[str, ...]:
         pages = self._ec2.get_paginator("describe_volumes").paginate(
             Filters=[
@@ -173,6 +178,7 @@ class AwsCloud:
             )
         )
 
+    @known_shape("AWS")
     def zone_names(self) -> dict[str, str]:
         answer = self._ec2.describe_availability_zones()
         return {zone["ZoneId"]: zone["ZoneName"] for zone in answer["AvailabilityZones"]}

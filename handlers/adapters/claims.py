@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -14,15 +15,17 @@ from core.volumes.limits import Gp3, Performance
 from core.volumes.troubles import class_of, performance_of
 from core.volumes.views import Trouble
 from handlers.adapters.eks import EksApi, Json
+from handlers.adapters.shapes import known_shape
 
 FIELD_MANAGER = "stillwater-volumes"
 FREEZE_ANNOTATION = "stillwater.dev/freeze-volumes"
 CLAIM = re.compile(r"data-(?P<number>\d+)-(?P<pod>.+)")
-QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)?")
-FACTORS: dict[str, int] = {
-    "": 1,
-    **{f"{unit}i": 1024 ** (n + 1) for n, unit in enumerate("KMGTP")},
-    **{unit: 1000 ** (n + 1) for n, unit in enumerate("kMGTP")},
+# As the API server takes it: 100Gi, 1e11, 107374182400000m.
+QUANTITY = re.compile(r"\+?(\d+\.?\d*|\.\d+)(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?\d{1,2}))?")
+FACTORS: dict[str, Decimal] = {
+    **{f"{unit}i": Decimal(1024 ** (n + 1)) for n, unit in enumerate("KMGTPE")},
+    **{unit: Decimal(1000 ** (n + 1)) for n, unit in enumerate("kMGTPE")},
+    **{unit: Decimal(1000) ** -(n + 1) for n, unit in enumerate("mun")},
 }
 GIB = 1024**3
 
@@ -37,6 +40,7 @@ class PoolView:
     frozen: str
 
     @property
+    @known_shape("The Kubernetes API")
     def volumes(self) -> dict[int, Gp3]:
         """What it asks for, by the volume's number; a class of another's is left out."""
         found = {}
@@ -86,10 +90,12 @@ class EksClaims:
         self._api, self._namespace = api, quote(namespace)
         self._selector = f"{CLUSTER_LABEL}={kafka_cluster}"
 
+    @known_shape("The Kubernetes API")
     def pools(self) -> tuple[PoolView, ...]:
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._namespace}/kafkanodepools"
         return tuple(_pool(item) for item in self._api.list(path, labelSelector=self._selector))
 
+    @known_shape("The Kubernetes API")
     def claims(self) -> tuple[ClaimView, ...]:
         handles = {
             item["metadata"]["name"]: item["spec"]["csi"]["volumeHandle"]
@@ -100,6 +106,7 @@ class EksClaims:
         items = self._api.list(path, labelSelector=self._selector)
         return tuple(claim for item in items if (claim := _claim(item, handles)) is not None)
 
+    @known_shape("The Kubernetes API")
     def classes(self) -> frozenset[Performance]:
         items = self._api.list("/apis/storage.k8s.io/v1/volumeattributesclasses")
         found = (performance_of(item["metadata"]["name"]) for item in items)
@@ -126,7 +133,9 @@ def gib(quantity: str) -> int:
     match = QUANTITY.fullmatch(quantity)
     if match is None:
         raise ValueError(f"{quantity!r} is no quantity of storage")
-    return math.ceil(float(match.group(1)) * FACTORS[match.group(2) or ""] / GIB)
+    amount, unit, exponent = match.groups()
+    factor = FACTORS[unit] if unit else Decimal(10) ** int(exponent or 0)
+    return math.ceil(Decimal(amount) * factor / GIB)
 
 
 def _asking(entry: Json, wanted: Mapping[int, Gp3]) -> Json:

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from core.stored import take_word
 from core.volumes.ledger import Modification, ModificationState
 from core.volumes.limits import Gp3, Performance
+from handlers.adapters.shapes import known_shape
 
 MOST_PER_CALL = 200
 _CLIENT = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard"})
@@ -47,6 +48,7 @@ class Ec2Ebs:
     def __init__(self, region: str) -> None:
         self._ec2: Any = boto3.client("ec2", region_name=region, config=_CLIENT)
 
+    @known_shape("EC2")
     def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
         found = {}
         for some in _chunks(ids):
@@ -61,6 +63,7 @@ class Ec2Ebs:
                     )
         return found
 
+    @known_shape("EC2")
     def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
         found: dict[str, Modification] = {}
         for some in _chunks(ids):
@@ -78,6 +81,7 @@ class Ec2Ebs:
                     found[item["VolumeId"]] = read
         return found
 
+    @known_shape("EC2")
     def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
         found = {}
         for some in _chunks(ids):

@@ -18,6 +18,7 @@ from core.health import kafka_metrics
 from core.health.kafka_metrics import NodeMetrics
 from core.naming import node_id_of_pod
 from handlers.adapters.eks import EksApi
+from handlers.adapters.shapes import known_shape
 
 # An exporter that is asked for what is wanted answers in milliseconds, the JMX exporter with every
 # bean in a second; a broker that takes longer is no better than one that does not answer.
@@ -67,9 +68,9 @@ class PodExporters:
             f"{quote(pod)}:{kafka_metrics.PORT}/proxy/metrics"
         )
         try:
-            found = kafka_metrics.parse(self._api.text(f"{path}?{_WANTED}", self._seconds))
+            found = self._parsed(f"{path}?{_WANTED}")
             if not found.samples:  # an exporter that spells everything its own way
-                found = kafka_metrics.parse(self._api.text(path, self._seconds))
+                found = self._parsed(path)
         except StillwaterError as error:
             return f"The metrics of pod {pod} could not be read: {error}"
         if not found.samples:
@@ -78,3 +79,7 @@ class PodExporters:
                 f"name it."
             )
         return found
+
+    @known_shape("Its exporter")
+    def _parsed(self, path: str) -> NodeMetrics:
+        return kafka_metrics.parse(self._api.text(path, self._seconds))

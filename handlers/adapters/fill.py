@@ -17,6 +17,7 @@ from core.availability.kafka_rights import KafkaRequest
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, raise_where_refused
 from handlers.adapters.kafka_wire import Wire
+from handlers.adapters.shapes import known_shape
 
 # Strimzi mounts volume n of every node there.
 LOG_DIRECTORY = re.compile(r"/var/lib/kafka/data-(?P<number>\d+)/")
@@ -54,6 +55,7 @@ class Fills(Protocol):
 class KafkaFills(KafkaAdmin):
     """Asks every broker that is there."""
 
+    @known_shape("Kafka")
     def fills(self) -> Mapping[tuple[int, int], FillView]:
         return self._ask(_fills)
 

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from core.incidents.inventory import ScheduledEvent, StatusView, VolumeView
 from core.incidents.ownership import Ownership
 from handlers.adapters.aws import tag_filters
+from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import InstanceStatusTypeDef
@@ -47,6 +48,7 @@ class Ec2Inventory:
         self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
         self._zone_names: Mapping[str, str] | None = None
 
+    @known_shape("EC2")
     def volume(self, volume_id: str) -> VolumeView | None:
         try:
             answer = self._ec2.describe_volumes(VolumeIds=[volume_id])
@@ -65,6 +67,7 @@ class Ec2Inventory:
             tags={tag["Key"]: tag.get("Value", "") for tag in found.get("Tags", [])},
         )
 
+    @known_shape("EC2")
     def zone_names(self) -> Mapping[str, str]:
         # The mapping of an account never changes, so an environment asks once.
         if self._zone_names is None:
@@ -72,6 +75,7 @@ class Ec2Inventory:
             self._zone_names = {z["ZoneId"]: z["ZoneName"] for z in zones["AvailabilityZones"]}
         return self._zone_names
 
+    @known_shape("EC2")
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
         pages = self._ec2.get_paginator("describe_instances")
         return {
@@ -82,6 +86,7 @@ class Ec2Inventory:
             for instance in reservation.get("Instances", [])
         }
 
+    @known_shape("EC2")
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
         found: dict[str, StatusView] = {}
         for start in range(0, len(instance_ids), MOST_STATUSES_PER_CALL):

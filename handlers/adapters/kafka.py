@@ -40,6 +40,7 @@ from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kafka_reading import Reading
 from handlers.adapters.kafka_throttle import lift_throttle, set_by_others, set_throttle
 from handlers.adapters.kafka_wire import Wire, WireAdmin, error_name
+from handlers.adapters.shapes import known_shape
 
 CONNECT_SECONDS = 1.0
 BOOTSTRAP_SECONDS = 2.0
@@ -136,6 +137,7 @@ class KafkaAdmin:
         self._access = access or Anonymous()
         self._pages = pages
 
+    @known_shape("Kafka")
     def read(self, about: Collection[int] | None = None) -> ClusterView:
         with _without_collector():
             return self._ask(
@@ -146,6 +148,7 @@ class KafkaAdmin:
         if orders:
             self._ask(lambda wire: _reorder(wire, orders))
 
+    @known_shape("Kafka")
     def log_bytes(self, brokers: Iterable[int] | None = None) -> dict[int, int]:
         return self._ask(lambda wire: _log_bytes(wire, brokers))
 

@@ -22,6 +22,7 @@ from core.naming import (
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.kafka_pod import holds, kafka_pod_in
 from handlers.adapters.operator import tell_of_drain, wanted_revisions
+from handlers.adapters.shapes import known_shape
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
 # mark is ever taken off.
@@ -120,6 +121,7 @@ class EksNodes:
         self._namespace = namespace
         self._kafka_cluster = kafka_cluster
 
+    @known_shape("The Kubernetes API")
     def nodes(self) -> tuple[NodeView, ...]:
         drivers = {
             item["metadata"]["name"]: _drivers(item)
@@ -130,9 +132,11 @@ class EksNodes:
             for item in self._api.list("/api/v1/nodes")
         )
 
+    @known_shape("The Kubernetes API")
     def kafka_pods(self) -> tuple[PodView, ...]:
         return tuple(pod for item in self._kafka_items() if (pod := kafka_pod_in(item)) is not None)
 
+    @known_shape("The Kubernetes API")
     def kafka_pod(self, name: str) -> PodView | None:
         found = self._pod_found(name)
         return None if found is None else kafka_pod_in(found)
@@ -141,10 +145,12 @@ class EksNodes:
         labels: Json = pod["metadata"].get("labels") or {}
         return labels.get(CLUSTER_LABEL) == self._kafka_cluster
 
+    @known_shape("The Kubernetes API")
     def server_version(self) -> str:
         found = self._api.get("/version", {})
         return f"{found['major']}.{found['minor'].rstrip('+')}"
 
+    @known_shape("The Kubernetes API")
     def attachments(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for item in self._attachments():
@@ -158,6 +164,7 @@ class EksNodes:
             if item["spec"]["attacher"] == EBS_CSI_DRIVER:
                 yield item
 
+    @known_shape("The Kubernetes API")
     def budgets(self) -> tuple[BudgetView, ...]:
         path = f"/apis/policy/v1/namespaces/{quote(self._namespace)}/poddisruptionbudgets"
         found = list(self._api.list(path))
@@ -166,6 +173,7 @@ class EksNodes:
         pods = list(self._kafka_items())
         return tuple(_budget(item, pods) for item in found)
 
+    @known_shape("The Kubernetes API")
     def wanted_revisions(self) -> Mapping[str, str]:
         return wanted_revisions(self._api, self._namespace, self._kafka_cluster)
 
@@ -336,10 +344,11 @@ def _selects(selector: Json | None, pod: Json) -> bool:
 
 
 def _holds(expression: Json, labels: Json) -> bool:
+    """Say whether a pod's labels meet an expression; an unknown one may mean any pod."""
     value, values = labels.get(expression["key"]), expression.get("values") or ()
     return {
         "In": value in values,
         "NotIn": value not in values,
         "Exists": value is not None,
         "DoesNotExist": value is None,
-    }[expression["operator"]]
+    }.get(expression["operator"], True)

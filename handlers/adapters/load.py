@@ -14,6 +14,7 @@ import boto3
 from botocore.config import Config
 
 from core.volumes.views import Load
+from handlers.adapters.shapes import known_shape
 
 PERIOD_SECONDS = 60
 LOOK_BACK_SECONDS = 3600
@@ -49,6 +50,7 @@ class CloudWatchLoads:
     def __init__(self, region: str, *, client: Any = None) -> None:
         self._client: Any = client or boto3.client("cloudwatch", region_name=region, config=_CLIENT)
 
+    @known_shape("CloudWatch")
     def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:
         instances = {instance for instance in volumes.values() if instance}
         asked = [

@@ -9,6 +9,7 @@ from core.incidents.pods_on_node import PodOnNode
 from core.naming import CLUSTER_LABEL, POOL_LABEL
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import CORDON_ANNOTATION
+from handlers.adapters.shapes import known_shape
 
 Json = dict[str, Any]
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
@@ -40,6 +41,7 @@ class EksDrain:
     def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
         self._api, self._namespace, self._kafka_cluster = api, namespace, kafka_cluster
 
+    @known_shape("The Kubernetes API")
     def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
         items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
         return tuple(self._pod(item) for item in items if not _has_ended(item))

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from core.errors import Conflict
 from core.incidents.nodeclaims import NodeClaim, claim_in
 from handlers.adapters.eks import EksApi
+from handlers.adapters.shapes import known_shape
 
 CLAIMS_PATH = "/apis/karpenter.sh/v1/nodeclaims"
 
@@ -41,6 +42,7 @@ class EksNodeClaims:
     api: EksApi
     pool_labels: Mapping[str, Sequence[str]]
 
+    @known_shape("The Kubernetes API")
     def claims(self) -> tuple[NodeClaim, ...]:
         return tuple(claim_in(item, self.pool_labels) for item in self.api.list(CLAIMS_PATH))
 

@@ -10,6 +10,7 @@ from core import naming
 from core.fields import epoch
 from core.health.pods import HOPELESS, PodSeen
 from handlers.adapters.eks import EksApi
+from handlers.adapters.shapes import known_shape
 
 Json = dict[str, Any]
 # How Strimzi calls the container in which Kafka runs, and the one of a Connect worker.
@@ -29,6 +30,7 @@ class EksPods:
     def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
         self._api, self._namespace, self._cluster = api, namespace, kafka_cluster
 
+    @known_shape("The Kubernetes API")
     def pods(self) -> tuple[PodSeen, ...]:
         both = f"{self._cluster},{naming.connect(self._cluster)}"
         items = self._api.list(

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from core.incidents.observation import RootTask
 from core.naming import INCIDENT_TAG
+from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import ReplaceRootVolumeTaskTypeDef
@@ -45,6 +46,7 @@ class Ec2RootVolumes:
     def __init__(self, region: str) -> None:
         self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
 
+    @known_shape("EC2")
     def task_of(self, instance_id: str, incident_id: str) -> RootTask | None:
         pages = self._ec2.get_paginator("describe_replace_root_volume_tasks").paginate(
             Filters=[{"Name": "instance-id", "Values": [instance_id]}]

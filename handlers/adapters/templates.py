@@ -15,6 +15,7 @@ from core.incidents.ownership import Ownership
 from core.rotation.in_place import ROOT_DEVICE
 from core.rotation.outdated import Build, Launched
 from handlers.adapters.aws import described_groups
+from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
@@ -41,6 +42,7 @@ class AwsTemplates:
         self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
         self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
 
+    @known_shape("EC2")
     def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
         pages = self._groups.get_paginator("describe_auto_scaling_groups")
         groups = described_groups(pages, whose)

@@ -121,7 +121,7 @@ class Broom:
                 seen.instance_ids(), cursor.document or "", self.most_instances
             )
             seen = self._closely(seen, whose_turn)
-        except (BotoCoreError, ClientError):
+        except (StillwaterError, BotoCoreError, ClientError):
             for incident in self.reception.ledger.open_incidents():
                 if incident_unattended(incident, now, self.late_seconds):
                     done[self._act(Wake(incident, "AWS's lists could not be read."), now)] += 1

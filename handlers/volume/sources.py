@@ -123,7 +123,7 @@ class Sources:
             return seen
         try:
             told = self.loads.loads(missing, now)
-        except (BotoCoreError, ClientError) as error:
+        except (StillwaterError, BotoCoreError, ClientError) as error:
             logger.warning("CloudWatch did not say what is asked of the volumes.", error=str(error))
             gaps.append(f"CloudWatch did not say what is asked of {len(missing)} volumes: {error}")
             return seen
