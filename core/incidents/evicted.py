@@ -26,6 +26,7 @@ from core.incidents.replacement import nowhere_to_go, ours, replacement_for, wha
 from core.incidents.sections import SOMEBODY
 from core.incidents.standing_drains import standing
 from core.incidents.terminating import kept_back, others_first, overtaken
+from core.incidents.turns import asking, who_goes_first
 
 # kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would
 # not drain alone for 5 min. Who has been silent for longer has given up.
@@ -77,6 +78,9 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
         return others
     if seen.lease_holder not in {None, incident.id}:
         return f"Incident {seen.lease_holder} takes a Kafka node out first."
+    first = who_goes_first(incident, seen, policy)
+    if first is not None:
+        return f"Incident {first} has less time to wait, and goes first."
     if _waits_for_room(incident, seen):
         mine = ours(seen) and policy.drain_route != "asked"
         told = what_is_coming(incident, seen) if mine or seen.claims else ""
@@ -119,7 +123,16 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if _waits_for_room(incident, seen):
         return go(State.REPLACING, nowhere_to_go(incident))
     refusal = hindrance(incident, seen, policy)
-    return stay(incident, policy, refusal or f"{_asker(incident)} is let through when it asks.")
+    waits = stay(incident, policy, refusal or f"{_asker(incident)} is let through when it asks.")
+    others = seen.lease_holder or who_goes_first(incident, seen, policy)
+    asks = _asked_lately(incident, seen) and (others or refusal is None)
+    return asking(waits, incident, seen, policy) if asks else waits
+
+
+def _asked_lately(incident: Incident, seen: Observation) -> bool:
+    """Say whether its drainer still asks: nobody waits for one that takes its time."""
+    asked_at = None if incident.drainer is None else incident.drainer.asked_at
+    return asked_at is not None and seen.now - asked_at <= REQUEST_SECONDS
 
 
 def _follow_begun_eviction(incident: Incident, seen: Observation) -> Decision | None:

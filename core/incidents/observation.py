@@ -133,6 +133,15 @@ class StandingDrain:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingTurn:
+    """Another incident that asked for its turn when it was last looked at."""
+
+    incident_id: str
+    due_at: float  # epoch seconds: by when its turn is to have come (core.incidents.turns)
+    next_look_at: float  # epoch seconds: when its next tick is due
+
+
+@dataclass(frozen=True, slots=True)
 class RootTask:
     """EC2's replacement of an instance's root volume that was asked for in an incident's name."""
 
@@ -160,6 +169,7 @@ class Observation:
     # The incident that validly holds the cluster's lease; one of the same party is no hindrance.
     lease_holder: str | None = None
     beside: frozenset[int] = frozenset()  # Kafka nodes that its party takes out meanwhile
+    waiting: tuple[WaitingTurn, ...] = ()  # others than its party that ask for their turn
     drains: tuple[StandingDrain, ...] = ()  # of others than its party
     own_drain_at: float | None = None  # when its own drain was last sent, as the lease has it
     on_node: tuple[PodOnNode, ...] = ()  # all that runs on its node, where we drain it ourselves

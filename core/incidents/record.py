@@ -121,6 +121,7 @@ class Incident:
     failing_since: float | None = None  # since when no turn could carry out its actions
     blind_since: float | None = None  # since when nothing could be read
     doubted_since: float | None = None  # since when no reading of Kafka is whole, or none comes
+    turn_due_at: float | None = None  # it asked for its turn, which is due then; None: it does not
     forwarded: Forwarding | None = None
     lost_at: float | None = None  # EC2 confirmed that the machine runs nothing any more
     tainted_at: float | None = None
@@ -214,6 +215,7 @@ class Decision:
     surge_to: int | None = None
     lost: bool = False
     not_in_place: str | None = None  # why the root volume is not replaced after all
+    turn_due_at: float | None = None  # it waits for others alone (core.incidents.turns)
 
 
 def incident_id(instance_id: str, round_number: int) -> str:

@@ -58,6 +58,7 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
         expects_return=incident.expects_return and not decision.without_replacement,
         surge_to=incident.surge_to if decision.surge_to is None else decision.surge_to,
         in_place=_in_place(acted, decision),
+        turn_due_at=decision.turn_due_at,
         lost_at=incident.lost_at or (now if decision.lost else None),
         forwarded=_found_forwarded(acted, decision),
         next_tick_at=None if delay is None else now + delay,

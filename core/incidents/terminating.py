@@ -39,6 +39,7 @@ from core.incidents.replacement import (
 )
 from core.incidents.schedules import EXPEDITED
 from core.incidents.standing_drains import standing
+from core.incidents.turns import asking, who_goes_first
 from core.window import clock
 
 # A replacement takes a few minutes; Cluster Autoscaler gives up on a node after as many.
@@ -162,7 +163,8 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     give_back: tuple[Action, ...] = (DropLease(),) if mine else ()
     waits = (
         others_first(incident, seen, policy)
-        or _stay_if_blocked(incident, seen, policy, mine=mine)
+        or _stay_if_blocked(incident, seen, policy)
+        or _stay_if_leased(incident, seen, policy)
         or _stay_if_shared(incident, seen, policy)
     )
     if waits:
@@ -200,9 +202,14 @@ def _lacks_a_place(incident: Incident, seen: Observation, policy: Policy) -> boo
 def _with_lease(
     incident: Incident, seen: Observation, policy: Policy, reason: str, *, mine: bool
 ) -> Decision:
+    first = None if mine else who_goes_first(incident, seen, policy)
+    if first is not None:
+        waits = f"{reason} Incident {first} has less time to wait, and goes first."
+        return asking(stay(incident, policy, waits), incident, seen, policy)
     if not mine:
         # Only a reading made while the lease is held is safe: its last holder may have just left.
-        return stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
+        taking = stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)
+        return asking(taking, incident, seen, policy)
     return _let_go(incident, seen, policy, reason)
 
 
@@ -247,13 +254,16 @@ def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -
     return replace(begun, forwarded_at=seen.own_drain_at)
 
 
-def _stay_if_blocked(
-    incident: Incident, seen: Observation, policy: Policy, *, mine: bool
-) -> Decision | None:
+def _stay_if_blocked(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     blocked = kept_back(incident, seen, policy)
-    if not mine and seen.lease_holder is not None:
-        blocked = f"Incident {seen.lease_holder} takes a Kafka node out first."
     return None if blocked is None else stay(incident, policy, blocked)
+
+
+def _stay_if_leased(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+    if seen.lease_holder in {None, incident.id}:
+        return None
+    reason = f"Incident {seen.lease_holder} takes a Kafka node out first."
+    return asking(stay(incident, policy, reason), incident, seen, policy)
 
 
 def _stay_if_shared(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
@@ -267,7 +277,7 @@ def others_first(incident: Incident, seen: Observation, policy: Policy) -> Decis
         waited = seen.now - incident.entered_at
         late = not drain.open and waited > LATE_REPLACEMENT_SECONDS
         page = (Page("drain_standing", reason),) if late else ()
-        return stay(incident, policy, reason, *page)
+        return asking(stay(incident, policy, reason, *page), incident, seen, policy)
     ended = tuple(EndDrain(drain.holder) for drain in seen.drains)
     if not ended:
         return None

@@ -22,6 +22,7 @@ from core.incidents.observation import (
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.standing_drains import without_lease
+from core.incidents.turns import waiting_turns
 from core.rotation import hinders, lease_of
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
@@ -113,6 +114,7 @@ def _observation(
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
         beside=beside,
+        waiting=tuple(waiting_turns(others, incident)) if at_its_turn(incident) else (),
         drains=_drains(incident, leases, others, sources),
         own_drain_at=None if own is None else own.forwarded_at,
         on_node=_on_node(incident, sources),
