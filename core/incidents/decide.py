@@ -240,7 +240,8 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
     if incident.state not in _UNDRAINED:
         return None
     if ec2_state(seen) in STOPPED:
-        return lost.drained_by_others(incident, seen) or lost.decide_found(incident, seen, policy)
+        drained = lost.drained_by_others(incident, seen, policy)
+        return drained or lost.decide_found(incident, seen, policy)
     terminating = incident.kind is Kind.ASG_TERMINATE and incident.release is None
     settled = seen.now - incident.held_since > IN_SERVICE_GRACE_SECONDS
     return _decide_unasked_termination(incident, seen) if terminating and settled else None

@@ -23,7 +23,16 @@ from core.incidents.actions import (
     TaintOutOfService,
     Untaint,
 )
-from core.incidents.decisions import complete, ec2_state, go, is_hooked, lease_renewal, stay
+from core.incidents.decisions import (
+    asked_for,
+    complete,
+    ec2_state,
+    evicting,
+    go,
+    is_hooked,
+    lease_renewal,
+    stay,
+)
 from core.incidents.gating import still_missing
 from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
 from core.incidents.learn import WAITING
@@ -41,16 +50,18 @@ PAGE_AFTER_SECONDS = 60.0
 ZONE_DELAY_SECONDS = 60.0
 
 
-def drained_by_others(incident: Incident, seen: Observation) -> Decision | None:
+def drained_by_others(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise a drain between two looks, of a machine that others drain and end.
 
-    A pod leaves a machine that dies by itself only minutes after its end.
+    A pod leaves a machine that dies by itself only with its Node, minutes later.
     """
     pod = seen.pod_named(incident.pod_name)
-    moved = pod is not None and pod.node_name is not None and not pod_there(incident, pod, seen)
-    node_gone = seen.node_of(incident.instance_id) is None
-    let_go = is_hooked(incident) and node_gone and (pod is None or pod.node_name is None)
-    if not seen.watched or incident.node_id is None or not (moved or let_go):
+    theirs = seen.watched or asked_for(incident, policy)
+    if not theirs or incident.node_id is None or pod_there(incident, pod, seen):
+        return None
+    moved = pod is not None and pod.node_name is not None
+    stands = seen.node_of(incident.instance_id) is not None
+    if not (moved or stands or is_hooked(incident) or evicting(incident)):
         return None
     reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others have drained."
     return go(State.DRAINING, reason, *lease_renewal(incident))

@@ -23,7 +23,7 @@ from core.incidents.actions import (
     TerminateInGroup,
 )
 from core.incidents.consenting import consent, is_overruled
-from core.incidents.decisions import go, is_hooked, lease_renewal, retain, stay
+from core.incidents.decisions import evicting, go, is_hooked, lease_renewal, retain, stay
 from core.incidents.disrupted import forced_soon
 from core.incidents.leading import party_waits
 from core.incidents.learn import wanted_kept
@@ -95,7 +95,12 @@ def overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision
         reason = f"Pod {pod.name} has moved to {pod.node_name} already."
         return go(State.DRAINING, reason, *lease_renewal(incident))
     gone = incident.node_name is not None and seen.node_named(incident.node_name) is None
-    if is_hooked(incident) and gone and (pod is None or pod.node_name is None):
+    homeless = pod is None or pod.node_name is None
+    if evicting(incident) and homeless and incident.node_id is not None:
+        # By somebody who asked nobody: it is out, and not on its way to where it was.
+        reason = f"Pod {incident.pod_name} has left {incident.node_name}, which others drain."
+        return go(State.DRAINING, reason, *lease_renewal(incident))
+    if is_hooked(incident) and gone and homeless:
         reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
         return go(State.DRAINING, reason, *lease_renewal(incident))
     return overdue(incident, seen, policy)

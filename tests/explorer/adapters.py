@@ -25,7 +25,7 @@ from core.incidents.observation import (
 from core.incidents.ownership import Ownership
 from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
-from tests.explorer import agenda, nature, rules
+from tests.explorer import agenda, handler, nature, rules
 from tests.explorer.answers import refusal
 from tests.explorer.partitions import elect
 from tests.explorer.world import WHOSE, World
@@ -74,7 +74,7 @@ EFFECTS = frozenset(
         *("put", "file", "record_event", "record_ignored", "close_event", "take_lease"),
         *("begin_drain", "drop_lease", "write", "send", "store", "publish"),
         *("cordon", "uncordon", "evict", "replace", "let_leave", "keep"),
-        *("throttle", "unthrottle"),
+        *("throttle", "unthrottle", "end"),
     }
 )
 
@@ -290,5 +290,5 @@ class ExploredQueue:
     def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
         world = self._stage.world
         if self._name == "nth":
-            rules.forwarded(world, self._stage.invocation, nature.drain_of(body)[1])
+            rules.forwarded(world, self._stage.invocation, handler.drain_of(body)[1])
         agenda.send(world, self._name, body, min(max(delay_seconds, 0.0), 900.0))

@@ -21,6 +21,9 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "launch": ("capacity",),
     "join": ("api",),
     "asks": ("api",),
+    "claim launched": ("capacity", "api"),
+    "claim counts": ("api",),
+    "claim ends": ("api",),
 }
 
 

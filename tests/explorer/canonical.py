@@ -17,7 +17,7 @@ from typing import Any
 
 from core.incidents.codec import SECTIONS
 from core.incidents.record import Incident
-from tests.explorer.nature import drain_of
+from tests.explorer.handler import drain_of
 from tests.explorer.rules import run_of
 from tests.explorer.world import Message, World
 
@@ -72,6 +72,7 @@ def state_of(world: World) -> int:
             world.refusing,
             frozenset((id_, task.state) for id_, task in world.roots.items()),
             world.unreplaced,
+            frozenset((i, c.leaves, c.serves) for i, c in world.claims.items()),
             (world.elsewhere, world.claimless, world.scheduled, world.abandoned),
             (world.emptied, world.throttle is None, world.other_throttle is None),
             (frozenset(world.impaired), tuple(bool(n.sick) for n in world.nodes.values())),

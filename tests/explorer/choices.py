@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
-from tests.explorer import agenda, drainers, hands, nature, outages
+from tests.explorer import agenda, drainers, hands, karpenter, nature, outages
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
 from tests.explorer.stage import EVERY_WRITE, LATE_READS, RACED, Faults, Stage, remember
@@ -104,6 +104,8 @@ def world_choices(world: World, key: Key) -> Iterator[Choice]:
     yield from _actors(world)
     yield from hands.choices(world)
     yield from outages.choices(world)
+    if world.karpenter:
+        yield from karpenter.choices(world)
 
 
 def _actors(world: World) -> Iterator[Choice]:
@@ -270,6 +272,7 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     "release": lambda world, id_: _wish(world, id_, "release"),
     **hands.DONE,
     **outages.DONE,
+    **karpenter.DONE,
 }
 
 

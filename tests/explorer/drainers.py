@@ -13,7 +13,7 @@ from typing import Protocol
 from core.gate.asked import TIMEOUT_SECONDS, GateAnswer, RemovalRequest, Wish
 from core.incidents.observation import PodView
 from handlers.eviction.gate import Gate
-from tests.explorer import agenda, nature, rules
+from tests.explorer import agenda, handler, karpenter, nature, rules
 from tests.explorer.limits import DRAIN_LIMIT, HOLD_LIMIT
 from tests.explorer.world import Key, World
 
@@ -57,9 +57,10 @@ def asks(stage: Stage, world: World, key: Key, faults: Mapping[int, str]) -> Non
     _, instance_id, who, until = key
     world.agenda.pop(key, None)
     pod = wanted(world, instance_id, who, until)
-    if pod is None or not nature.budget_allows(world, pod):
+    if pod is None or not handler.budget_allows(world, pod):
         return
-    blame = _answered(stage, world, pod, instance_id, who, faults)
+    gated = world.gated or who != karpenter.WHO
+    blame = _answered(stage, world, pod, instance_id, who, faults) if gated else who
     if blame is not None and world.pod_on(instance_id) is not None:
         nature.evict(world, pod.node_id, blame)
 
@@ -74,7 +75,7 @@ def handler_asks(stage: Stage, world: World, key: Key, faults: Mapping[int, str]
         if blame is None:
             world.agenda[key] = world.now + nature.POLL
             return
-    nature.happen(world, key)
+    handler.happen(world, key)
 
 
 def _answered(
@@ -129,5 +130,7 @@ def asked(pod: PodView, who: str) -> RemovalRequest:
 
 
 def _emptied(world: World, instance_id: str, who: str) -> None:
-    if who != KUBECTL:
+    if who == karpenter.WHO:
+        karpenter.emptied(world, instance_id)
+    elif who != KUBECTL:
         nature.terminate(world, instance_id, decrement=who == AUTOSCALER)

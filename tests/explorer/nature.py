@@ -7,34 +7,31 @@ functions do is not here: the agenda only says when a message or the schedule st
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from core.incidents.actions import HookResult
 from core.incidents.levels import ACTING
-from core.incidents.observation import GroupView, PodView
-from tests.explorer import partitions, rules
-from tests.explorer.agenda import delete, plan, send
+from core.incidents.observation import GroupView
+from tests.explorer import partitions
+from tests.explorer.agenda import plan, send
 from tests.explorer.limits import (
-    DRAIN_LIMIT,
     HEARTBEAT,
     HOOK_LIMIT,
-    RETENTION,
-    VISIBILITY,
 )
 from tests.explorer.world import (
-    TAG,
+    CONTROLLERS,
     ZONES,
     Broker,
-    Drain,
     Hook,
     Key,
     World,
     add_instance,
     add_node,
+    group_of,
     node_named,
     out,
+    pool_of,
 )
 from tests.unit.handlers.announced import ec2_event, hook_event
 
@@ -42,6 +39,8 @@ HOOKS = ("drain", "gate")
 WAIT, PROCEED, RETAINED = "Terminating:Wait", "Terminating:Proceed", "Terminating:Retained"
 # How long things take that take their time, in seconds.
 LAUNCH, JOIN, STOP, START_UP, CATCH_UP, END, FORGET = 30.0, 60.0, 30.0, 40.0, 240.0, 5.0, 20.0
+# A controller has the metadata log to catch up with, and no partition.
+CATCH_UP_LOG = 20.0
 EVENT, SCHEDULE, POLL, DETACH = 2.0, 5.0, 30.0, 10.0
 # Kubernetes keeps the volume of a silent node for so long.
 HELD_BACK = 360.0
@@ -59,8 +58,8 @@ def set_lifecycle(world: World, instance_id: str, state: str) -> None:
 
 
 def least(world: World, group: GroupView) -> int:
-    """Return how many instances a group keeps at least: one for each broker of its zone."""
-    return sum(ZONES[broker] in group.zones for broker in world.brokers)
+    """Return how many instances a group keeps at least: one for each Kafka node of its own."""
+    return sum(group_of(ZONES[b], pool_of(b)) == group.name for b in world.brokers)
 
 
 def terminate(world: World, instance_id: str, *, decrement: bool = False) -> bool:
@@ -82,6 +81,7 @@ def terminate(world: World, instance_id: str, *, decrement: bool = False) -> boo
         zone = world.instances[instance_id].zone
         named = f"event-{instance_id}-{hook}"
         body = hook_event(hook, instance_id=instance_id, zone=zone, token=token)
+        body = body.replace(group_of(zone), group.name)
         send(world, "events", body.replace(named, f"{named}-{round_}"), EVENT)
     reconcile(world)
     return True
@@ -181,12 +181,18 @@ def _launch(world: World, name: str) -> None:
     own = group.zones[0]
     zone = next(z for z in ZONES.values() if z != own) if name in world.elsewhere else own
     world.elsewhere -= {name}
-    number = sum(i.group == name for i in world.instances.values())
-    instance_id = f"i-{number}{own[-1]}"
+    instance_id = next_machine(world, group)
     add_instance(world, instance_id, zone, name)
     world.groups[name] = replace(group, instances={**group.instances, instance_id: "InService"})
     plan(world, ("join", instance_id), JOIN)
     reconcile(world)
+
+
+def next_machine(world: World, group: GroupView) -> str:
+    """Return the id of the next instance that a group launches."""
+    number = sum(i.group == group.name for i in world.instances.values())
+    kind = "q" if "-controller-" in group.name else ""
+    return f"i-{kind}{number}{group.zones[0][-1]}"
 
 
 def _join(world: World, instance_id: str) -> None:
@@ -273,7 +279,8 @@ def _schedule(world: World, node_id: int) -> None:
         return
     for instance_id, node in world.nodes.items():
         busy = world.pod_on(instance_id) is not None
-        able = node.zone == ZONES[node_id] and node.ready and node.schedulable
+        mine = (node.zone, node.pool) == (ZONES[node_id], pool_of(node_id))
+        able = mine and node.ready and node.schedulable
         runs = world.instances[instance_id].state == "running"
         if able and runs and not busy and holder in {None, node.name}:
             world.pods[node_id] = out(world, pod, node_name=node.name)
@@ -286,7 +293,7 @@ def _schedule(world: World, node_id: int) -> None:
 def _ready(world: World, node_id: int) -> None:
     world.pods[node_id] = replace(world.pods[node_id], ready=True, out_since=None)
     world.brokers[node_id] = replace(world.brokers[node_id], status="behind")
-    plan(world, ("sync", node_id), CATCH_UP)
+    plan(world, ("sync", node_id), CATCH_UP_LOG if node_id in CONTROLLERS else CATCH_UP)
 
 
 def _sync(world: World, node_id: int) -> None:
@@ -303,80 +310,6 @@ def fall_behind(world: World, node_id: int, seconds: float) -> None:
         plan(world, ("sync", node_id), seconds)
 
 
-def _received(world: World, number: int) -> None:
-    """The termination handler reads a message of its queue."""
-    message = world.messages[number]
-    if world.now - message.sent_at > RETENTION:
-        delete(world, number)
-        return
-    world.messages[number] = replace(message, receives=message.receives + 1)
-    world.agenda["nth", number] = world.now + VISIBILITY
-    said, instance_id = drain_of(message.body)
-    if said in world.handled or said in world.drains:
-        return
-    instance = world.instances.get(instance_id)
-    if instance is None or TAG not in instance.tags:
-        delete(world, number)
-    elif instance_id not in world.nodes:
-        _drained(world, said, Drain(number, instance_id, world.now))
-    else:
-        world.drains[said] = Drain(number, instance_id, world.now)
-        world.nodes[instance_id] = replace(world.nodes[instance_id], schedulable=False)
-        plan(world, ("drain", said), 1.0)
-
-
-def drain_of(body: str) -> tuple[str, str]:
-    """Return the id under which the handler knows a message, and the instance it is about."""
-    told = json.loads(body)
-    detail = told.get("detail", told)
-    named = [each["entityValue"] for each in detail.get("affectedEntities", ())]
-    instance_id = detail.get("EC2InstanceId") or detail.get("instance-id") or "".join(named)
-    return str(told.get("id") or told.get("RequestId")), str(instance_id)
-
-
-def _drain(world: World, said: str) -> None:
-    """One attempt of the handler's to empty a node."""
-    drain = world.drains.get(said)
-    if drain is None:
-        return
-    pod = world.pod_on(drain.instance_id)
-    if pod is None:
-        _drained(world, said, drain)
-    elif world.now - drain.began > DRAIN_LIMIT:
-        del world.drains[said]  # Its message comes again.
-    else:
-        if not pod.stopping and budget_allows(world, pod):
-            blame = rules.evicted(world, drain, pod.node_id)
-            evict(world, pod.node_id, blame)
-        plan(world, ("drain", said), POLL)
-
-
-def budget_allows(world: World, pod: PodView) -> bool:
-    """A disruption budget of one: everybody else must be Ready, or else it is labelled to leave."""
-    if world.together and pod.may_leave is not None:
-        return True
-    others = (other for other in world.pods.values() if other.name != pod.name)
-    return all(other.ready and other.may_leave is None for other in others)
-
-
-def _drained(world: World, said: str, drain: Drain) -> None:
-    message = world.messages.get(drain.message)
-    world.drains.pop(said, None)
-    world.handled |= {said}
-    report = {
-        "EventID": f"asg-lifecycle-term-{said.encode().hex()}",
-        "Kind": "SQS_TERMINATE",
-        "InstanceID": drain.instance_id,
-    }
-    send(world, "webhook", json.dumps(report))
-    if message is not None:
-        told = json.loads(message.body)
-        token = told.get("detail", told).get("LifecycleActionToken")
-        if token is not None:
-            complete(world, drain.instance_id, "drain", token, HookResult.CONTINUE)
-        delete(world, drain.message)
-
-
 _STEPS: Mapping[str, Callable[..., None]] = {
     "leave": _leave,
     "hook": _hook_due,
@@ -391,8 +324,6 @@ _STEPS: Mapping[str, Callable[..., None]] = {
     "schedule": _schedule,
     "ready": _ready,
     "sync": _sync,
-    "nth": _received,
-    "drain": _drain,
 }
 # What is ours: the stage runs it.
 OURS = frozenset({"ticks", "events", "sweep", "webhook", "asks"})

@@ -18,6 +18,7 @@ from tests.explorer import agenda, hands, nature, releases
 from tests.explorer.limits import FUNCTION_VISIBILITY, LEASE
 from tests.explorer.partitions import follow
 from tests.explorer.world import (
+    CONTROLLERS,
     ZONES,
     A,
     Broker,
@@ -25,6 +26,7 @@ from tests.explorer.world import (
     World,
     add_instance,
     group_of,
+    pool_of,
 )
 from tests.unit.handlers.announced import ec2_event, hook_event
 from tests.unit.handlers.health_events import DAY, RETIREMENT, health_event
@@ -76,7 +78,8 @@ def choices(world: World) -> Iterator[Choice]:
             yield ("well", instance_id)
         elif world.instances[instance_id].state == "running":
             yield from (("sick", instance_id, who) for who in ("agent", "ec2"))
-    yield from ((kind, str(b)) for kind in ("alone in sync", "unclean") for b in world.brokers)
+    holding = sorted(world.brokers.keys() - CONTROLLERS.keys())
+    yield from ((kind, str(b)) for kind in ("alone in sync", "unclean") for b in holding)
     if world.local_disks:
         yield ("throttled by others",) if world.other_throttle is None else ("others unthrottle",)
     yield from (("foreign", what) for what in _FOREIGN)
@@ -160,9 +163,7 @@ def _balanced(world: World, name: str) -> None:
     old = sorted(group.staying() - group.protected)
     if not old:
         return
-    number = sum(i.group == name for i in world.instances.values())
-    own = group.zones[0]
-    instance_id = f"i-{number}{own[-1]}"
+    own, instance_id = group.zones[0], nature.next_machine(world, group)
     add_instance(world, instance_id, own, name)
     world.groups[name] = replace(group, instances={**group.instances, instance_id: "InService"})
     agenda.plan(world, ("join", instance_id), nature.JOIN)
@@ -254,7 +255,7 @@ def _node_for_good(world: World, instance_id: str) -> None:
 
 def _alone_in_sync(world: World, broker: str) -> None:
     """Every ISR shrinks to one; whoever comes back first leads before that one does."""
-    for other in world.brokers:
+    for other in world.brokers.keys() - CONTROLLERS.keys():
         if other != int(broker):
             nature.fall_behind(world, other, SHORTLY)
     agenda.plan(world, ("falls back", int(broker)), SHORTLY + 1)
@@ -265,7 +266,7 @@ def _unclean(world: World, broker: str) -> None:
     found = world.brokers[int(broker)]
     if found.status != "behind":
         return
-    for other in world.brokers:
+    for other in world.brokers.keys() - CONTROLLERS.keys():
         nature.fall_behind(world, other, nature.CATCH_UP)
     world.brokers[int(broker)] = Broker()
     world.agenda.pop(("sync", int(broker)), None)
@@ -337,7 +338,7 @@ def autoscaled(world: World, key: Key) -> None:
     if not world.direct or key[0] != "schedule" or world.pods[key[1]].node_name is not None:
         return
     zone = ZONES[key[1]]
-    group = world.groups[group_of(zone)]
+    group = world.groups[group_of(zone, pool_of(key[1]))]
     idle = any(world.pod_on(i) is None and _takes_pods(world, i) for i in group.staying())
     if group.desired < group.maximum and not idle and key[1] not in world.claimless:
         world.groups[group.name] = replace(group, desired=group.desired + 1)

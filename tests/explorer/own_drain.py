@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.incidents.pods_on_node import PodOnNode
-from tests.explorer import nature, rules
+from tests.explorer import handler, nature, rules
 from tests.explorer.adapters import Stage
 from tests.explorer.drainers import NAMESPACE
 from tests.explorer.world import World
@@ -52,7 +52,7 @@ class ExploredDrain:
         instance_id = _instance_of(world, pod.node_name) if pod is not None else None
         if pod is None or pod.stopping or instance_id is None:
             return None
-        if not nature.budget_allows(world, pod):
+        if not handler.budget_allows(world, pod):
             return "Cannot evict pod as it would violate the pod's disruption budget."
         blame = rules.evicted_by_us(world, self._stage.invocation, instance_id, pod.node_id)
         nature.evict(world, pod.node_id, blame)

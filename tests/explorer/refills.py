@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from core.rotation.step import Throttle
 from tests.explorer.adapters import ExploredKafka
 from tests.explorer.rules import break_rule, run_of
-from tests.explorer.world import CLUSTER, Key, World
+from tests.explorer.world import CLUSTER, CONTROLLERS, Key, World
 
 GIB = 1024**3
 WHOLE, LEFT = 100 * GIB, GIB
@@ -27,7 +27,7 @@ class RefilledKafka(ExploredKafka):
         world = self._stage.world
         if not world.local_disks:
             return {}
-        asked = world.brokers if brokers is None else brokers
+        asked = world.brokers.keys() - CONTROLLERS.keys() if brokers is None else brokers
         up = (b for b in asked if world.brokers[b].status != "down")
         return {b: LEFT if b in world.emptied else WHOLE for b in up}
 

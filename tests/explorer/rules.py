@@ -284,7 +284,8 @@ def _consents(world: World, kafka: ClusterView | None, node_id: int) -> bool:
     if kafka is None or kafka.stale or kafka.doubts or kafka.quorum_leader is None:
         return False
     together = party_of(world, node_id)
-    if kafka.fenced - together:
+    left = [v for v in kafka.voters if v.node_id != node_id and v.caught_up]
+    if kafka.fenced - together or 2 * len(left) <= len(kafka.voters):
         return False
     # One that is out already takes nothing with it.
     out = node_id in kafka.fenced
@@ -315,9 +316,7 @@ def completed(
     if node_id is None or not incident.expects_return:
         return
     back = world.brokers[node_id].status == "in_sync"
-    shown = invocation.kafka is not None and all(
-        node_id in p.isr for p in invocation.kafka.partitions if node_id in p.replicas
-    )
+    shown = invocation.kafka is not None and _shown_back(invocation.kafka, node_id)
     if not back and not shown:
         break_rule(
             world,
@@ -325,6 +324,13 @@ def completed(
             f"The gate of {instance_id} opens while broker {node_id} is "
             f"{world.brokers[node_id].status}.",
         )
+
+
+def _shown_back(kafka: ClusterView, node_id: int) -> bool:
+    """Say whether a reading shows a node in every ISR that it has, and caught up if it votes."""
+    voter = next((v for v in kafka.voters if v.node_id == node_id), None)
+    behind = voter is not None and not voter.caught_up
+    return not behind and all(node_id in p.isr for p in kafka.partitions if node_id in p.replicas)
 
 
 def tainted(world: World, instance_id: str) -> None:

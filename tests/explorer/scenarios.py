@@ -13,17 +13,20 @@ from core.incidents.levels import Level
 from core.rotation.run_codec import to_document
 from core.rotation.run_record import NodeTurn, Options, open_run
 from handlers.store.messages import rotation_message
-from tests.explorer import agenda, drainers, hands, nature, refills
+from tests.explorer import agenda, drainers, hands, karpenter, nature, refills
 from tests.explorer.limits import HOLD_LIMIT, HOOK_LIMIT
 from tests.explorer.partitions import CROSSED, THIN
 from tests.explorer.roots import IMAGE
 from tests.explorer.world import (
     CLUSTER,
+    CONTROLLERS,
     FIRST,
     SECOND,
     START,
     ZONES,
     World,
+    controllers_apart,
+    pool_of,
     six_brokers,
     three_brokers,
 )
@@ -59,10 +62,14 @@ def _without_capacity(world: World) -> None:
     world.down["capacity"] = START + 2 * HOLD_LIMIT
 
 
-def _lost(world: World) -> None:
+def _leaving_beside_a_loss(leaves: str, dies: str) -> Callable[[World], None]:
     """One machine dies while another leaves."""
-    _leaving("i-0b")(world)
-    world.agenda["die", "i-0a"] = START + 200
+
+    def begin(world: World) -> None:
+        _leaving(leaves)(world)
+        world.agenda["die", dies] = START + 200
+
+    return begin
 
 
 def _retired(world: World) -> None:
@@ -114,10 +121,10 @@ class _Rotated:
             NodeTurn(
                 node_id=node_id,
                 pod=world.pods[node_id].name,
-                role="broker",
-                pool="broker",
+                role=pool_of(node_id),
+                pool=pool_of(node_id),
                 zone=ZONES[node_id],
-                instance_id={**FIRST, **SECOND}[node_id],
+                instance_id={**FIRST, **SECOND, **CONTROLLERS}[node_id],
                 why="asked for",
                 image_id=IMAGE if self.in_place else None,
             )
@@ -231,6 +238,31 @@ def _leaving_and_lost(world: World) -> None:
     world.agenda["die", "i-0b"] = START + 90
 
 
+def _of_karpenter(begin: Callable[[World], None], *, gated: bool = True) -> Callable[[World], None]:
+    """Its machines are Karpenter's, and the gate is asked, or nobody is."""
+
+    def begins(world: World) -> None:
+        karpenter.of_karpenter(world)
+        world.gated = gated
+        begin(world)
+
+    return begins
+
+
+def _ending(*expire: str, drifts: str = "", dies: str = "") -> Callable[[World], None]:
+    """Karpenter ends nodes that are too old, or not what they should be, and EC2 one of them."""
+
+    def begin(world: World) -> None:
+        for place, instance_id in enumerate(expire):
+            world.agenda["expires", instance_id] = START + 10 + 30 * place
+        if drifts:
+            world.agenda["drifts", drifts] = START + 20
+        if dies:
+            world.agenda["die", dies] = START + 200
+
+    return begin
+
+
 def _refreshed(world: World) -> None:
     """Somebody begins an instance refresh of every group at once."""
     for place, instance_id in enumerate(FIRST.values()):
@@ -310,13 +342,56 @@ THIN_TOPICS = Scenario(
     _leaving("i-0a", "i-0b", "i-0c"),
     partial(three_brokers, THIN),
 )
-ELSEWHERE = (*DIRECT, *THEIRS, *REFILLED, LONG_HELD, REFRESHED, ONE_ZONE, THIN_TOPICS)
+APART = (
+    Scenario("two controllers leave", _leaving("i-q0a", "i-q0b"), controllers_apart),
+    Scenario(
+        "a controller and two brokers leave",
+        _leaving("i-q0a", "i-0b", "i-0c"),
+        controllers_apart,
+    ),
+    Scenario(
+        "a controller is lost while another leaves",
+        _leaving_beside_a_loss("i-q0b", "i-q0a"),
+        controllers_apart,
+    ),
+    Scenario(
+        "a rotation of brokers and controllers", _Rotated(nodes=(0, 1, 10, 20)), controllers_apart
+    ),
+    Scenario(
+        "two leavers of two roles that we drain",
+        _emptied_by_us(_leaving("i-q0a", "i-0a")),
+        controllers_apart,
+    ),
+)
+KARPENTERS = (
+    Scenario("two claims expire behind the gate", _of_karpenter(_ending("i-0a", "i-0b"))),
+    Scenario(
+        "a drift and an expiry behind the gate", _of_karpenter(_ending("i-0b", drifts="i-0a"))
+    ),
+    Scenario(
+        "two claims expire, and nobody is asked",
+        _of_karpenter(_ending("i-0a", "i-0b"), gated=False),
+    ),
+    Scenario("a claim expires while a machine dies", _of_karpenter(_ending("i-0b", dies="i-0a"))),
+    Scenario("a rotation of Karpenter's nodes", _of_karpenter(_Rotated())),
+)
+ELSEWHERE = (
+    *DIRECT,
+    *THEIRS,
+    *REFILLED,
+    LONG_HELD,
+    REFRESHED,
+    ONE_ZONE,
+    THIN_TOPICS,
+    *APART,
+    *KARPENTERS,
+)
 SCENARIOS = (
     ONE,
     TWO,
     Scenario("three leavers", _leaving("i-0a", "i-0b", "i-0c")),
     Scenario("two leavers without capacity", _without_capacity),
-    Scenario("a loss and a leaver", _lost),
+    Scenario("a loss and a leaver", _leaving_beside_a_loss("i-0b", "i-0a")),
     Scenario("a retirement and a leaver", _retired),
     RETIRED,
     Scenario("two leavers of combined roles", _combined(_leaving("i-0a", "i-0b"))),

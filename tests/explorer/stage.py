@@ -18,7 +18,17 @@ from botocore.exceptions import ClientError
 from core.errors import StillwaterError
 from handlers.adapters import metrics
 from handlers.eviction.gate import Gate
-from tests.explorer import agenda, drainers, nature, outages, refills, roots, rules
+from tests.explorer import (
+    agenda,
+    drainers,
+    handler,
+    karpenter,
+    nature,
+    outages,
+    refills,
+    roots,
+    rules,
+)
 from tests.explorer.answers import failure, lost_race, posted
 from tests.explorer.limits import EVENT_RECEIVES, FUNCTION_VISIBILITY, SWEEP, TICK_RECEIVES
 from tests.explorer.rules import Invocation
@@ -35,7 +45,7 @@ LATE_READS = frozenset(
     {
         *("cloud.instance", "cloud.group", "cloud.groups_of", "cloud.volumes_on"),
         *("cloud.instance_states", "nodes.nodes", "nodes.kafka_pods", "nodes.attachments"),
-        *("kafka.read", "ledger.open_incidents"),
+        *("kafka.read", "ledger.open_incidents", "claims.claims"),
     }
 )
 # Writes that are refused when somebody else was faster.
@@ -64,13 +74,13 @@ class Stage:
         self.turns = 0
         self.decided: Callable[[str], None] | None = None
         ours = functions(self, lambda: self.world.now + self.invocation.skew)
-        self.desk, self.broom, self.door = ours.desk, ours.broom, ours.door
+        self.desk, self.door, self._brooms = ours.desk, ours.door, ours.brooms
         self.loops, self._gates = ours.loops, ours.gates
 
     @property
     def gate(self) -> Gate:
         """Return the gate of the world that is shown."""
-        return self._gates[self.world.level]
+        return self._gates[Way.of(self.world).gate]
 
     def step(self, world: World, faults: Faults | None = None) -> Key | None:
         """Let the next thing happen in a world, which is changed; return what it was."""
@@ -83,17 +93,18 @@ class Stage:
             self.run(world, key, faults or {})
         elif key[0] == "drain" and world.gated:
             drainers.handler_asks(self, world, key, faults or {})
-        elif not (roots.happen(world, key) or outages.happen(world, key)):
+        elif not any(each.happen(world, key) for each in (roots, outages, handler, karpenter)):
             nature.happen(world, key)
             refills.follow(world, key)
             outages.autoscaled(world, key)
+        karpenter.follow(world, key)
         return key
 
     def run(self, world: World, key: Key, faults: Faults) -> None:
         """Run one of our functions on what the agenda names."""
         if key[0] == "sweep":
             world.agenda[key] = world.now + SWEEP
-            self.invoke(world, "sweep", faults, self.broom.sweep)
+            self.invoke(world, "sweep", faults, self._brooms[world.karpenter].sweep)
             return
         if key[0] == "asks":
             drainers.asks(self, world, key, faults)

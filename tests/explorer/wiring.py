@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Literal
 
 from core.incidents.levels import ACTING, OWN, Level, Reach
 from core.incidents.observation import Policy
 from handlers.adapters.node_drain import NodeDrain
+from handlers.adapters.nodeclaims import NO_CLAIMS, NO_ENDS
 from handlers.eviction.gate import Gate
 from handlers.incidents.act import Effects
 from handlers.incidents.broom import Broom
@@ -27,7 +29,7 @@ from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.notifying import RunChronicle
 from handlers.store.runs import LedgerRuns
-from tests.explorer import drainers, roots
+from tests.explorer import drainers, karpenter, roots
 from tests.explorer.adapters import (
     ExploredCloud,
     ExploredNodes,
@@ -44,6 +46,7 @@ from tests.explorer.refills import RefilledKafka
 from tests.explorer.world import CLUSTER, PREFIX, WHOSE, World
 from tests.unit.handlers.memory_archive import MemoryArchive
 
+ASKED = replace(POLICY, drain_route="asked")
 # Below `act`: nothing of what is theirs is changed.
 LEVELS: tuple[Level, ...] = ("watch", "gate")
 
@@ -56,16 +59,27 @@ class Way:
     together: bool = False  # the disruption budgets open for a party
     direct: bool = False  # the termination handler hears AWS itself
     level: Level = OWN
+    karpenter: bool = False  # the machines are Karpenter's
+    asked: bool = False  # and whoever evicts asks the gate
 
     @classmethod
     def of(cls, world: World) -> Way:
         """Return how it is done in a world."""
         if world.level != OWN:
             return cls(level=world.level)
+        if world.karpenter:
+            return cls(karpenter=True, asked=world.gated)
         return cls(world.emptied_by_us, world.together, world.direct)
+
+    @property
+    def gate(self) -> Level | Literal["karpenter"]:
+        """Return which gate answers."""
+        return "karpenter" if self.karpenter else self.level
 
     def policy(self) -> Policy:
         """Return the policy of whoever is drained so."""
+        if self.asked:
+            return ASKED
         route = "evict" if self.emptied_by_us else "direct" if self.direct else POLICY.drain_route
         return replace(POLICY, drain_route=route, stops_together=self.together)
 
@@ -75,9 +89,9 @@ class Functions:
     """What is deployed."""
 
     desk: IntakeDesk
-    broom: Broom
+    brooms: dict[bool, Broom]  # whether machines are Karpenter's
     door: Door
-    gates: dict[Level, Gate]
+    gates: dict[Level | Literal["karpenter"], Gate]
     loops: dict[Way, Loop]
 
 
@@ -93,15 +107,19 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
     nth = Tap(stage, "sqs", "nth", ExploredQueue(stage, "nth"))
     root_volumes = Tap(stage, "aws", "roots", roots.ExploredRoots(stage))
     own = Tap(stage, "api", "drain", ExploredDrain(stage))
+    claims = Tap(stage, "api", "claims", karpenter.ExploredClaims(stage))
     freezes = LedgerFreezes(records, CLUSTER)
     reception = Reception(ledger, cloud, ticks, WHOSE)
     leadership = Leadership(kafka, records, CLUSTER)
     sources = Sources(cloud, nodes, kafka, ledger, freezes, roots=root_volumes)
     snapshots = ErrorSnapshots(kafka, nodes, records)
 
-    def loop(policy: Policy, drain: NodeDrain | None, level: Level) -> Loop:
+    def loop(way: Way) -> Loop:
+        policy, level = way.policy(), way.level
+        drain: NodeDrain | None = own if way.emptied_by_us else None
+        seen = replace(sources, drain=drain, claims=claims if way.karpenter else NO_CLAIMS)
         return Loop(
-            sources=replace(sources, drain=drain),
+            sources=seen,
             effects=Effects(
                 cloud=cloud,
                 nodes=nodes,
@@ -113,6 +131,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
                 drain=drain,
                 roots=root_volumes,
                 cordons=own,
+                claims=claims if way.asked else NO_ENDS,
                 ticks=ticks,
                 lease_seconds=LEASE,
                 clock=clock,
@@ -137,7 +156,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
             topic=topic,
             rotations=Rotations(
                 runs=LedgerRuns(records, CLUSTER),
-                sources=replace(sources, drain=drain),
+                sources=seen,
                 reception=reception,
                 snapshots=snapshots,
                 ticks=ticks,
@@ -149,12 +168,12 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
             ),
         )
 
-    def gate(level: Level) -> Gate:
+    def gate(level: Level, way: Way = Way()) -> Gate:
         return Gate(
-            sources=sources,
+            sources=replace(sources, claims=claims) if way.karpenter else sources,
             reception=reception,
             readings=Kept(),
-            policy=POLICY,
+            policy=way.policy(),
             namespace=drainers.NAMESPACE,
             cluster="orders",
             operators=frozenset(),
@@ -169,21 +188,22 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
         if not (by_us and direct)
     ]
     ways += [Way(level=level) for level in LEVELS]
+    behind = Way(karpenter=True, asked=True)
+    ways += [behind, Way(karpenter=True)]
+    broom = Broom(
+        reception=reception,
+        inventory=cloud,
+        nodes=nodes,
+        records=records,
+        freezes=freezes,
+        cluster=CLUSTER,
+        late_seconds=LATE,
+        archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
+    )
     return Functions(
         desk=IntakeDesk(reception, Notices(reception, cloud, freezes, PREFIX)),
-        broom=Broom(
-            reception=reception,
-            inventory=cloud,
-            nodes=nodes,
-            records=records,
-            freezes=freezes,
-            cluster=CLUSTER,
-            late_seconds=LATE,
-            archivist=Archivist(ledger, MemoryArchive(), lambda _: None, PREFIX),
-        ),
+        brooms={False: broom, True: replace(broom, claims=claims)},
         door=Door(ledger, ticks, Token()),
-        gates={level: gate(level) for level in (OWN, *LEVELS)},
-        loops={
-            way: loop(way.policy(), own if way.emptied_by_us else None, way.level) for way in ways
-        },
+        gates={**{level: gate(level) for level in (OWN, *LEVELS)}, "karpenter": gate(OWN, behind)},
+        loops={way: loop(way) for way in ways},
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 from core.availability.lease import Lease
 from core.incidents.levels import OWN, Level
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import GroupView, InstanceView, NodeView, PodView, RootTask
 from core.incidents.ownership import ours
 from core.incidents.record import Incident
@@ -29,18 +30,25 @@ CLUSTER = "orders"
 TAG = managed_tag(PREFIX)
 WHOSE = ours(PREFIX)
 A, B, C = "us-east-1a", "us-east-1b", "us-east-1c"
-ZONES = {10: A, 20: B, 30: C, 11: A, 21: B, 31: C}
+ZONES = {10: A, 20: B, 30: C, 11: A, 21: B, 31: C, 0: A, 1: B, 2: C}
 FIRST = {10: "i-0a", 20: "i-0b", 30: "i-0c"}
 # The second broker of each zone, where there are two.
 SECOND = {11: "i-1a", 21: "i-1b", 31: "i-1c"}
+# Machines of controllers that are no brokers, where there are such.
+CONTROLLERS = {0: "i-q0a", 1: "i-q0b", 2: "i-q0c"}
 # 2026-11-20T10:00:00Z
 START = 1_795_168_800.0
 
 Key = tuple[Any, ...]  # of the agenda: what is about to happen, and to whom
 
 
-def group_of(zone: str) -> str:
-    return f"{PREFIX}-broker-{zone[-1]}"
+def group_of(zone: str, pool: str = "broker") -> str:
+    return f"{PREFIX}-{pool}-{zone[-1]}"
+
+
+def pool_of(node_id: int) -> str:
+    """Return the pool of a Kafka node: its brokers' or its controllers' own."""
+    return "controller" if node_id in CONTROLLERS else "broker"
 
 
 def node_named(instance_id: str) -> str:
@@ -116,6 +124,8 @@ class World:
     wasted: int = 0  # spent on dead letters
     serial: int = 0
     cordons: dict[str, str] = None  # type: ignore[assignment]
+    claims: dict[str, NodeClaim] = None  # type: ignore[assignment]
+    karpenter: bool = False  # its machines are in no group, and Karpenter's
     roots: dict[str, RootTask] = None  # type: ignore[assignment]
     unreplaced: frozenset[str] = frozenset()  # instances whose task will fail
     emptied_by_us: bool = False  # there is no termination handler
@@ -182,7 +192,10 @@ class World:
         statuses = tuple(sorted((b, broker.status) for b, broker in self.brokers.items()))
         partitions = tuple((*key, self.leaders.get(key), o) for key, o in self.orders.items())
         whole = not self.is_down("kafka whole")
-        view = _view(statuses, partitions, combined=self.combined, whole=whole)
+        brokers = tuple(each for each in statuses if each[0] not in CONTROLLERS)
+        apart = tuple(each for each in statuses if each[0] in CONTROLLERS)
+        voting = brokers if self.combined else apart
+        view = _view(brokers, partitions, voting, whole=whole)
         return replace(view, stale=True, quorum_leader=None) if self.is_down("quorum") else view
 
 
@@ -200,6 +213,7 @@ _CONTAINERS = frozenset(
             "down",
             "paged",
             "cordons",
+            "claims",
         ),
         "roots",
     }
@@ -214,11 +228,11 @@ _Led = tuple[str, int, int | None, Order]
 def _view(
     statuses: tuple[tuple[int, str], ...],
     partitions: tuple[_Led, ...],
+    voting: tuple[tuple[int, str], ...],
     *,
-    combined: bool,
     whole: bool,
 ) -> ClusterView:
-    """Return what Kafka says of itself.
+    """Return what Kafka says of itself; where nobody here votes, controllers elsewhere do.
 
     A reading that is not whole calls everybody in sync, and says that something was left out.
     """
@@ -228,8 +242,8 @@ def _view(
     return ClusterView(
         brokers=frozenset(b for b, _ in statuses),
         fenced=frozenset(b for b, status in statuses if status == "down"),
-        voters=_voters(statuses) if combined else tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
-        quorum_leader=_quorum_leader(statuses) if combined else 1,
+        voters=_voters(voting) if voting else tuple(VoterView(n, 0.1) for n in (0, 1, 2)),
+        quorum_leader=_quorum_leader(voting) if voting else 1,
         partitions=tuple(
             PartitionView(topic, number, leader, order, isr, min(MIN_ISR, len(order)))
             for topic, number, leader, order in partitions
@@ -259,23 +273,28 @@ def six_brokers(placed: Mapping[Partition, Order] = partitions.RACKS) -> World:
     return _whole({**FIRST, **SECOND}, placed)
 
 
+def controllers_apart() -> World:
+    """Return a whole cluster of three zones with a broker and a controller of its own in each."""
+    return _whole({**FIRST, **CONTROLLERS}, partitions.ONE)
+
+
 def _whole(machines: Mapping[int, str], placed: Mapping[Partition, Order]) -> World:
     world = World(orders=dict(placed), placed=placed)
     for node_id, instance_id in machines.items():
-        zone = ZONES[node_id]
-        name = group_of(zone)
+        zone, pool = ZONES[node_id], pool_of(node_id)
+        name = group_of(zone, pool)
         before = world.groups.get(name)
         instances = {**(before.instances if before else {}), instance_id: "InService"}
         count = len(instances)
         world.groups[name] = GroupView(
             name=name, desired=count, maximum=2 * count, instances=instances, zones=(zone,)
         )
-        add_instance(world, instance_id, zone)
+        add_instance(world, instance_id, zone, name)
         add_node(world, instance_id)
         world.pods[node_id] = PodView(
-            name=f"orders-broker-{zone[-1]}-{node_id}",
+            name=f"orders-{pool}-{zone[-1]}-{node_id}",
             node_id=node_id,
-            role="broker",
+            role=pool,
             node_name=node_named(instance_id),
             ready=True,
         )
@@ -296,12 +315,17 @@ def add_instance(world: World, instance_id: str, zone: str, group: str | None = 
     )
 
 
+def pool_on(instance_id: str) -> str:
+    """Return the pool whose nodes a machine is one of, by its name."""
+    return "controller" if instance_id.startswith("i-q") else "broker"
+
+
 def add_node(world: World, instance_id: str) -> None:
     world.nodes[instance_id] = NodeView(
         name=node_named(instance_id),
         instance_id=instance_id,
         zone=world.instances[instance_id].zone,
-        pool="broker",
+        pool=pool_on(instance_id),
         ready=True,
         schedulable=True,
         csi_ready=True,
