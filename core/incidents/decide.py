@@ -230,7 +230,9 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Recognise that somebody else has ended what this incident was doing."""
-    if seen.lifecycle_state == RETAINED and incident.release is None:
+    # What comes after that for an instance which serves on has no hook, and is a matter of its own.
+    hooked = is_hooked(incident) and not incident.urgent
+    if seen.lifecycle_state == RETAINED and incident.release is None and hooked:
         return retain(
             incident,
             "retained",

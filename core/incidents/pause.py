@@ -29,6 +29,11 @@ class Pause:
         return self.until is None or now < self.until
 
     @property
+    def unreadable(self) -> bool:
+        """Say whether a newer release wrote it, in a shape that this one does not know."""
+        return self.because == UNREADABLE
+
+    @property
     def sentence(self) -> str:
         end = "until somebody resumes" if self.until is None else f"until {clock(self.until)}"
         why = self.because.rstrip(".")

@@ -133,6 +133,8 @@ def what_is_coming(incident: Incident, seen: Observation) -> str:
     for node in _idle(incident, seen):
         if node.instance_id in joining:
             continue
+        if node.ready and not node.schedulable:
+            return f": {node.name} is cordoned, and takes no pods"
         if node.ready and node.sick:
             return f": {node.name} reports {', '.join(sorted(node.sick))} as False"
         lacking = "Ready" if not node.ready else "registered with its EBS driver"

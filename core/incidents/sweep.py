@@ -205,7 +205,10 @@ def _missing_announcements(
     ):
         known = incident is not None and found.interruption.dedupe_key in incident.announcements
         pointless = incident is None and found.interruption.closed
-        answered = incident is not None and _answers(incident, found.interruption, seen.now)
+        # An open incident sees by itself that its group keeps the instance.
+        answered = incident is not None and (
+            found.retained or _answers(incident, found.interruption, seen.now)
+        )
         if not (known or pointless or answered):
             yield found
 

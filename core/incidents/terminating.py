@@ -128,7 +128,10 @@ def decide_awaiting_node(
 ) -> Decision:
     """Wait for a node that was asked for; call a person when none comes, and look less often."""
     failure = incident.launch_failure
-    what = f"{incident.node_name} waits for a replacement in pool {incident.pool} of"
+    pool = (
+        "a pool that its Node does not name" if incident.pool is None else f"pool {incident.pool}"
+    )
+    what = f"{incident.node_name} waits for a replacement in {pool} of"
     if failure is not None:
         reason = (
             f"{what} {incident.zone}, and AWS launches none since {clock(failure.since)}: "
@@ -190,10 +193,17 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 def _waits_long(
     incident: Incident, seen: Observation, policy: Policy, reason: str
 ) -> tuple[Action, ...]:
-    """Call a person for planned work that Kafka keeps waiting: no hook bounds it, and no run."""
+    """Call a person for planned work that Kafka keeps waiting: no hook bounds it, and no run.
+
+    Sooner where AWS's date does.
+    """
     bounded = is_hooked(incident) or incident.kind not in {Kind.SCHEDULED_CHANGE, Kind.SICK_NODE}
     since = max(incident.entered_at, incident.kept_at or 0.0)
-    if bounded or seen.now - since <= policy.hold_limit_seconds:
+    waited = seen.now - since
+    taken = incident.taken_at
+    near = taken is not None and seen.now >= taken - LATE_REPLACEMENT_SECONDS
+    hurried = out_of_time(incident, seen, policy) and (near or waited > LATE_REPLACEMENT_SECONDS)
+    if bounded or not (hurried or waited > policy.hold_limit_seconds):
         return ()
     return (Page("waits_long", f"{incident.node_name} waits since {clock(since)}. {reason}"),)
 

@@ -147,6 +147,11 @@ class Broom:
         if left:
             self.reception.ticks.send(STRAYS_MESSAGE)
         self._wake_run(run, now)
+        pause = self.freezes.current_pause(now)
+        if pause is not None and pause.unreadable:
+            # Nobody here has paused it, nor knows until when: somebody is to.
+            reason = f"{pause.sentence} Deploy that release again, or `stillwater resume`."
+            self._call_once(Concern("unreadable:pause", reason, "unreadable"), now)
         self._call_for(NOT_GIVEN_BACK, (*left, *self._moved(now)), now)
         self._call_for(UNSEEN, found.unread, now)
 

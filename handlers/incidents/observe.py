@@ -122,7 +122,7 @@ def _observation(
         leaving=frozenset(other.instance_id for other in others),
         to_be_placed=frozenset(other.id for other in others if not _has_moved(other, pods)),
         asking=frozenset(o.id for o in others if _asks_the_same_group(o, incident)),
-        lost={o.instance_id: o.zone for o in others if o.lost_at is not None and o.zone},
+        lost={o.instance_id: o.zone for o in others if o.zone and _lost_another(o, incident)},
         freezes=sources.freezes.current(now),
     )
 
@@ -213,6 +213,12 @@ def _asks_the_same_group(other: Incident, incident: Incident) -> bool:
     waits = other.surge_to is not None and other.terminate_asked_at is None
     place = (incident.zone, incident.pool)
     return waits and not other.called_off and (other.zone, other.pool) == place
+
+
+def _lost_another(other: Incident, incident: Incident) -> bool:
+    """Say whether another machine was lost, and not one that the same broker stood on before."""
+    same = other.node_id is not None and other.node_id == incident.node_id
+    return other.lost_at is not None and not same
 
 
 def _volumes(incident: Incident, cloud: Cloud) -> tuple[str, ...]:

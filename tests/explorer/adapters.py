@@ -110,6 +110,8 @@ class ExploredCloud:
 
     def set_desired(self, group: str, desired: int) -> None:
         world = self._stage.world
+        if group not in world.groups:
+            raise refusal("AutoScalingGroup name not found.", "SetDesiredCapacity")
         if desired > world.groups[group].maximum:
             raise refusal("New SetDesiredCapacity value is above max value.", "SetDesiredCapacity")
         world.groups[group] = replace(world.groups[group], desired=desired)
@@ -122,6 +124,8 @@ class ExploredCloud:
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
         groups = self._stage.world.groups
+        if group not in groups:
+            raise refusal("AutoScalingGroup name not found.", "SetInstanceProtection")
         held, changed = groups[group].protected, frozenset(instance_ids)
         after = held | changed if protected else held - changed
         groups[group] = replace(groups[group], protected=after)
@@ -212,7 +216,8 @@ class ExploredNodes:
                 pods[node_id] = replace(pod, may_leave=incident_id)
 
     def wanted_revisions(self) -> dict[str, str]:
-        return {}
+        world = self._stage.world
+        return {world.pods[node_id].name: "next" for node_id in world.rolling}
 
     def tell_of_drain(self, notice: DrainNotice | None) -> None:
         """Nobody of these worlds reads it."""

@@ -27,6 +27,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+MOST_HEARD = 12
 _HEARD = frozenset(
     {"EC2 Spot Instance Interruption Warning", "EC2 Instance State-change Notification"}
 )
@@ -61,6 +62,8 @@ def plan(world: World, key: Key, seconds: float) -> None:
 def send(world: World, queue: str, body: str, seconds: float = 0.0) -> int:
     if queue == "events" and world.direct and _heard_by_the_handler(body):
         send(world, "nth", body, seconds)
+    if queue == "events" and body not in world.heard:
+        world.heard = (*world.heard, body)[-MOST_HEARD:]
     number = world.number()
     world.messages[number] = Message(queue, body, world.now)
     world.agenda[queue, number] = world.now + seconds

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
-from tests.explorer import agenda, drainers, hands, karpenter, nature, outages
+from tests.explorer import agenda, drainers, hands, karpenter, mishaps, nature, outages
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
 from tests.explorer.stage import EVERY_WRITE, LATE_READS, RACED, Faults, Stage, remember
@@ -39,7 +39,7 @@ SERVICES = (
 SKEW = 120.0
 
 # What the bench alone follows one by one to the end; walks choose of it as of everything.
-SELDOM = outages.KINDS | {"twin", "late_race"}
+SELDOM = outages.KINDS | mishaps.KINDS | {"twin", "late_race"}
 
 _PASSING = frozenset(
     {
@@ -104,6 +104,7 @@ def world_choices(world: World, key: Key) -> Iterator[Choice]:
     yield from _actors(world)
     yield from hands.choices(world)
     yield from outages.choices(world)
+    yield from mishaps.choices(world)
     if world.karpenter:
         yield from karpenter.choices(world)
 
@@ -273,6 +274,7 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     **hands.DONE,
     **outages.DONE,
     **karpenter.DONE,
+    **mishaps.DONE,
 }
 
 

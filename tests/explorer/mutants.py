@@ -95,7 +95,7 @@ MUTANTS = (
     _M(
         "the reading is not made again with the lease held",
         "core",
-        'return stay(incident, policy, f"{reason} Taking the lease.", TakeLease(), delay=0)',
+        "return asking(taking, incident, seen, policy)",
         "return _let_go(incident, seen, policy, reason)",
     ),
     _M(
@@ -107,8 +107,8 @@ MUTANTS = (
     _M(
         "a lease in the way is no hindrance",
         "core",
-        "if not mine and seen.lease_holder is not None:",
-        "if not mine and seen.lease_holder is None:",
+        "    if seen.lease_holder in {None, incident.id}:\n        return None\n    reason",
+        "    if seen.lease_holder is not None:\n        return None\n    reason",
     ),
     _M(
         "Kafka's consent is not asked",

@@ -48,6 +48,24 @@ ORDERS = (
         '    dns_name = ""\n',
     ),
     Mutant(
+        "whoever has the most time goes first",
+        "core",
+        "return None if first >= mine else first[1]",
+        "return None if first <= mine else first[1]",
+    ),
+    Mutant(
+        "one that nobody looks at keeps the others waiting",
+        "core",
+        "for w in seen.waiting if seen.now <= w.next_look_at + late),",
+        "for w in seen.waiting),",
+    ),
+    Mutant(
+        "whom EC2 takes is retained where its group kept it",
+        "core",
+        "hooked = is_hooked(incident) and not incident.urgent",
+        "hooked = True",
+    ),
+    Mutant(
         "a machine boots under whoever runs there",
         "core",
         "against = _wanted_back(incident, seen) or _occupation(incident, seen)",

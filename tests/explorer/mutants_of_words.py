@@ -8,7 +8,7 @@ WORDS = (
     Mutant(
         "planned work waits unheard",
         "core",
-        "    if bounded or seen.now - since <= policy.hold_limit_seconds:",
+        "    if bounded or not (hurried or waited > policy.hold_limit_seconds):",
         "    if bounded or seen.now > since:",
     ),
     Mutant(

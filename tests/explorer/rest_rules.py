@@ -137,7 +137,8 @@ def _marks(world: World, open_ids: AbstractSet[str]) -> Iterator[tuple[str, str]
     for instance_id, node in world.nodes.items():
         if world.lifecycle(instance_id) != "InService":
             continue
-        if node.spare_for not in {None, *open_ids}:
+        # Of a mark for nobody that the ledger knows a person has been told.
+        if node.spare_for not in {None, *open_ids, *_heard(world)}:
             yield "spare_left", f"{node.name} is kept for {node.spare_for}, which is over."
         if node.cordoned_for not in {None, *open_ids} and not node.schedulable:
             yield "cordon_left", f"{node.name} is cordoned for {node.cordoned_for}."

@@ -23,6 +23,7 @@ from tests.explorer import (
     drainers,
     handler,
     karpenter,
+    mishaps,
     nature,
     outages,
     refills,
@@ -61,6 +62,9 @@ GUARDED = frozenset({"nth.send", "cloud.set_desired"})
 EVERY_WRITE = -1
 
 
+_HAPPENING = (roots, outages, handler, karpenter, mishaps)
+
+
 class Died(BaseException):
     """The function ends here, without another word."""
 
@@ -93,7 +97,7 @@ class Stage:
             self.run(world, key, faults or {})
         elif key[0] == "drain" and world.gated:
             drainers.handler_asks(self, world, key, faults or {})
-        elif not any(each.happen(world, key) for each in (roots, outages, handler, karpenter)):
+        elif not any(each.happen(world, key) for each in _HAPPENING):
             nature.happen(world, key)
             refills.follow(world, key)
             outages.autoscaled(world, key)

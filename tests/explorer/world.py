@@ -150,6 +150,8 @@ class World:
     clocks: Mapping[str, float] = field(default_factory=dict)  # function -> how far it is ahead
     function: str = ""  # which of ours runs, or ran last
     older: Mapping[str, str] = field(default_factory=dict)  # function -> a field it does not know
+    heard: tuple[str, ...] = ()  # what was announced, the latest last
+    rolling: frozenset[int] = frozenset()  # whose pods the operator is about to restart
     foreign: bool = False  # another environment's events come to the same queue
     broken: tuple[str, ...] = ()  # rules that did not hold
 

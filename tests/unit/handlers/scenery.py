@@ -9,7 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
+from botocore.exceptions import ClientError
+
 from core.availability.lease import Lease
+from core.errors import StillwaterError
 from core.incidents.record import Incident, State
 from core.views import ClusterView, Doubt
 from tests.unit.handlers.fakes import group_of, node_named
@@ -39,8 +42,11 @@ class Scenery(World):
     without_capacity: set[str] = field(default_factory=set)  # zones' letters
     elsewhere: set[str] = field(default_factory=set)
     claimless: set[int] = field(default_factory=set)
+    failed_disks: set[int] = field(default_factory=set)
     warned: dict[str, float] = field(default_factory=dict)
     nth_away: bool = False
+    throttled: bool = False  # the ledger's writes; a message that fails comes again
+    again: list[str] = field(default_factory=list)
     mood: str = ""  # of Kafka's readings
     doing: list[str] = field(default_factory=list)  # brokers that others have taken out
     heard: list[str] = field(default_factory=list)  # every announcement, as it came
@@ -51,11 +57,18 @@ class Scenery(World):
         self._announced, self.station.announce = self.station.announce, self._hear  # type: ignore[method-assign]
 
     def _hear(self, body: str) -> None:
+        if "Lifecycle Action" in body:
+            body = self.at(body)
         if self.withheld is not None:
             self.withheld.append(body)
             return
         self.heard.append(body)
-        self._announced(body)
+        try:
+            self._announced(body)
+        except (StillwaterError, ClientError):
+            if not self.throttled:
+                raise
+            self.again.append(body)  # SQS delivers it again.
 
     def wait(self, rounds: int) -> None:
         for _ in range(rounds):
@@ -68,6 +81,19 @@ class Scenery(World):
         return (self._turns + number) % options
 
     # What the world does otherwise than usual.
+    def _tick(self) -> None:
+        try:
+            super()._tick()
+        except (StillwaterError, ClientError):
+            if not self.throttled:
+                raise
+
+    def _announce(self) -> None:
+        coming, self.again = self.again, []
+        for body in coming:
+            self._hear(body)
+        super()._announce()
+
     def _launch(self) -> None:
         cluster = self.station.cluster
         for zone in list(NODES):
@@ -114,8 +140,14 @@ class Scenery(World):
         return [id_ for id_ in super()._idle(zone) if nodes[id_].ready and nodes[id_].schedulable]
 
     def _show_kafka(self) -> None:
+        whole = set(self.out)
+        self.out |= self.failed_disks
         super()._show_kafka()
+        self.out = whole
         cluster = self.station.cluster
+        if cluster.kafka is not None:
+            fenced = cluster.kafka.fenced - self.failed_disks
+            cluster.kafka = replace(cluster.kafka, fenced=fenced)
         cluster.kafka = _view_by_mood(cluster.kafka, self.mood)
 
     # Whom a letter names.

@@ -98,9 +98,9 @@ def test_a_lease_asked_for_at_the_same_moment_is_refused(
     aws: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ledger = DynamoLedger(TABLE, "orders", REGION)
-    before = ledger._leases()
+    before = ledger._lease_record()
     assert ledger.take_lease("i-0a", 10.0, 30).granted
-    monkeypatch.setattr(ledger, "_leases", lambda: before)
+    monkeypatch.setattr(ledger, "_lease_record", lambda: before)
     assert not ledger.take_lease("i-0b", 10.0, 30).granted
 
 
