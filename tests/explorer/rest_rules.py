@@ -72,7 +72,9 @@ def _ended_or_paged(world: World, incident: Incident) -> None:
     for key in incident.pages:
         if (incident.id, key) not in world.paged:
             break_rule(world, "page_lost", f"{incident.id} has paged {key}; nobody was called.")
-    if any(id_ == incident.id for id_, _ in world.paged):
+    # One call stands for all that a lost zone takes along.
+    zone_lost = incident.lost_at is not None and ("", "zone_lost") in world.paged
+    if zone_lost or any(id_ == incident.id for id_, _ in world.paged):
         return
     # What a run has begun is bounded by the run's deadline, which is longer than these worlds.
     of_run = incident.kind is Kind.ROTATION and not incident.hooks and bool(world.paged)
