@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from core.incidents.nodeclaims import Condition, NodeClaim
 from tests.explorer import agenda, nature
-from tests.explorer.rules import Invocation, break_rule, incident_of, paused
-from tests.explorer.world import ZONES, Key, World, add_instance, node_named
+from tests.explorer.adapters import Stage
+from tests.explorer.rules import break_rule, incident_of, paused
+from tests.explorer.world import START, ZONES, Key, World, add_instance, node_named
 
 Choice = tuple[str, ...]
 WHO = "system:serviceaccount:kube-system:karpenter"
@@ -36,6 +37,31 @@ def of_karpenter(world: World) -> None:
         world.claims[instance_id] = replace(
             claim, node_name=node_named(instance_id), conditions=INITIALIZED
         )
+
+
+def scenario(begin: Callable[[World], None], *, gated: bool = True) -> Callable[[World], None]:
+    """Begin where machines are Karpenter's, and the gate is asked, or nobody is."""
+
+    def begins(world: World) -> None:
+        of_karpenter(world)
+        world.gated = gated
+        begin(world)
+
+    return begins
+
+
+def ending(*expire: str, drifts: str = "", dies: str = "") -> Callable[[World], None]:
+    """Karpenter ends nodes that are too old, or not what they should be, and EC2 one of them."""
+
+    def begin(world: World) -> None:
+        for place, instance_id in enumerate(expire):
+            world.agenda["expires", instance_id] = START + 10 + 30 * place
+        if drifts:
+            world.agenda["drifts", drifts] = START + 20
+        if dies:
+            world.agenda["die", dies] = START + 200
+
+    return begin
 
 
 def _claim(world: World, instance_id: str, created_at: float) -> NodeClaim:
@@ -72,13 +98,6 @@ def emptied(world: World, instance_id: str) -> None:
         agenda.plan(world, ("asks", instance_id, WHO, FOR_EVER), DECIDE)
     else:
         agenda.plan(world, ("claim ends", instance_id), nature.END)
-
-
-class Stage:
-    """Where the claims of the moment are, and who asks."""
-
-    world: World
-    invocation: Invocation
 
 
 class ExploredClaims:

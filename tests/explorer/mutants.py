@@ -169,8 +169,8 @@ MUTANTS = (
     _M(
         "what the group retains goes unseen",
         "core",
-        "if seen.lifecycle_state == RETAINED and incident.release is None:",
-        "if seen.lifecycle_state == 'nothing' and incident.release is None:",
+        "if seen.lifecycle_state == RETAINED and incident.release is None and hooked:",
+        "if seen.lifecycle_state == 'nothing' and incident.release is None and hooked:",
     ),
     _M(
         "a drain has no limit",

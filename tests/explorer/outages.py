@@ -338,7 +338,9 @@ def autoscaled(world: World, key: Key) -> None:
     if not world.direct or key[0] != "schedule" or world.pods[key[1]].node_name is not None:
         return
     zone = ZONES[key[1]]
-    group = world.groups[group_of(zone, pool_of(key[1]))]
+    group = world.groups.get(group_of(zone, pool_of(key[1])))
+    if group is None:
+        return
     idle = any(world.pod_on(i) is None and _takes_pods(world, i) for i in group.staying())
     if group.desired < group.maximum and not idle and key[1] not in world.claimless:
         world.groups[group.name] = replace(group, desired=group.desired + 1)

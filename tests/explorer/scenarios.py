@@ -238,31 +238,6 @@ def _leaving_and_lost(world: World) -> None:
     world.agenda["die", "i-0b"] = START + 90
 
 
-def _of_karpenter(begin: Callable[[World], None], *, gated: bool = True) -> Callable[[World], None]:
-    """Its machines are Karpenter's, and the gate is asked, or nobody is."""
-
-    def begins(world: World) -> None:
-        karpenter.of_karpenter(world)
-        world.gated = gated
-        begin(world)
-
-    return begins
-
-
-def _ending(*expire: str, drifts: str = "", dies: str = "") -> Callable[[World], None]:
-    """Karpenter ends nodes that are too old, or not what they should be, and EC2 one of them."""
-
-    def begin(world: World) -> None:
-        for place, instance_id in enumerate(expire):
-            world.agenda["expires", instance_id] = START + 10 + 30 * place
-        if drifts:
-            world.agenda["drifts", drifts] = START + 20
-        if dies:
-            world.agenda["die", dies] = START + 200
-
-    return begin
-
-
 def _refreshed(world: World) -> None:
     """Somebody begins an instance refresh of every group at once."""
     for place, instance_id in enumerate(FIRST.values()):
@@ -364,16 +339,22 @@ APART = (
     ),
 )
 KARPENTERS = (
-    Scenario("two claims expire behind the gate", _of_karpenter(_ending("i-0a", "i-0b"))),
     Scenario(
-        "a drift and an expiry behind the gate", _of_karpenter(_ending("i-0b", drifts="i-0a"))
+        "two claims expire behind the gate", karpenter.scenario(karpenter.ending("i-0a", "i-0b"))
+    ),
+    Scenario(
+        "a drift and an expiry behind the gate",
+        karpenter.scenario(karpenter.ending("i-0b", drifts="i-0a")),
     ),
     Scenario(
         "two claims expire, and nobody is asked",
-        _of_karpenter(_ending("i-0a", "i-0b"), gated=False),
+        karpenter.scenario(karpenter.ending("i-0a", "i-0b"), gated=False),
     ),
-    Scenario("a claim expires while a machine dies", _of_karpenter(_ending("i-0b", dies="i-0a"))),
-    Scenario("a rotation of Karpenter's nodes", _of_karpenter(_Rotated())),
+    Scenario(
+        "a claim expires while a machine dies",
+        karpenter.scenario(karpenter.ending("i-0b", dies="i-0a")),
+    ),
+    Scenario("a rotation of Karpenter's nodes", karpenter.scenario(_Rotated())),
 )
 ELSEWHERE = (
     *DIRECT,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tests.unit.handlers.scenes import NODES, Scene
+from tests.unit.handlers.scenery import NODES
+from tests.unit.handlers.scenes import Scene
 from tests.unit.handlers.station import POLICY, Station
 
 PATIENT = replace(POLICY, post_condition_wait_seconds=4 * 3600.0)

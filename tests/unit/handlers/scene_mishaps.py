@@ -33,7 +33,7 @@ class ThrottledLedger:
         self._writes += 1
         if self._writes % 2:
             error = {"Error": {"Code": "ThrottlingException", "Message": "Rate exceeded"}}
-            raise ClientError(error, "PutItem")  # type: ignore[arg-type]
+            raise ClientError(error, "PutItem")
         return self._put(incident)
 
 
