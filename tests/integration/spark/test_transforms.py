@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, MONEY, require_schema
 from spark.tag_keys import OURS
 from spark.transforms.attribute import Attribution, attributed
 from spark.transforms.classify import IS_PRICED, Component, classified, is_priced
-from spark.transforms.daily import IS_KNOWN, said
+from spark.transforms.daily import IS_KNOWN, gathered, said, spread
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration
@@ -142,6 +143,19 @@ def test_a_tag_that_says_nothing_hides_no_other_spelling_of_it(
     rows = charges(session, line).drop(*OWNERS, IS_KNOWN)
     (row,) = said(rows, OURS).collect()
     assert (row.tag_cluster, row.tag_pool) == ("harbour", None)
+
+
+def test_what_a_line_says_is_read_once_of_all_its_days(session: SparkSession) -> None:
+    first, second = ({"day": date(2026, 10, day)} for day in (1, 2))
+    tagged = {"tag_names": ["team"], "tag_values": ["streaming"]}
+    odd = {"billing_period": "2026-09", "day": None}
+    lines = (first, second, odd, {**first, **tagged}, {**second, "billed_cost": Decimal(0)})
+    days = charges(session, *lines).drop(*OWNERS, IS_KNOWN, "reason")
+    described = gathered(days)
+    # The first three; the tagged one; the one that costs nothing, which may buy something else.
+    assert described.count() == 3
+    again = spread(described).select(days.columns).collect()
+    assert sorted(map(repr, again)) == sorted(map(repr, days.collect()))
 
 
 def test_what_only_a_cluster_tag_names_belongs_to_the_whole_cluster(session: SparkSession) -> None:
