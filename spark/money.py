@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType
 from spark.schemas import MONEY, PARTS, TRILLIONTHS, WHOLE
 
 PLACES = 12
-TRILLION = 10**PLACES
+TRILLION, MILLION = 10**PLACES, 10**6
 # A larger amount is damage, and would not fit an integer of trillionths beside the others.
 LARGEST = 1e15
 # Digits of a decimal number that a double surely holds, and how many whole dollars leave room for
@@ -78,11 +78,22 @@ def sums(frame: DataFrame, names: Mapping[str, str]) -> list[Column]:
         else:
             whole = F.col(name).cast("long")
             rest = (F.col(name) - whole.cast("double")) * F.lit(float(TRILLION))
-            parts.append(F.sum(whole).alias(f"{called}_{WHOLE}"))
+            trillionths = _within_precision(rest, whole).cast("long")
+            # By millionths: a sum of trillionths alone is full at nine million lines.
+            millionths, below = F.sum(_over(trillionths, MILLION)), F.sum(trillionths % MILLION)
+            dollars = _over(millionths, MILLION)
+            parts.append((F.sum(whole) + dollars).alias(f"{called}_{WHOLE}"))
             parts.append(
-                F.sum(_within_precision(rest, whole).cast("long")).alias(f"{called}_{TRILLIONTHS}")
+                ((millionths - dollars * MILLION) * MILLION + below).alias(
+                    f"{called}_{TRILLIONTHS}"
+                )
             )
     return parts
+
+
+def _over(count: Column, size: int) -> Column:
+    """Return how often `size` goes into a whole number, towards nought."""
+    return F.call_function("div", count, F.lit(size))
 
 
 def _within_precision(trillionths: Column, whole: Column) -> Column:
@@ -97,6 +108,15 @@ def parts_of(summed: DataFrame, called: str) -> list[str]:
     """Return the columns that a total is carried in."""
     spread = [f"{called}_{part}" for part in PARTS.names]
     return [called] if called in summed.columns else spread
+
+
+def is_something(summed: DataFrame, called: str) -> Column:
+    """Say whether a total is known and not nought, however its parts share it out."""
+    if called in summed.columns:
+        return F.coalesce(F.col(called) != 0, F.lit(False))  # noqa: FBT003 - a literal column
+    whole, rest = (F.col(part) for part in parts_of(summed, called))
+    is_other = (whole + _over(rest, TRILLION) != 0) | (rest % TRILLION != 0)
+    return F.coalesce(is_other, F.lit(False))  # noqa: FBT003 - the same
 
 
 def added(summed: DataFrame, names: Iterable[str]) -> list[Column]:

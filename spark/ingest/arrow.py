@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 
 from core.cost.pricing import total as exactly
 from core.errors import InvalidInput
-from spark.ingest.combine import combined, total
+from spark.ingest.combine import combined, merged, total
 from spark.ingest.control import Control
 from spark.ingest.grain import Grain
 from spark.ingest.objects import is_known, parquet
@@ -37,6 +37,8 @@ from spark.schemas import PARTS
 
 # More lines than these of a row group are added up apart, which bounds a worker's memory.
 LINES_AT_ONCE = 1 << 20
+# Rows that stand for a day, of some hundred bytes each, which a worker holds to add up more.
+ROWS_HELD = 1 << 20
 # Of each core, so that none waits long for the other's last one.
 PARTS_PER_CORE = 2
 # A share that a worker lost is read again.
@@ -221,9 +223,24 @@ class _Rows:
         shape = to_arrow_schema(self.kind)
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                for piece in self.shares[number]:
-                    for rows in self._of(piece):
-                        yield from rows.select(shape.names).cast(shape).to_batches()
+                for rows in self._added_up(self.shares[number]):
+                    yield from rows.select(shape.names).cast(shape).to_batches()
+
+    def _added_up(self, pieces: Sequence[Piece]) -> Iterator[pa.Table]:
+        """Add up what several pieces have of a day: files need not hold days of their own.
+
+        What is held meanwhile stays below ROWS_HELD, whatever a bill's order.
+        """
+        held: list[pa.Table] = []
+        for piece in pieces:
+            for rows in self._of(piece):
+                held.append(rows)
+                if sum(each.num_rows for each in held) > ROWS_HELD:
+                    held = [merged(held, self.amounts)]
+                    if held[0].num_rows > ROWS_HELD // 2:
+                        yield held.pop()
+        if held:
+            yield merged(held, self.amounts)
 
     def _of(self, piece: Piece) -> Iterator[pa.Table]:
         with _read(piece, _texts(self.wanted)) as file:

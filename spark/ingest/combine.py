@@ -57,6 +57,26 @@ def combined(lines: pa.RecordBatch, amounts: Collection[str]) -> pa.Table:
     return pa.table({**rows, CHARGES: pa.array(counts, pa.int64())})
 
 
+def merged(tables: Sequence[pa.Table], amounts: Collection[str]) -> pa.Table:
+    """Return what several `combined` tables of the same columns hold, added up once more."""
+    table = pa.concat_tables(tables).combine_chunks()
+    if len(tables) == 1 or not table.num_rows:
+        return table
+    rows = table.to_batches()[0]
+    kept = [name for name in table.column_names if name not in (*amounts, CHARGES)]
+    alike = _Alike(rows.num_rows)
+    for name in kept:
+        alike.tell_apart(rows[name])
+    for name in amounts:
+        alike.tell(_as_numpy(rows[name].is_null()).astype(np.int64), 2)
+    order, starts = alike.groups()
+    first = pa.array(order[starts])
+    columns = {name: rows[name].take(first) for name in kept}
+    columns |= {name: _sums_of_sums(rows[name], order, starts) for name in amounts}
+    counts = np.add.reduceat(_as_numpy(rows[CHARGES])[order], starts)
+    return pa.table({**columns, CHARGES: pa.array(counts, pa.int64())})
+
+
 def total(values: pa.Array) -> tuple[int, Decimal]:
     """Return how many of these amounts can be added up, and their exact sum."""
     value = _usable(values)
@@ -170,9 +190,24 @@ def _sums(value: Numbers, starts: Numbers, counts: Numbers) -> pa.Array:
         wholes = np.add.reduceat(whole.astype(np.int64).astype(object), starts)
     else:
         wholes = np.add.reduceat(whole.astype(np.int64), starts)
-    sums = [pa.array(wholes, pa.int64()), pa.array(np.add.reduceat(rest, starts))]
+    return _amounts(wholes, np.add.reduceat(rest, starts), nothing)
+
+
+def _sums_of_sums(sums: pa.StructArray, order: Numbers, starts: Numbers) -> pa.Array:
+    """Return the sum of each group of sums, which `order` brings together."""
+    wholes, rests = (_as_numpy(sums.field(part).fill_null(0))[order] for part in PARTS.names)
+    if int(np.abs(wholes).max()) * len(sums) >= _LARGEST_NUMBER:
+        wholes = wholes.astype(object)
+    nothing = _as_numpy(sums.is_null())[order][starts]
+    return _amounts(np.add.reduceat(wholes, starts), np.add.reduceat(rests, starts), nothing)
+
+
+def _amounts(wholes: Numbers, trillionths: Numbers, nothing: Numbers) -> pa.Array:
+    """Return sums as AMOUNT, less than a dollar as trillionths: later sums of them have room."""
+    dollars = trillionths // TRILLION
+    parts = [pa.array(wholes + dollars, pa.int64()), pa.array(trillionths - dollars * TRILLION)]
     mask = pa.array(nothing) if nothing.any() else None
-    return pa.StructArray.from_arrays(sums, fields=list(AMOUNT), mask=mask)
+    return pa.StructArray.from_arrays(parts, fields=list(AMOUNT), mask=mask)
 
 
 def _trillionths(value: Numbers, whole: Numbers, *, is_large: bool) -> Numbers:

@@ -17,7 +17,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark.expressions import made_once
-from spark.money import parts_of
 from spark.schemas import IS_UNREADABLE
 from spark.transforms.attribute import Attribution
 
@@ -235,12 +234,6 @@ def classified(rows: DataFrame) -> DataFrame:
     known = rows.withColumn(_BY_RULE, _by_rule())
     component = F.when(F.col(IS_UNREADABLE), unreadable).otherwise(_component())
     return known.withColumn("component", component).drop(_BY_RULE)
-
-
-def is_priced(rows: DataFrame) -> Column:
-    """Say whether the charges of summed rows come to anything."""
-    parts = (F.coalesce(F.col(part) != 0, F.lit(False)) for part in parts_of(rows, "billed_cost"))  # noqa: FBT003 - a literal column
-    return reduce(lambda left, right: left | right, parts)
 
 
 @made_once

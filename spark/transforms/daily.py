@@ -20,7 +20,7 @@ from spark.expressions import made_once
 from spark.schemas import CHARGES, EMPTY, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, OURS, KafkaTags, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNT
-from spark.transforms.classify import IS_PRICED, is_priced
+from spark.transforms.classify import IS_PRICED
 
 # Two-region forms (USE1-CAN1-AWS-Out-Bytes) and EU-, which has no number, are in real bills; zones
 # away from a region stand behind it (USW2-LAX1-, USE1-WL1-BOS1-). Looser patterns cut off what is
@@ -53,7 +53,7 @@ def summed(lines: DataFrame, kafka: KafkaTags) -> DataFrame:
         F.max(HAS_NET).alias(HAS_NET),
         *money.sums(lines, TOTALS),
     )
-    return days.withColumn(IS_PRICED, is_priced(days))
+    return days.withColumn(IS_PRICED, money.is_something(days, "billed_cost"))
 
 
 def gathered(days: DataFrame) -> DataFrame:

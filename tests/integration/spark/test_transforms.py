@@ -13,11 +13,12 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from core.errors import StillwaterError
+from spark import money
 from spark.ingest import bill
 from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, MONEY, require_schema
 from spark.tag_keys import OURS
 from spark.transforms.attribute import Attribution, attributed
-from spark.transforms.classify import IS_PRICED, Component, classified, is_priced
+from spark.transforms.classify import IS_PRICED, Component, classified
 from spark.transforms.daily import IS_KNOWN, gathered, said, spread
 from tests.integration.spark import bills
 
@@ -43,7 +44,7 @@ def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
     schema = StructType([*LINE_KEYS.fields, *owners, *flags, cost])
     filled = [tuple({**EC2_HOUR, **row}.get(f.name) for f in schema.fields) for row in rows]
     frame = session.createDataFrame(filled, schema)
-    return frame.withColumn(IS_PRICED, is_priced(frame))
+    return frame.withColumn(IS_PRICED, money.is_something(frame, "billed_cost"))
 
 
 def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:
@@ -156,6 +157,28 @@ def test_what_a_line_says_is_read_once_of_all_its_days(session: SparkSession) ->
     assert described.count() == 3
     again = spread(described).select(days.columns).collect()
     assert sorted(map(repr, again)) == sorted(map(repr, days.collect()))
+
+
+def test_a_sum_of_doubles_has_room_for_any_number_of_lines(session: SparkSession) -> None:
+    # What is less than a dollar is full as an integer at nine million lines of nearly a dollar.
+    lines = session.createDataFrame([(0.9999,)] * 30 + [(-30.0,), (0.003,)], "cost double")
+    summed = lines.agg(*money.sums(lines, {"cost": "total"}))
+    (row,) = summed.collect()
+    assert (row.total_whole, row.total_trillionths) == (0, 0)
+    again = summed.union(summed).agg(*money.added(summed, ["total"]))
+    assert not again.select(money.is_something(again, "total")).head()[0]
+
+
+@pytest.mark.parametrize(
+    ("whole", "trillionths", "is_something"),
+    [(0, 0, False), (-1, 10**12, False), (2, -2 * 10**12, False), (0, 1, True), (1, 0, True)],
+)
+def test_nothing_is_nothing_however_its_parts_share_it_out(
+    session: SparkSession, whole: int, trillionths: int, *, is_something: bool
+) -> None:
+    parts = session.createDataFrame([(whole, trillionths)], "a_whole long, a_trillionths long")
+    (row,) = parts.select(money.is_something(parts, "a").alias("found")).collect()
+    assert row.found is is_something
 
 
 def test_what_only_a_cluster_tag_names_belongs_to_the_whole_cluster(session: SparkSession) -> None:

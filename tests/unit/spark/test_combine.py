@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.ingest.combine import combined, total
-from spark.money import LARGEST, of_parts
+from spark.ingest.combine import combined, merged, total
+from spark.money import LARGEST, TRILLION, of_parts
 
 START = datetime(2026, 10, 30, tzinfo=UTC)
 KINDS = pa.schema(
@@ -96,7 +96,11 @@ def _sum(group: Sequence[Line], name: str) -> Decimal | None:
 
 
 def as_made(rows: pa.RecordBatch) -> dict[Any, tuple[int, tuple[Decimal | None, ...]]]:
-    table = combined(rows, AMOUNTS).to_pylist()
+    return as_read(combined(rows, AMOUNTS))
+
+
+def as_read(made: pa.Table) -> dict[Any, tuple[int, tuple[Decimal | None, ...]]]:
+    table = made.to_pylist()
     found = {}
     for row in table:
         sums = tuple(None if row[name] is None else of_parts(**row[name]) for name in AMOUNTS)
@@ -120,6 +124,26 @@ def test_the_order_of_lines_makes_no_difference(rows: list[Line], dice: Any) -> 
     before = as_made(batch(rows))
     dice.shuffle(rows)
     assert as_made(batch(rows)) == before
+
+
+@given(st.lists(st.lists(lines, max_size=20), min_size=1, max_size=4))
+def test_what_several_files_hold_of_a_day_is_added_up_once_more(files: list[list[Line]]) -> None:
+    tables = [combined(batch(rows), AMOUNTS) for rows in files]
+    assert as_read(merged(tables, AMOUNTS)) == plainly([line for rows in files for line in rows])
+
+
+def test_less_than_a_dollar_is_kept_as_trillionths_so_that_more_can_be_added() -> None:
+    rows = pa.RecordBatch.from_pydict({"cost": pa.array([0.9, -0.95] + [0.9] * 40)})
+    (found,) = merged([combined(rows, ["cost"])] * 3, ["cost"]).to_pylist()
+    assert of_parts(**found["cost"]) == Decimal("107.85")
+    assert found["charges"] == 126
+    assert 0 <= found["cost"]["trillionths"] < TRILLION
+
+
+def test_sums_of_sums_that_have_no_place_are_refused_and_never_wrapped_around() -> None:
+    rows = pa.RecordBatch.from_pydict({"cost": pa.array([9e14] * 6_000)})
+    with pytest.raises(OverflowError):
+        merged([combined(rows, ["cost"])] * 2, ["cost"])
 
 
 def test_many_columns_of_many_values_are_told_apart() -> None:
