@@ -17,6 +17,8 @@ from typing import Any, ClassVar
 from local.environment import ACCOUNT, PARTITION, REGION
 from local.place import Place
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.catalogue import TYPES
+from local.refusals.refusal import Wanted
 from local.shapes import coerce
 from local.values import Properties
 
@@ -105,6 +107,8 @@ class Adapter(ABC):
     create and update return the computed outputs alone; the provider lays them over the inputs.
     """
 
+    # The type's token, under which the gate's catalogue has the calls that make it.
+    token: ClassVar[str]
     # What looks a resource up and what deletes it; none: the store alone knows of it, and a type
     # that goes with its parent has nothing to delete.
     lookup: ClassVar[CallById | None] = None
@@ -118,6 +122,11 @@ class Adapter(ABC):
     @abstractmethod
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
         """Make the resource in moto."""
+
+    def make(self, aws: Aws, inputs: Properties, number: int = 0, **more: Any) -> Any:
+        """Make one of the type's calls as the gate judges it, with `more`; return its answer."""
+        made_by = TYPES[self.token].calls[number]
+        return made_by.make(aws.client(made_by.service), Wanted(self.token, "", inputs), **more)
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
         """Bring moto to the new inputs. A type without updates only has properties moto drops."""
@@ -138,9 +147,9 @@ class Adapter(ABC):
 class PutAdapter(Adapter):
     """A type that one call both makes and changes."""
 
-    @abstractmethod
     def put(self, aws: Aws, inputs: Properties) -> None:
         """Write the resource whole."""
+        self.make(aws, inputs)
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
         self.put(aws, inputs)
@@ -150,12 +159,12 @@ class PutAdapter(Adapter):
 ADAPTERS: dict[str, Adapter] = {}
 
 
-def adapts(*tokens: str) -> Callable[[type[Adapter]], type[Adapter]]:
-    """Register an adapter for resource types: `adapts("sqs/queue:Queue")`."""
+def adapts(token: str) -> Callable[[type[Adapter]], type[Adapter]]:
+    """Register an adapter for a resource type: `adapts("sqs/queue:Queue")`."""
 
     def register(adapter: type[Adapter]) -> type[Adapter]:
-        for token in tokens:
-            ADAPTERS[f"aws:{token}"] = adapter()
+        adapter.token = f"aws:{token}"
+        ADAPTERS[adapter.token] = adapter()
         return adapter
 
     return register

@@ -18,6 +18,7 @@ from local.pulumi.aws_adapter import (
     request,
 )
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.catalogue.compute import group_tag
 from local.values import Properties
 
 POLL_SECONDS = 0.2
@@ -129,7 +130,7 @@ class GroupAdapter(Adapter):
         parameters["Tags"] = group_tags(name, as_list(inputs.get("tags")))
         aws.client("autoscaling").create_auto_scaling_group(**parameters)
         for hook in as_list(inputs.get("initialLifecycleHooks")):
-            put_hook(aws, {**hook, "autoscalingGroupName": name})
+            LifecycleHookAdapter().put(aws, {**hook, "autoscalingGroupName": name})
         self._processes(aws, name, [], as_list(inputs.get("suspendedProcesses")))
         if inputs.get("waitForCapacityTimeout") != "0":
             wait_for_capacity(aws, name)
@@ -191,48 +192,24 @@ class GroupAdapter(Adapter):
             empty_and_delete(aws, existing.id)
 
 
-def put_hook(aws: Aws, inputs: Properties) -> None:
-    parameters = request(aws.client("autoscaling"), "PutLifecycleHook", inputs)
-    parameters["AutoScalingGroupName"] = inputs["autoscalingGroupName"]
-    parameters["LifecycleHookName"] = inputs["name"]
-    aws.client("autoscaling").put_lifecycle_hook(**parameters)
-
-
-def _tag_of(inputs: Properties) -> dict[str, Any]:
-    tag = inputs["tag"]
-    return {
-        "ResourceId": inputs["autoscalingGroupName"],
-        "ResourceType": "auto-scaling-group",
-        "Key": tag["key"],
-        "Value": tag["value"],
-        "PropagateAtLaunch": bool(tag["propagateAtLaunch"]),
-    }
-
-
 @adapts("autoscaling/tag:Tag")
 class TagAdapter(PutAdapter):
     """A tag of a group that another program, or a person, has made."""
 
     replaces = frozenset({"autoscalingGroupName"})
 
-    def put(self, aws: Aws, inputs: Properties) -> None:
-        aws.client("autoscaling").create_or_update_tags(Tags=[_tag_of(inputs)])
-
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         self.put(aws, inputs)
         return State(f"{inputs['autoscalingGroupName']},{inputs['tag']['key']}", {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("autoscaling").delete_tags(Tags=[_tag_of(existing.outputs)])
+        aws.client("autoscaling").delete_tags(**group_tag(existing.outputs))
 
 
 @adapts("autoscaling/lifecycleHook:LifecycleHook")
 class LifecycleHookAdapter(PutAdapter):
     name_property = "name"
     replaces = frozenset({"autoscalingGroupName"})
-
-    def put(self, aws: Aws, inputs: Properties) -> None:
-        put_hook(aws, inputs)
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         self.put(aws, inputs)

@@ -14,44 +14,19 @@ from local.pulumi.aws_adapter import (
     has_changed,
     pick,
     request,
-    tag_list,
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.catalogue.storage import index
 from local.values import Properties
 
 MOTO_EMR_RELEASE = "emr-6.6.0"
-
-
-def _key_schema(inputs: Properties) -> list[dict[str, str]]:
-    # An index may spell its keys as a list; a table has only the two properties.
-    if inputs.get("keySchemas"):
-        return [
-            {"AttributeName": key["attributeName"], "KeyType": key["keyType"]}
-            for key in inputs["keySchemas"]
-        ]
-    keys = (("hashKey", "HASH"), ("rangeKey", "RANGE"))
-    return [
-        {"AttributeName": inputs[key], "KeyType": kind} for key, kind in keys if inputs.get(key)
-    ]
 
 
 def _throughput(inputs: Properties) -> dict[str, int]:
     return {
         "ReadCapacityUnits": int(inputs.get("readCapacity") or 1),
         "WriteCapacityUnits": int(inputs.get("writeCapacity") or 1),
-    }
-
-
-def _index(index: Properties, *, provisioned: bool) -> dict[str, Any]:
-    projection: dict[str, Any] = {"ProjectionType": index.get("projectionType", "ALL")}
-    if index.get("nonKeyAttributes"):
-        projection["NonKeyAttributes"] = index["nonKeyAttributes"]
-    return {
-        "IndexName": index["name"],
-        "KeySchema": _key_schema(index),
-        "Projection": projection,
-        **({"ProvisionedThroughput": _throughput(index)} if provisioned else {}),
     }
 
 
@@ -84,34 +59,20 @@ class TableAdapter(Adapter):
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         provisioned = inputs.get("billingMode", "PROVISIONED") == "PROVISIONED"
-        parameters: dict[str, Any] = {
-            "TableName": inputs["name"],
-            "KeySchema": _key_schema(inputs),
-            "AttributeDefinitions": [
-                {"AttributeName": item["name"], "AttributeType": item["type"]}
-                for item in inputs.get("attributes", [])
-            ],
-            "BillingMode": inputs.get("billingMode", "PROVISIONED"),
-        }
+        more: dict[str, Any] = {"BillingMode": inputs.get("billingMode", "PROVISIONED")}
+        indexes = inputs.get("globalSecondaryIndexes") or ()
         if provisioned:
-            parameters["ProvisionedThroughput"] = _throughput(inputs)
-        for name, api in (
-            ("globalSecondaryIndexes", "GlobalSecondaryIndexes"),
-            ("localSecondaryIndexes", "LocalSecondaryIndexes"),
-        ):
-            wants_throughput = provisioned and name.startswith("global")
-            if inputs.get(name):
-                parameters[api] = [_index(i, provisioned=wants_throughput) for i in inputs[name]]
+            more["ProvisionedThroughput"] = _throughput(inputs)
+        if provisioned and indexes:
+            more["GlobalSecondaryIndexes"] = [
+                {**index(each), "ProvisionedThroughput": _throughput(each)} for each in indexes
+            ]
         if inputs.get("streamEnabled"):
-            parameters["StreamSpecification"] = {
+            more["StreamSpecification"] = {
                 "StreamEnabled": True,
                 "StreamViewType": inputs.get("streamViewType", "NEW_AND_OLD_IMAGES"),
             }
-        if inputs.get("deletionProtectionEnabled"):
-            parameters["DeletionProtectionEnabled"] = True
-        if tags_of(inputs):
-            parameters["Tags"] = tag_list(tags_of(inputs))
-        made = aws.client("dynamodb").create_table(**parameters)["TableDescription"]
+        made = self.make(aws, inputs, **more)["TableDescription"]
         self._settings(aws, inputs["name"], inputs)
         return State(inputs["name"], {"arn": made["TableArn"], **self._stream(made)})
 
@@ -151,18 +112,13 @@ class TableItemAdapter(Adapter):
         names = (inputs["hashKey"], inputs.get("rangeKey"))
         return {name: item[name] for name in names if name}
 
-    @staticmethod
-    def _put(aws: Aws, inputs: Properties) -> None:
-        item = json.loads(inputs["item"])
-        aws.client("dynamodb").put_item(TableName=inputs["tableName"], Item=item)
-
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self._put(aws, inputs)
+        self.make(aws, inputs)
         key = "|".join(str(next(iter(each.values()))) for each in self._key(inputs).values())
         return State(f"{inputs['tableName']}|{key}", {})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        self._put(aws, inputs)
+        self.make(aws, inputs)
         if self._key(existing.inputs) != self._key(inputs):
             self.delete(aws, existing)
         return {}
@@ -184,12 +140,7 @@ class GrantAdapter(Adapter):
     replaces = frozenset({"keyId", "granteePrincipal", "operations"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        names = {
-            "keyId": "KeyId",
-            "granteePrincipal": "GranteePrincipal",
-            "operations": "Operations",
-        }
-        made = aws.client("kms").create_grant(**pick(inputs, names))
+        made = self.make(aws, inputs)
         outputs = {"grantId": made["GrantId"], "grantToken": made["GrantToken"]}
         return State(f"{inputs['keyId']}:{made['GrantId']}", outputs)
 
@@ -204,16 +155,9 @@ class KeyAdapter(Adapter):
     replaces = frozenset({"keyUsage", "customerMasterKeySpec", "multiRegion"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        kms = aws.client("kms")
-        tags = [{"TagKey": key, "TagValue": value} for key, value in tags_of(inputs).items()]
-        made = kms.create_key(
-            **pick(
-                inputs, {"description": "Description", "policy": "Policy", "keyUsage": "KeyUsage"}
-            ),
-            **({"Tags": tags} if tags else {}),
-        )["KeyMetadata"]
+        made = self.make(aws, inputs)["KeyMetadata"]
         if inputs.get("enableKeyRotation"):
-            kms.enable_key_rotation(KeyId=made["KeyId"])
+            aws.client("kms").enable_key_rotation(KeyId=made["KeyId"])
         return State(made["KeyId"], {"arn": made["Arn"], "keyId": made["KeyId"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
@@ -240,7 +184,7 @@ class AliasAdapter(Adapter):
     deletion = CallById("kms", "delete_alias", "AliasName")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        aws.client("kms").create_alias(AliasName=inputs["name"], TargetKeyId=inputs["targetKeyId"])
+        self.make(aws, inputs)
         key = str(inputs["targetKeyId"]).rsplit("/", 1)[-1]
         return State(
             inputs["name"],

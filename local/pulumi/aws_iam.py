@@ -14,9 +14,6 @@ from local.pulumi.aws_adapter import (
     first,
     has_changed,
     missing,
-    pick,
-    tag_list,
-    tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Properties
@@ -49,21 +46,8 @@ class RoleAdapter(Adapter):
     tagging = TagCalls("iam", "tag_role", "untag_role", "RoleName")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        iam, name = aws.client("iam"), inputs["name"]
-        made = iam.create_role(
-            RoleName=name,
-            AssumeRolePolicyDocument=as_text(inputs["assumeRolePolicy"]),
-            **pick(
-                inputs,
-                {
-                    "path": "Path",
-                    "description": "Description",
-                    "maxSessionDuration": "MaxSessionDuration",
-                    "permissionsBoundary": "PermissionsBoundary",
-                },
-            ),
-            Tags=tag_list(tags_of(inputs)),
-        )["Role"]
+        name, trust = inputs["name"], as_text(inputs["assumeRolePolicy"])
+        made = self.make(aws, inputs, AssumeRolePolicyDocument=trust)["Role"]
         self._policies(aws, name, {}, inputs)
         return State(name, {"arn": made["Arn"], "uniqueId": made["RoleId"]})
 
@@ -125,11 +109,7 @@ class RolePolicyAdapter(PutAdapter):
     replaces = frozenset({"role"})
 
     def put(self, aws: Aws, inputs: Properties) -> None:
-        aws.client("iam").put_role_policy(
-            RoleName=inputs["role"],
-            PolicyName=inputs["name"],
-            PolicyDocument=as_text(inputs["policy"]),
-        )
+        self.make(aws, inputs, PolicyDocument=as_text(inputs["policy"]))
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         self.put(aws, inputs)
@@ -148,12 +128,7 @@ class PolicyAdapter(Adapter):
     deletion = CallById("iam", "delete_policy", "PolicyArn")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = aws.client("iam").create_policy(
-            PolicyName=inputs["name"],
-            PolicyDocument=as_text(inputs["policy"]),
-            **pick(inputs, {"path": "Path", "description": "Description"}),
-            Tags=tag_list(tags_of(inputs)),
-        )["Policy"]
+        made = self.make(aws, inputs, PolicyDocument=as_text(inputs["policy"]))["Policy"]
         return State(made["Arn"], {"arn": made["Arn"], "policyId": made["PolicyId"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
@@ -175,14 +150,9 @@ class InstanceProfileAdapter(Adapter):
     replaces = frozenset({"path"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        iam, name = aws.client("iam"), inputs["name"]
-        made = iam.create_instance_profile(
-            InstanceProfileName=name,
-            **pick(inputs, {"path": "Path"}),
-            Tags=tag_list(tags_of(inputs)),
-        )["InstanceProfile"]
+        name, made = inputs["name"], self.make(aws, inputs)["InstanceProfile"]
         if inputs.get("role"):
-            iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=inputs["role"])
+            self.make(aws, inputs, 1)
         return State(name, {"arn": made["Arn"], "uniqueId": made["InstanceProfileId"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:

@@ -17,13 +17,9 @@ from local.pulumi.aws_adapter import (
     adapts,
     has_changed,
     request,
-    tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Asset, Properties
-
-# Settings of the resource that are calls or shapes of their own.
-_APART = ("code", "tags", "tagsAll", "ephemeralStorage", "architectures", "loggingConfig", "name")
 
 
 def _code(inputs: Properties) -> bytes:
@@ -33,20 +29,6 @@ def _code(inputs: Properties) -> bytes:
             ["The function's code must be an archive in the twin; S3 and images are not read."]
         )
     return zip_bytes(code)
-
-
-def _configuration(client: Any, operation: str, inputs: Properties) -> dict[str, Any]:
-    parameters = request(client, operation, inputs, *_APART)
-    parameters["FunctionName"] = inputs["name"]
-    if inputs.get("ephemeralStorage"):
-        parameters["EphemeralStorage"] = {"Size": int(inputs["ephemeralStorage"]["size"])}
-    if inputs.get("loggingConfig"):
-        logging = inputs["loggingConfig"]
-        parameters["LoggingConfig"] = {
-            "LogFormat": logging.get("logFormat", "Text"),
-            **({"LogGroup": logging["logGroup"]} if logging.get("logGroup") else {}),
-        }
-    return parameters
 
 
 @adapts("lambda/function:Function")
@@ -73,11 +55,8 @@ class FunctionAdapter(Adapter):
         }
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        client, code = aws.client("lambda"), _code(inputs)
-        parameters = _configuration(client, "CreateFunction", inputs)
-        if inputs.get("architectures"):
-            parameters["Architectures"] = inputs["architectures"]
-        made = client.create_function(**parameters, Code={"ZipFile": code}, Tags=tags_of(inputs))
+        code = _code(inputs)
+        made = self.make(aws, inputs, Code={"ZipFile": code})
         self._concurrency(aws, inputs["name"], inputs)
         return State(inputs["name"], self._outputs(aws, made, code))
 
@@ -94,10 +73,10 @@ class FunctionAdapter(Adapter):
         fresh: Properties = {}
         settings = {*existing.inputs, *inputs} - {"code", "tags", "tagsAll", "sourceCodeHash"}
         if has_changed(existing, inputs, *settings):
-            parameters = _configuration(client, "UpdateFunctionConfiguration", inputs)
+            parameters = request(client, "UpdateFunctionConfiguration", inputs)
             # Left out means unchanged to the API; to a program it means none.
-            parameters.setdefault("Environment", {"Variables": {}})
-            client.update_function_configuration(**parameters)
+            none: Properties = {"Environment": {"Variables": {}}}
+            client.update_function_configuration(**{**none, **parameters, "FunctionName": name})
             self._concurrency(aws, name, inputs)
         if has_changed(existing, inputs, "code", "sourceCodeHash"):
             code = _code(inputs)
@@ -144,10 +123,8 @@ class FunctionUrlAdapter(Adapter):
     deletion = CallById("lambda", "delete_function_url_config", "FunctionName")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        client, name = aws.client("lambda"), inputs["functionName"]
-        parameters = request(client, "CreateFunctionUrlConfig", inputs, "authorizationType")
-        made = client.create_function_url_config(**parameters, AuthType=inputs["authorizationType"])
-        url = f"{client.meta.endpoint_url}{FUNCTION_URL_PATH}{name}/"
+        made, name = self.make(aws, inputs), inputs["functionName"]
+        url = f"{aws.client('lambda').meta.endpoint_url}{FUNCTION_URL_PATH}{name}/"
         return State(
             name,
             {"functionArn": made["FunctionArn"], "functionUrl": url, "urlId": name},
@@ -168,9 +145,7 @@ class PermissionAdapter(Adapter):
     )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        client = aws.client("lambda")
-        parameters = request(client, "AddPermission", inputs)
-        client.add_permission(**parameters, FunctionName=inputs["function"])
+        self.make(aws, inputs)
         return State(inputs["statementId"], {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:

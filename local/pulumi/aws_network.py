@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     CallById,
     adapts,
-    has_changed,
-    pick,
+    request,
     tag_changes,
     tag_list,
-    tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Properties
-
-
-def specification(kind: str, inputs: Properties) -> list[dict[str, Any]]:
-    """Return a TagSpecifications parameter, empty without tags: EC2 refuses an empty list in it."""
-    tags = tag_list(tags_of(inputs))
-    return [{"ResourceType": kind, "Tags": tags}] if tags else []
 
 
 def retag_ec2(aws: Aws, existing: Existing, inputs: Properties) -> None:
@@ -58,10 +48,7 @@ class VpcAdapter(_Ec2):
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         ec2 = aws.client("ec2")
-        made = ec2.create_vpc(
-            CidrBlock=inputs["cidrBlock"], TagSpecifications=specification("vpc", inputs)
-        )["Vpc"]
-        vpc = made["VpcId"]
+        vpc = self.make(aws, inputs)["Vpc"]["VpcId"]
         self._attributes(aws, vpc, inputs)
         here = [{"Name": "vpc-id", "Values": [vpc]}]
         tables = ec2.describe_route_tables(Filters=here)["RouteTables"]
@@ -88,13 +75,11 @@ class InternetGatewayAdapter(_Ec2):
     replaces = frozenset({"vpcId"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        ec2 = aws.client("ec2")
-        made = ec2.create_internet_gateway(
-            TagSpecifications=specification("internet-gateway", inputs)
-        )["InternetGateway"]
-        gateway = made["InternetGatewayId"]
+        gateway = self.make(aws, inputs)["InternetGateway"]["InternetGatewayId"]
         if inputs.get("vpcId"):
-            ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=inputs["vpcId"])
+            aws.client("ec2").attach_internet_gateway(
+                InternetGatewayId=gateway, VpcId=inputs["vpcId"]
+            )
         return State(gateway, {"arn": aws.arn("ec2", f"internet-gateway/{gateway}")})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
@@ -120,18 +105,7 @@ class SubnetAdapter(_Ec2):
             )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        where = pick(
-            inputs,
-            {
-                "vpcId": "VpcId",
-                "cidrBlock": "CidrBlock",
-                "availabilityZone": "AvailabilityZone",
-                "availabilityZoneId": "AvailabilityZoneId",
-            },
-        )
-        made = aws.client("ec2").create_subnet(
-            **where, TagSpecifications=specification("subnet", inputs)
-        )["Subnet"]
+        made = self.make(aws, inputs)["Subnet"]
         self._attributes(aws, made["SubnetId"], inputs)
         return State(
             made["SubnetId"],
@@ -154,10 +128,7 @@ class EipAdapter(_Ec2):
     deletion = CallById("ec2", "release_address", "AllocationId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = aws.client("ec2").allocate_address(
-            Domain=inputs.get("domain", "vpc"),
-            TagSpecifications=specification("elastic-ip", inputs),
-        )
+        made = self.make(aws, inputs, Domain=inputs.get("domain", "vpc"))
         allocation = made["AllocationId"]
         return State(
             allocation,
@@ -175,17 +146,7 @@ class NatGatewayAdapter(_Ec2):
     deletion = CallById("ec2", "delete_nat_gateway", "NatGatewayId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = aws.client("ec2").create_nat_gateway(
-            **pick(
-                inputs,
-                {
-                    "subnetId": "SubnetId",
-                    "allocationId": "AllocationId",
-                    "connectivityType": "ConnectivityType",
-                },
-            ),
-            TagSpecifications=specification("natgateway", inputs),
-        )["NatGateway"]
+        made = self.make(aws, inputs)["NatGateway"]
         address = (made.get("NatGatewayAddresses") or [{}])[0]
         return State(
             made["NatGatewayId"],
@@ -203,44 +164,29 @@ class RouteTableAdapter(_Ec2):
     deletion = CallById("ec2", "delete_route_table", "RouteTableId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = aws.client("ec2").create_route_table(
-            VpcId=inputs["vpcId"], TagSpecifications=specification("route-table", inputs)
-        )["RouteTable"]
-        table = made["RouteTableId"]
+        table = self.make(aws, inputs)["RouteTable"]["RouteTableId"]
         arn = aws.arn("ec2", f"route-table/{table}")
         return State(table, {"arn": arn, "ownerId": aws.account})
 
 
-_ROUTE = {
-    "routeTableId": "RouteTableId",
-    "destinationCidrBlock": "DestinationCidrBlock",
-    "destinationIpv6CidrBlock": "DestinationIpv6CidrBlock",
-}
-_ROUTE_TARGETS = {
-    "gatewayId": "GatewayId",
-    "natGatewayId": "NatGatewayId",
-    "transitGatewayId": "TransitGatewayId",
-    "vpcPeeringConnectionId": "VpcPeeringConnectionId",
-    "networkInterfaceId": "NetworkInterfaceId",
-}
-
-
 @adapts("ec2/route:Route")
 class RouteAdapter(Adapter):
-    replaces = frozenset(_ROUTE)
+    replaces = frozenset({"routeTableId", "destinationCidrBlock", "destinationIpv6CidrBlock"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
-        aws.client("ec2").create_route(**pick(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
+        self.make(aws, inputs)
         identity = f"r-{inputs['routeTableId']}{resource.token(10)}"
         return State(identity, {"state": "active", "origin": "CreateRoute"})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
-        if has_changed(existing, inputs, *_ROUTE_TARGETS):
-            aws.client("ec2").replace_route(**pick(inputs, {**_ROUTE, **_ROUTE_TARGETS}))
+        if existing.inputs != inputs:
+            ec2 = aws.client("ec2")
+            ec2.replace_route(**request(ec2, "ReplaceRoute", inputs))
         return {}
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        aws.client("ec2").delete_route(**pick(existing.inputs, _ROUTE))
+        ec2 = aws.client("ec2")
+        ec2.delete_route(**request(ec2, "DeleteRoute", existing.inputs))
 
 
 @adapts("ec2/routeTableAssociation:RouteTableAssociation")
@@ -249,10 +195,4 @@ class RouteTableAssociationAdapter(Adapter):
     deletion = CallById("ec2", "disassociate_route_table", "AssociationId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = aws.client("ec2").associate_route_table(
-            **pick(
-                inputs,
-                {"routeTableId": "RouteTableId", "subnetId": "SubnetId", "gatewayId": "GatewayId"},
-            )
-        )
-        return State(made["AssociationId"], {})
+        return State(self.make(aws, inputs)["AssociationId"], {})

@@ -9,8 +9,6 @@ from local.pulumi.aws_adapter import (
     TagCalls,
     adapts,
     has_changed,
-    tag_list,
-    tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Properties
@@ -24,11 +22,7 @@ class SecretAdapter(Adapter):
     tagging = TagCalls("secretsmanager", "tag_resource", "untag_resource", "SecretId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = aws.client("secretsmanager").create_secret(
-            Name=inputs["name"],
-            Description=inputs.get("description") or "",
-            Tags=tag_list(tags_of(inputs)),
-        )
+        made = self.make(aws, inputs)
         return State(made["ARN"], {"arn": made["ARN"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
@@ -50,20 +44,14 @@ class SecretVersionAdapter(Adapter):
     replaces = frozenset({"secretId"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        return self._put(aws, inputs)
-
-    @staticmethod
-    def _put(aws: Aws, inputs: Properties) -> State:
-        made = aws.client("secretsmanager").put_secret_value(
-            SecretId=inputs["secretId"], SecretString=inputs["secretString"]
-        )
+        made = self.make(aws, inputs)
         version = made["VersionId"]
         return State(f"{made['ARN']}|{version}", {"arn": made["ARN"], "versionId": version})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         if not has_changed(existing, inputs, "secretString"):
             return {}
-        return self._put(aws, inputs).outputs
+        return self.create(aws, existing.resource, inputs).outputs
 
     def read(self, aws: Aws, existing: Existing) -> Properties | None:
         arn, _, version = existing.id.partition("|")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from local.pulumi.aws_adapter import Adapter, Aws, CallById, adapts, as_list, tag_list, tags_of
-from local.pulumi.aws_network import retag_ec2, specification
+from local.pulumi.aws_network import retag_ec2
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.catalogue.network import rule_parameters
 from local.values import Properties
 
 
@@ -51,12 +52,7 @@ class SecurityGroupAdapter(Adapter):
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
         ec2 = aws.client("ec2")
         description = inputs.get("description") or "Managed by Pulumi"
-        group = ec2.create_security_group(
-            GroupName=inputs["name"],
-            Description=description,
-            **({"VpcId": inputs["vpcId"]} if inputs.get("vpcId") else {}),
-            TagSpecifications=specification("security-group", inputs),
-        )["GroupId"]
+        group = self.make(aws, inputs, Description=description)["GroupId"]
         # The real provider removes the rule AWS adds, so that a group allows what is written.
         ec2.revoke_security_group_egress(GroupId=group, IpPermissions=_OPEN_EGRESS)
         for direction in ("ingress", "egress"):
@@ -125,29 +121,11 @@ class _Rule(Adapter):
         }
     )
 
-    @staticmethod
-    def _rule(inputs: Properties) -> dict[str, Any]:
-        permission: dict[str, Any] = {"IpProtocol": str(inputs["ipProtocol"])}
-        for key, api in (("fromPort", "FromPort"), ("toPort", "ToPort")):
-            if inputs.get(key) is not None:
-                permission[api] = int(inputs[key])
-        note = {"Description": inputs["description"]} if inputs.get("description") else {}
-        if inputs.get("cidrIpv4"):
-            permission["IpRanges"] = [{"CidrIp": inputs["cidrIpv4"], **note}]
-        if inputs.get("cidrIpv6"):
-            permission["Ipv6Ranges"] = [{"CidrIpv6": inputs["cidrIpv6"], **note}]
-        if inputs.get("referencedSecurityGroupId"):
-            pair = {"GroupId": inputs["referencedSecurityGroupId"], **note}
-            permission["UserIdGroupPairs"] = [pair]
-        return permission
-
     def _call(self, aws: Aws, verb: str) -> Any:
         return getattr(aws.client("ec2"), f"{verb}_security_group_{self.direction}")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
-        made = self._call(aws, "authorize")(
-            GroupId=inputs["securityGroupId"], IpPermissions=[self._rule(inputs)]
-        )
+        made = self._call(aws, "authorize")(**rule_parameters(inputs))
         rules = made.get("SecurityGroupRules") or [{}]
         identity = rules[0].get("SecurityGroupRuleId") or f"sgr-{resource.token(17)}"
         return State(
@@ -159,9 +137,7 @@ class _Rule(Adapter):
         )
 
     def delete(self, aws: Aws, existing: Existing) -> None:
-        self._call(aws, "revoke")(
-            GroupId=existing.inputs["securityGroupId"], IpPermissions=[self._rule(existing.inputs)]
-        )
+        self._call(aws, "revoke")(**rule_parameters(existing.inputs))
 
 
 @adapts("vpc/securityGroupIngressRule:SecurityGroupIngressRule")

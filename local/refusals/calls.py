@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from botocore import xform_name
+
 from local.refusals.model import breaches, input_shape
 from local.refusals.refusal import Refusal, Wanted
 from local.shapes import coerce
@@ -32,6 +34,8 @@ class TypeCall:
     build: Build | None = None
     # Asked for only where one of these inputs is set.
     where: frozenset[str] = frozenset()
+    # What EC2 calls the resource, where it takes tags as those of a kind.
+    tagged: str = ""
 
     def takes(self, inputs: Mapping[str, Any]) -> bool:
         return not self.where or any(inputs.get(name) not in (None, [], {}) for name in self.where)
@@ -47,8 +51,13 @@ class TypeCall:
         rebuilt = self.build(wanted.inputs) if self.build is not None else {}
         parameters = {**coerce(shape, given), **rebuilt}
         if wanted.tags:
-            parameters.update(_tags(shape, wanted.tags))
+            parameters.update(_tags(shape, wanted.tags, self.tagged))
         return {key: value for key, value in parameters.items() if value is not None}
+
+    def make(self, client: Any, wanted: Wanted, **more: Any) -> Any:
+        """Make the call through boto3, with `more` over its parameters; return the answer."""
+        made = getattr(client, xform_name(self.operation))
+        return made(**{**self.parameters(wanted), **more})
 
     def matched_inputs(self, inputs: Mapping[str, Any]) -> set[str]:
         """Return the inputs that this call takes."""
@@ -69,7 +78,7 @@ class TypeCalls:
     apart: Mapping[str, str] = field(default_factory=dict)
 
 
-def _tags(shape: Any, tags: Mapping[str, str]) -> Parameters:
+def _tags(shape: Any, tags: Mapping[str, str], kind: str) -> Parameters:
     """Return tags as an operation spells them; nothing where it takes none."""
     for name in ("Tags", "tags", "ResourceTags"):
         if name not in shape.members:
@@ -82,7 +91,7 @@ def _tags(shape: Any, tags: Mapping[str, str]) -> Parameters:
             return {name: [{key: k, value: v} for k, v in tags.items()]}
     if "TagSpecifications" in shape.members:
         listed = [{"Key": key, "Value": value} for key, value in tags.items()]
-        return {"TagSpecifications": [{"Tags": listed}]}
+        return {"TagSpecifications": [{"ResourceType": kind, "Tags": listed}]}
     return {}
 
 

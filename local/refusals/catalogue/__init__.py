@@ -14,16 +14,4 @@ from local.refusals.catalogue import (  # noqa: F401 - importing them enters the
     storage,
 )
 
-# Names that pulumi-aws had for them before.
-for older, now in (
-    ("alb/listener:Listener", "lb/listener:Listener"),
-    ("alb/loadBalancer:LoadBalancer", "lb/loadBalancer:LoadBalancer"),
-    ("alb/targetGroup:TargetGroup", "lb/targetGroup:TargetGroup"),
-    ("s3/bucketV2:BucketV2", "s3/bucket:Bucket"),
-    (
-        "s3/bucketServerSideEncryptionConfigurationV2:BucketServerSideEncryptionConfigurationV2",
-        "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
-    ),
-    ("s3/bucketVersioningV2:BucketVersioningV2", "s3/bucketVersioning:BucketVersioning"),
-):
-    TYPES[f"aws:{older}"] = TYPES[f"aws:{now}"]
+__all__ = ["TYPES"]

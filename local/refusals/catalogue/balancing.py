@@ -6,25 +6,45 @@ from collections.abc import Mapping
 
 from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs, attributes
+from local.refusals.documents import as_list
 from local.refusals.model import input_shape
 from local.shapes import coerce
 
-_BALANCER = {
+BALANCER = {
     "enableCrossZoneLoadBalancing": "load_balancing.cross_zone.enabled",
     "enableDeletionProtection": "deletion_protection.enabled",
+    "dnsRecordClientRoutingPolicy": "dns_record.client_routing_policy",
 }
-
-
 _GROUP = {
     "connectionTermination": "deregistration_delay.connection_termination.enabled",
     "deregistrationDelay": "deregistration_delay.timeout_seconds",
     "loadBalancingCrossZoneEnabled": "load_balancing.cross_zone.enabled",
     "preserveClientIp": "preserve_client_ip.enabled",
+    "proxyProtocolV2": "proxy_protocol_v2.enabled",
+}
+_GROUP_HEALTH = {
+    "dnsFailover": "target_group_health.dns_failover",
+    "unhealthyStateRouting": "target_group_health.unhealthy_state_routing",
+}
+_MINIMUMS = {
+    "minimumHealthyTargetsCount": "minimum_healthy_targets.count",
+    "minimumHealthyTargetsPercentage": "minimum_healthy_targets.percentage",
 }
 
 
-def _pairs(inputs: Inputs, names: Mapping[str, str]) -> list[Parameters]:
-    return [{"Key": key, "Value": value} for key, value in attributes(inputs, names).items()]
+def group_attributes(inputs: Inputs) -> dict[str, str]:
+    """Return a target group's attributes, as ELB has them beside its settings."""
+    found = attributes(inputs, _GROUP)
+    health = next(iter(as_list(inputs.get("targetGroupHealth"))), None) or {}
+    for part, prefix in _GROUP_HEALTH.items():
+        minimums = attributes(health.get(part) or {}, _MINIMUMS)
+        found |= {f"{prefix}.{name}": value for name, value in minimums.items()}
+    return found
+
+
+def pairs(attributes: Mapping[str, str]) -> list[Parameters]:
+    """Return attributes as ELB takes them."""
+    return [{"Key": key, "Value": value} for key, value in attributes.items()]
 
 
 # An action's block -> the member it is.
@@ -56,7 +76,8 @@ def _listener(inputs: Inputs) -> Parameters:
     return {"DefaultActions": coerce(shape, list(map(_action, inputs.get("defaultActions") or ())))}
 
 
-def _health_check(inputs: Inputs) -> Parameters:
+def health_check(inputs: Inputs) -> Parameters:
+    """Return a target group's health check; ELB takes the port as text."""
     check = inputs.get("healthCheck") or {}
     names = {
         "timeout": "HealthCheckTimeoutSeconds",
@@ -67,7 +88,10 @@ def _health_check(inputs: Inputs) -> Parameters:
         "healthyThreshold": "HealthyThresholdCount",
         "unhealthyThreshold": "UnhealthyThresholdCount",
     }
-    return {member: check[key] for key, member in names.items() if check.get(key) is not None}
+    found = {member: check[key] for key, member in names.items() if check.get(key) is not None}
+    if "HealthCheckPort" in found:
+        found["HealthCheckPort"] = str(found["HealthCheckPort"])
+    return found
 
 
 def _zone(inputs: Inputs) -> Parameters:
@@ -132,21 +156,24 @@ enter(
     call(
         "elbv2",
         "ModifyLoadBalancerAttributes",
-        *_BALANCER,
-        build=lambda i: {"LoadBalancerArn": _BALANCER_ARN, "Attributes": _pairs(i, _BALANCER)},
+        *BALANCER,
+        build=lambda i: {
+            "LoadBalancerArn": _BALANCER_ARN,
+            "Attributes": pairs(attributes(i, BALANCER)),
+        },
     ),
     enforceSecurityGroupInboundRulesOnPrivateLinkTraffic="SetSecurityGroups, on or off",
 )
 enter(
     "lb/targetGroup:TargetGroup",
-    call("elbv2", "CreateTargetGroup", "healthCheck", build=_health_check),
+    call("elbv2", "CreateTargetGroup", "healthCheck", build=health_check),
     call(
         "elbv2",
         "ModifyTargetGroupAttributes",
         *_GROUP,
-        build=lambda i: {"TargetGroupArn": _GROUP_ARN, "Attributes": _pairs(i, _GROUP)},
+        "targetGroupHealth",
+        build=lambda i: {"TargetGroupArn": _GROUP_ARN, "Attributes": pairs(group_attributes(i))},
     ),
-    targetGroupHealth="attributes with words and counts: see limits",
 )
 enter(
     "route53/record:Record",

@@ -12,9 +12,10 @@ def _tag_specifications(inputs: Inputs) -> list[Parameters]:
     return [
         {
             "ResourceType": each["resourceType"],
-            "Tags": [{"Key": k, "Value": v} for k, v in (each.get("tags") or {}).items()],
+            "Tags": [{"Key": k, "Value": str(v)} for k, v in each["tags"].items()],
         }
         for each in inputs.get("tagSpecifications") or ()
+        if each.get("tags")
     ]
 
 
@@ -39,27 +40,32 @@ _TEMPLATE = (
     "networkInterfaces",
     "placement",
     "privateDnsNameOptions",
+    "securityGroupNames",
     "tagSpecifications",
     "userData",
     "vpcSecurityGroupIds",
 )
 
 
-def _template(inputs: Inputs) -> Parameters:
-
+def template_data(inputs: Inputs) -> Parameters:
+    """Return a launch template's data: what an instance is made of."""
     shape = input_shape("ec2", "CreateLaunchTemplate").members["LaunchTemplateData"]
-    given = {key: inputs[key] for key in _TEMPLATE if key in inputs and key != "tagSpecifications"}
-    if "vpcSecurityGroupIds" in given:
-        given["securityGroupIds"] = given.pop("vpcSecurityGroupIds")
-    return {
-        "LaunchTemplateData": {
-            **coerce(shape, given),
-            "TagSpecifications": _tag_specifications(inputs),
-        }
+    spelled = {"vpcSecurityGroupIds": "securityGroupIds", "securityGroupNames": "securityGroups"}
+    given = {
+        spelled.get(key, key): inputs[key]
+        for key in _TEMPLATE
+        if key in inputs and key != "tagSpecifications"
     }
+    if "networkInterfaces" in given:
+        given["networkInterfaces"] = [
+            {**each, "groups": each.get("securityGroups")} for each in given["networkInterfaces"]
+        ]
+    tagged = _tag_specifications(inputs)
+    return {**coerce(shape, given), **({"TagSpecifications": tagged} if tagged else {})}
 
 
-def _group_tag(inputs: Inputs) -> Parameters:
+def group_tag(inputs: Inputs) -> Parameters:
+    """Return a tag of a group as the calls that put it and take it off have it."""
     tag, group = inputs["tag"], inputs["autoscalingGroupName"]
     return {
         "Tags": [
@@ -68,7 +74,7 @@ def _group_tag(inputs: Inputs) -> Parameters:
                 "ResourceType": "auto-scaling-group",
                 "Key": tag["key"],
                 "Value": tag["value"],
-                "PropagateAtLaunch": tag["propagateAtLaunch"],
+                "PropagateAtLaunch": bool(tag["propagateAtLaunch"]),
             }
         ]
     }
@@ -96,7 +102,7 @@ enter(
 )
 enter(
     "autoscaling/tag:Tag",
-    call("autoscaling", "CreateOrUpdateTags", "tag", "autoscalingGroupName", build=_group_tag),
+    call("autoscaling", "CreateOrUpdateTags", "tag", "autoscalingGroupName", build=group_tag),
 )
 enter(
     "ec2/launchTemplate:LaunchTemplate",
@@ -105,7 +111,8 @@ enter(
         "CreateLaunchTemplate",
         *_TEMPLATE,
         names={"name": "LaunchTemplateName", "description": "VersionDescription"},
-        build=_template,
+        tagged="launch-template",
+        build=lambda i: {"LaunchTemplateData": template_data(i)},
     ),
     updateDefaultVersion="the provider's own: which version becomes the default",
 )

@@ -2,47 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs, attributes
+from local.refusals.documents import text
 from local.refusals.model import input_shape
 from local.shapes import coerce
 
-_QUEUE = {
-    "messageRetentionSeconds": "MessageRetentionPeriod",
-    "receiveWaitTimeSeconds": "ReceiveMessageWaitTimeSeconds",
-    "redrivePolicy": "RedrivePolicy",
-    "sqsManagedSseEnabled": "SqsManagedSseEnabled",
+QUEUE = {
     "visibilityTimeoutSeconds": "VisibilityTimeout",
-    "delaySeconds": "DelaySeconds",
-    "fifoQueue": "FifoQueue",
+    "messageRetentionSeconds": "MessageRetentionPeriod",
     "maxMessageSize": "MaximumMessageSize",
+    "delaySeconds": "DelaySeconds",
+    "receiveWaitTimeSeconds": "ReceiveMessageWaitTimeSeconds",
+    "policy": "Policy",
+    "redrivePolicy": "RedrivePolicy",
+    "redriveAllowPolicy": "RedriveAllowPolicy",
+    "kmsMasterKeyId": "KmsMasterKeyId",
+    "kmsDataKeyReusePeriodSeconds": "KmsDataKeyReusePeriodSeconds",
+    "sqsManagedSseEnabled": "SqsManagedSseEnabled",
+    "fifoQueue": "FifoQueue",
+    "contentBasedDeduplication": "ContentBasedDeduplication",
+}
+TOPIC = {
+    "displayName": "DisplayName",
+    "kmsMasterKeyId": "KmsMasterKeyId",
+    "policy": "Policy",
+    "deliveryPolicy": "DeliveryPolicy",
 }
 
 
-_TOPIC = {"displayName": "DisplayName", "kmsMasterKeyId": "KmsMasterKeyId"}
+def queue_attributes(inputs: Inputs) -> dict[str, str]:
+    """Return a queue's attributes; SQS does not take FifoQueue where it is not one."""
+    found = attributes(inputs, QUEUE)
+    return {key: value for key, value in found.items() if (key, value) != ("FifoQueue", "false")}
 
 
 def _dimensions(given: Any) -> list[Parameters]:
-    return [{"Name": name, "Value": value} for name, value in (given or {}).items()]
+    return [{"Name": name, "Value": value} for name, value in sorted((given or {}).items())]
+
+
+def _pick(inputs: Inputs, names: Mapping[str, str]) -> Parameters:
+    return {member: inputs[key] for key, member in names.items() if inputs.get(key) is not None}
 
 
 def _series(query: Inputs) -> Parameters:
-    metric = query.get("metric")
+    """Return one of an alarm's series, or the sum over them, as CloudWatch takes it."""
     plain = {"id": "Id", "expression": "Expression", "label": "Label", "returnData": "ReturnData"}
-    plain |= {"accountId": "AccountId", "period": "Period"}
-    found = {member: query[key] for key, member in plain.items() if query.get(key) is not None}
+    found = _pick(query, {**plain, "accountId": "AccountId", "period": "Period"})
+    metric = query.get("metric")
     if metric:
         found["MetricStat"] = {
             "Metric": {
-                "Namespace": metric.get("namespace"),
-                "MetricName": metric["metricName"],
+                **_pick(metric, {"namespace": "Namespace", "metricName": "MetricName"}),
                 "Dimensions": _dimensions(metric.get("dimensions")),
             },
-            "Period": metric["period"],
-            "Stat": metric["stat"],
-            "Unit": metric.get("unit"),
+            **_pick(metric, {"period": "Period", "stat": "Stat", "unit": "Unit"}),
         }
     return found
 
@@ -65,15 +82,17 @@ _BLOCKS = {
 
 
 def _target(inputs: Inputs) -> Parameters:
-    target: Parameters = {"Id": inputs.get("targetId") or "terraform", "Arn": inputs["arn"]}
-    for key, member in (("roleArn", "RoleArn"), ("input", "Input")):
-        if inputs.get(key):
-            target[member] = inputs[key]
     shape = input_shape("events", "PutTargets").members["Targets"].member
     blocks = {member: inputs[key] for key, member in _BLOCKS.items() if inputs.get(key)}
     if inputs.get("runCommandTargets"):
         blocks["RunCommandParameters"] = {"runCommandTargets": inputs["runCommandTargets"]}
-    return {"Rule": inputs["rule"], "Targets": [{**coerce(shape, blocks), **target}]}
+    transformer = inputs.get("inputTransformer")
+    if transformer:
+        paths = transformer.get("inputPaths") or {}
+        blocks["inputTransformer"] = {**transformer, "inputPathsMap": paths}
+    target = coerce(shape, {**inputs, **blocks})
+    target["Id"] = inputs.get("targetId") or "terraform"
+    return {"Rule": inputs["rule"], "Targets": [target]}
 
 
 enter("cloudwatch/dashboard:Dashboard", call("cloudwatch", "PutDashboard"))
@@ -117,7 +136,7 @@ enter(
 enter("scheduler/schedule:Schedule", call("scheduler", "CreateSchedule"))
 enter(
     "sns/topic:Topic",
-    call("sns", "CreateTopic", *_TOPIC, build=lambda i: {"Attributes": attributes(i, _TOPIC)}),
+    call("sns", "CreateTopic", *TOPIC, build=lambda i: {"Attributes": attributes(i, TOPIC)}),
 )
 enter(
     "sns/topicPolicy:TopicPolicy",
@@ -129,7 +148,7 @@ enter(
         build=lambda i: {
             "TopicArn": i["arn"],
             "AttributeName": "Policy",
-            "AttributeValue": i["policy"],
+            "AttributeValue": text(i["policy"]),
         },
     ),
 )
@@ -141,9 +160,9 @@ enter(
     call(
         "sqs",
         "CreateQueue",
-        *_QUEUE,
+        *QUEUE,
         names={"name": "QueueName"},
-        build=lambda i: {"Attributes": attributes(i, _QUEUE)},
+        build=lambda i: {"Attributes": queue_attributes(i)},
     ),
 )
 enter(
@@ -152,7 +171,7 @@ enter(
         "sqs",
         "SetQueueAttributes",
         "policy",
-        build=lambda i: {"Attributes": {"Policy": i["policy"]}},
+        build=lambda i: {"Attributes": {"Policy": text(i["policy"])}},
     ),
 )
 enter(

@@ -6,13 +6,9 @@ from typing import Any
 
 from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
-from local.refusals.documents import parse
+from local.refusals.documents import as_list, parse, text
 from local.refusals.model import input_shape
 from local.shapes import coerce
-
-
-def _as_list(values: Any) -> list[Any]:
-    return values if isinstance(values, list) else [values]
 
 
 def _key_schema(inputs: Inputs) -> list[Parameters]:
@@ -25,21 +21,22 @@ def _key_schema(inputs: Inputs) -> list[Parameters]:
     return [{"AttributeName": inputs[k], "KeyType": kind} for k, kind in keys if inputs.get(k)]
 
 
-def _index(index: Inputs) -> Parameters:
+def index(wanted: Inputs) -> Parameters:
+    """Return an index of a table as CreateTable takes it."""
+    projection = {"ProjectionType": wanted.get("projectionType", "ALL")}
+    if wanted.get("nonKeyAttributes"):
+        projection["NonKeyAttributes"] = wanted["nonKeyAttributes"]
     return {
-        "IndexName": index["name"],
-        "KeySchema": _key_schema(index),
-        "Projection": {
-            "ProjectionType": index.get("projectionType", "ALL"),
-            "NonKeyAttributes": index.get("nonKeyAttributes") or None,
-        },
+        "IndexName": wanted["name"],
+        "KeySchema": _key_schema(wanted),
+        "Projection": projection,
     }
 
 
 def _table(inputs: Inputs) -> Parameters:
-    indexes = [_index(each) for each in inputs.get("globalSecondaryIndexes") or ()]
+    indexes = [index(each) for each in inputs.get("globalSecondaryIndexes") or ()]
     own = {"hashKey": inputs.get("hashKey")}
-    local = [_index({**own, **each}) for each in inputs.get("localSecondaryIndexes") or ()]
+    local = [index({**own, **each}) for each in inputs.get("localSecondaryIndexes") or ()]
     return {
         "KeySchema": _key_schema(inputs),
         "AttributeDefinitions": [
@@ -97,11 +94,11 @@ def _dlm(inputs: Inputs) -> Parameters:
         {
             **schedule,
             "tagsToAdd": _pairs(schedule.get("tagsToAdd")),
-            "shareRules": _as_list(schedule.get("shareRule") or []),
+            "shareRules": as_list(schedule.get("shareRule") or []),
             "variableTags": _pairs(schedule.get("variableTags")),
             "createRule": {
                 **(schedule.get("createRule") or {}),
-                "times": _as_list((schedule.get("createRule") or {}).get("times") or []),
+                "times": as_list((schedule.get("createRule") or {}).get("times") or []),
             },
         }
         for schedule in details.pop("schedules", ())
@@ -112,18 +109,35 @@ def _dlm(inputs: Inputs) -> Parameters:
 
 
 def _lifecycle(inputs: Inputs) -> Parameters:
-    names = {"id": "ID", "status": "Status"}
+    shape = input_shape("s3", "PutBucketLifecycleConfiguration").members["LifecycleConfiguration"]
+    rules = [{**rule, "filter": _filter(rule.get("filter") or {})} for rule in inputs["rules"]]
+    return {"LifecycleConfiguration": coerce(shape, {"rules": rules})}
+
+
+def _filter(chosen: Inputs) -> Inputs:
+    joined = chosen.get("and")
+    return {**chosen, "and": {**joined, "tags": _pairs(joined.get("tags"))}} if joined else chosen
+
+
+def _encryption(inputs: Inputs) -> Parameters:
     rules = []
     for rule in inputs["rules"]:
-        each: Parameters = {member: rule[key] for key, member in names.items() if key in rule}
-        each["Filter"] = {"Prefix": (rule.get("filter") or {}).get("prefix") or ""}
-        days = (rule.get("expiration") or {}).get("days")
-        if days is not None:
-            each["Expiration"] = {"Days": days}
-        rules.append(each)
-    return {"LifecycleConfiguration": {"Rules": rules}}
+        default = rule.get("applyServerSideEncryptionByDefault") or {}
+        chosen = {"SSEAlgorithm": default.get("sseAlgorithm", "AES256")}
+        if default.get("kmsMasterKeyId"):
+            chosen["KMSMasterKeyID"] = default["kmsMasterKeyId"]
+        kept = bool(rule.get("bucketKeyEnabled"))
+        rules.append({"ApplyServerSideEncryptionByDefault": chosen, "BucketKeyEnabled": kept})
+    return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
 
 
+_VERSIONING = input_shape("s3", "PutBucketVersioning").members["VersioningConfiguration"]
+_BLOCKED = {
+    "blockPublicAcls": "BlockPublicAcls",
+    "blockPublicPolicy": "BlockPublicPolicy",
+    "ignorePublicAcls": "IgnorePublicAcls",
+    "restrictPublicBuckets": "RestrictPublicBuckets",
+}
 _DATABASE = (
     *("createTableDefaultPermissions", "description", "federatedDatabase", "locationUri"),
     *("name", "parameters", "targetDatabase"),
@@ -185,37 +199,26 @@ enter(
     source="the body's file",
     overrideProvider="the provider's own: which default tags it lays on",
 )
-enter("s3/bucketPolicy:BucketPolicy", call("s3", "PutBucketPolicy"))
+enter(
+    "s3/bucketPolicy:BucketPolicy",
+    call("s3", "PutBucketPolicy", "policy", build=lambda i: {"Policy": text(i["policy"])}),
+)
 enter(
     "s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
     call(
         "s3",
         "PutPublicAccessBlock",
-        *("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets"),
-        build=lambda _: {"PublicAccessBlockConfiguration": {}},
+        *_BLOCKED,
+        build=lambda i: {
+            "PublicAccessBlockConfiguration": {
+                member: i[key] for key, member in _BLOCKED.items() if i.get(key) is not None
+            }
+        },
     ),
 )
 enter(
     "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
-    call(
-        "s3",
-        "PutBucketEncryption",
-        "rules",
-        build=lambda i: {
-            "ServerSideEncryptionConfiguration": {
-                "Rules": [
-                    {
-                        "ApplyServerSideEncryptionByDefault": {
-                            "SSEAlgorithm": rule["applyServerSideEncryptionByDefault"][
-                                "sseAlgorithm"
-                            ]
-                        }
-                    }
-                    for rule in i["rules"]
-                ]
-            }
-        },
-    ),
+    call("s3", "PutBucketEncryption", "rules", build=_encryption),
 )
 enter(
     "s3/bucketVersioning:BucketVersioning",
@@ -224,7 +227,7 @@ enter(
         "PutBucketVersioning",
         "versioningConfiguration",
         build=lambda i: {
-            "VersioningConfiguration": {"Status": i["versioningConfiguration"]["status"]}
+            "VersioningConfiguration": coerce(_VERSIONING, i["versioningConfiguration"])
         },
     ),
 )
