@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import StringConstraints
 
-from core.cluster.fields import SUBDOMAIN
+from core.cluster.fields import REGION, SUBDOMAIN
 
 Name = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$")]
 LabelKey = Annotated[
@@ -33,7 +33,7 @@ KafkaName = Annotated[str, StringConstraints(pattern=KAFKA)]
 NodeGroupName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z_-]{0,62}$")]
 # RFC 1123's label: a namespace has no dots.
 Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
-Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$", max_length=32)]
+Region = Annotated[str, StringConstraints(pattern=REGION, max_length=32)]
 # Kafka takes underscores in a host's name, too; an address of version six stands in brackets.
 _HOST = r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_])?"
 _SERVER = rf"({_HOST}|\[[0-9A-Fa-f:.]+\]):[0-9]{{1,5}}"

@@ -31,7 +31,12 @@ from core.cluster.adopted_names import (
 from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
 from core.cluster.fields import SecurityGroupId, SubnetId, named_twice
-from core.cluster.limits import BUCKET, RESERVED_STARTS
+from core.cluster.limits import (
+    ARN_CHARACTERS,
+    BUCKET,
+    MOST_MATCHED_CHARACTERS,
+    RESERVED_STARTS,
+)
 from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, Place, validate
 from core.cluster.slack import Slack
@@ -49,13 +54,10 @@ NAMED_ONCE = (
     "security_groups",
 )
 # What is left for names as JSON says them of the 4 KiB of a function's environment, and for groups
-# of the 2,048 characters of EventBridge's longest rule (infra.functions.announcements) and of the
-# 10,240 of a role's policy. Held against AWS's limits in tests/unit/stacks/test_adopted_limits.py.
+# of the 10,240 characters of a role's policy. Held against AWS's limits in
+# tests/unit/stacks/test_adopted_limits.py.
 MOST_TOLD_CHARACTERS = 2500
-MOST_MATCHED_CHARACTERS = 1550
 MOST_GRANTED_CHARACTERS = 6800
-# A group's ARN without its name, in the region of the longest name.
-ARN_CHARACTERS = 95
 
 
 class Level(StrEnum):

@@ -60,8 +60,10 @@ SUBDOMAIN = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
 KubernetesName = Annotated[str, StringConstraints(pattern=f"^{SUBDOMAIN}$", max_length=253)]
 # Strimzi's CRD admits no dash in a listener's name (research: strimzi-and-kafka 1.3).
 ListenerName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,11}$")]
+# Of any partition, so that one that is not served is told what it is (core.regions).
+REGION = r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$"
 ZoneName = Annotated[
-    str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$", max_length=32)
+    str, StringConstraints(pattern=r"^[a-z]{2,4}(-[a-z]+)+-[0-9][a-z]$", max_length=32)
 ]
 InstanceType = Annotated[
     str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*\.[a-z0-9-]+$", max_length=32)

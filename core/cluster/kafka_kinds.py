@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 SHORT, INT, LONG = 2**15 - 1, 2**31 - 1, 2**63 - 1
 MIB = 1024**2
+MOST_DIGITS = 100
 Value = str | int | bool
 
 
@@ -82,7 +83,8 @@ CLASSES = Shaped(r"([^\s,]+(\s*,\s*[^\s,]+)*)?", "full names of classes with com
 def number(written: str, *, whole: bool = True) -> float | None:
     """Return a number as Kafka's own parser reads it; None: it would not."""
     if re.fullmatch(r"[-+]?[0-9]+", written):
-        return int(written)
+        # Python itself reads no number of thousands of digits, and Kafka none of more than 19.
+        return int(written) if len(written) <= MOST_DIGITS else None
     if whole or re.fullmatch(r"[-+]?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][-+]?[0-9]+)?", written) is None:
         return None
     return float(written)

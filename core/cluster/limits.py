@@ -8,11 +8,12 @@ targets needs no rule: with 50 listeners at most, a load balancer never has 500.
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from core import instances
+from core import instances, naming
 from core.cluster import requests
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.instances import InstanceType
@@ -23,6 +24,13 @@ LONGEST_SUFFIX = {
     "asg": "-capacity-reservation",
     "karpenter": "-karpenter-capacity-reservation",
 }
+# What is left for names as JSON says them: for groups' of the 2,048 characters of EventBridge's
+# longest rule (infra.functions.announcements), and of the 10,240 of a role's policy for the ARNs of
+# pools' groups and the same names in a condition (infra.functions.tick). Held against AWS's limits
+# in tests/unit/stacks.
+MOST_MATCHED_CHARACTERS, MOST_GRANTED_OF_POOLS = 1550, 5800
+# A group's ARN without its name, in the region of the longest name.
+ARN_CHARACTERS = 95
 # How no name of these may begin. Sources: CreateLoadBalancer, CreateSecurityGroup, S3's bucket
 # naming rules.
 BUCKET = "a bucket's name"
@@ -120,7 +128,7 @@ class Breach:
 
 def check(spec: HasLimits) -> list[Breach]:
     """Return every limit that the spec exceeds."""
-    found = [*_names(spec), *_zones(spec)]
+    found = [*_names(spec), *_groups(spec), *_zones(spec)]
     known = instances.table().types
     for pool in spec.pools:
         if pool.instance_type in known:
@@ -188,6 +196,29 @@ def _names(spec: HasLimits) -> Iterator[Breach]:
                 "the first `up` would be refused halfway",
                 "choose another environment",
             )
+
+
+def _groups(spec: HasLimits) -> Iterator[Breach]:
+    """Refuse more pools than a rule and a role's policy can name; Karpenter has no groups."""
+    if spec.node_provisioner == "karpenter":
+        return
+    names = [naming.auto_scaling_group(spec.prefix, pool.name, "?") for pool in spec.pools]
+    matched = len(json.dumps([{"prefix": name} for name in names]))
+    granted = sum(ARN_CHARACTERS + 2 * len(json.dumps(name)) for name in names)
+    for what, asked, most in (
+        ("a rule of EventBridge's", matched, MOST_MATCHED_CHARACTERS),
+        ("a role's policy", granted, MOST_GRANTED_OF_POOLS),
+    ):
+        if asked > most:
+            yield Breach(
+                "pools-fit-rules",
+                f"the names of {len(names)} pools' groups, which begin with {spec.prefix!r}, take "
+                f"{asked} characters of {what},",
+                f"AWS's limit leaves {most} there",
+                "the first `up` would be refused halfway",
+                "use fewer pools, or shorten environment, name or the pools' names",
+            )
+            return
 
 
 def _zones(spec: HasLimits) -> Iterator[Breach]:

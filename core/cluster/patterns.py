@@ -12,9 +12,8 @@ from core.cluster.fields import SUBDOMAIN
 
 _AN_ID = "and 17 digits or letters from a to f, as AWS shows it"
 WORDS: Mapping[str, str] = {
-    r"^[a-z]{2}(-[a-z]+)+-[0-9]$": "a region such as eu-west-1; a zone has a letter more",
     r"^[a-z]{2,4}(-[a-z]+)+-[0-9]$": "a region such as eu-west-1; a zone has a letter more",
-    r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$": "an availability zone such as eu-west-1a: its region and "
+    r"^[a-z]{2,4}(-[a-z]+)+-[0-9][a-z]$": "an availability zone such as eu-west-1a: its region and "
     "one letter",
     r"^([01][0-9]|2[0-3]):[0-5][0-9]$": "a time of day in UTC between 00:00 and 23:59, such as "
     "03:30",

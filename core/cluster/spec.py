@@ -11,7 +11,7 @@ from core import naming
 from core.cluster import placement, rights, tagging
 from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
-from core.cluster.fields import DnsLabel, Frozen, KmsKeyArn, ZoneName
+from core.cluster.fields import REGION, DnsLabel, Frozen, KmsKeyArn, ZoneName
 from core.cluster.function_memory import FunctionMemory
 from core.cluster.identity import User
 from core.cluster.kafka import ClientProbe, Connect, Kafka, Metrics, Strimzi, Topic
@@ -43,8 +43,10 @@ class ClusterSpec(Frozen):
     name: DnsLabel
     """The Kafka cluster's name, in every pod's and resource's."""
     environment: DnsLabel
-    """Begins the stacks' names, `<environment>-<layer>`, and with `name` every AWS resource's."""
-    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", max_length=32)]
+    """Begins the stacks' names, `<environment>-<layer>`, and with `name` every AWS resource's. Roles
+    and buckets have one name in all regions of an account: a second region takes another.
+    """
+    region: Annotated[str, StringConstraints(pattern=REGION, max_length=32)]
     """The AWS region."""
     availability_zones: Annotated[tuple[ZoneName, ...], Field(min_length=1, max_length=6)]
     """In order: a zone's place decides its node ids, so add at the end."""

@@ -31,6 +31,7 @@ from local.pulumi.provider import (
     main,
 )
 from local.refusals import afterwards
+from local.refusals.drawn import DRAWN_CHARACTERS, drawn_name
 from local.store import ResourceStore
 from local.values import UNKNOWN, Properties, has_unknown
 
@@ -72,7 +73,9 @@ class AwsProvider(ResourceProvider):
         if named and inputs.get(named) is None:
             prefix = inputs.get("namePrefix") or inputs.get(f"{named}Prefix")
             inputs[named] = old_inputs.get(named) or (
-                f"{prefix or resource.name + '-'}{resource.token(7)}"
+                drawn_name(prefix, resource.token(DRAWN_CHARACTERS), inputs)
+                if prefix
+                else f"{resource.name}-{resource.token(7)}"
             )
         tags = inputs.get("tags")
         if has_unknown(tags) and not isinstance(tags, Mapping):
@@ -88,7 +91,9 @@ class AwsProvider(ResourceProvider):
         drawn = {
             key
             for key in ("namePrefix", f"{named}Prefix")
-            if named and inputs.get(named) == f"{inputs.get(key)}{resource.token(7)}"
+            if named and inputs.get(key)
+            if inputs.get(named)
+            == drawn_name(inputs[key], resource.token(DRAWN_CHARACTERS), inputs)
         }
         return {key: value for key, value in inputs.items() if key not in drawn}
 

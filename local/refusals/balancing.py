@@ -61,6 +61,12 @@ def policy_and_action_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
     ]
     groups = values(inputs, "defaultActions.*.forward.targetGroups.*.arn")
     network = ":loadbalancer/net/" in str(inputs.get("loadBalancerArn"))
+    several = [
+        each
+        for each in forwards
+        if each.get("targetGroupArn") and values(each, "forward.targetGroups.*.arn")
+        if values(each, "forward.targetGroups.*.arn") != [each["targetGroupArn"]]
+    ]
     nowhere = [e for e in forwards if not e.get("targetGroupArn") and not e.get("forward")]
     yield from first_of(
         "CreateListener",
@@ -78,6 +84,11 @@ def policy_and_action_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
         (
             len(forwards) > 1,
             "You must specify exactly one forward, redirect or fixed-response action",
+            "defaultActions",
+        ),
+        (
+            several,
+            "A target group's ARN and other target groups cannot be forwarded to together",
             "defaultActions",
         ),
         (nowhere, "A target group must be specified for forward actions", "defaultActions"),
@@ -126,6 +137,7 @@ def logs_and_addresses_of_a_balancer(wanted: Wanted) -> Iterator[Refusal]:
     inputs = wanted.inputs
     logs = inputs.get("accessLogs") or {}
     internal = bool(inputs.get("internal"))
+    addresses = values(inputs, "subnetMappings.*.allocationId")
     yield from first_of(
         "CreateLoadBalancer",
         "InvalidConfigurationRequest",
@@ -135,8 +147,13 @@ def logs_and_addresses_of_a_balancer(wanted: Wanted) -> Iterator[Refusal]:
             "accessLogs",
         ),
         (
-            internal and values(inputs, "subnetMappings.*.allocationId"),
+            internal and addresses,
             "Elastic IP addresses cannot be used by internal load balancers",
+            "subnetMappings",
+        ),
+        (
+            len(set(addresses)) < len(addresses),
+            "An Elastic IP address can be used in one subnet alone",
             "subnetMappings",
         ),
         (

@@ -84,6 +84,11 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
             "vpcConfig",
         ),
         (
+            family != "ipv6" and any(":" in each for each in blocks),
+            "IPv6 CIDRs in publicAccessCidrs are of clusters with the IP family ipv6 alone",
+            "vpcConfig",
+        ),
+        (
             len(blocks) > MOST_PUBLIC_CIDRS,
             f"publicAccessCidrs has {len(blocks)} entries; the maximum is {MOST_PUBLIC_CIDRS}",
             "vpcConfig",

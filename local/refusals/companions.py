@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from local.refusals.attachments import POLICIES_OF_A_ROLE
 from local.refusals.fields import values
-from local.refusals.limits import IAM_QUOTAS
+from local.refusals.limits import IAM_QUOTAS, KIB, LAMBDA_QUOTAS
 from local.refusals.pairs import OLDER, groups_of_a_listener, minor, name_of_a_group
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit, of
@@ -48,6 +48,61 @@ def policies_of_entries(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             message = f"Access policies cannot be associated with access entries of type {kind}"
             code, at = "InvalidRequestException", "principalArn"
             yield about(each, "AssociateAccessPolicy", code, message, at)
+
+
+@limit(f"{_EKS}setting-up-access-entries.html")
+def entries_of_a_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """Access entries are of clusters that look at them."""
+    modes = {
+        e.inputs.get("name"): (e.inputs.get("accessConfig") or {}).get("authenticationMode")
+        for e in of(everything, "eks/cluster:Cluster")
+    }
+    for token, operation in (
+        ("eks/accessEntry:AccessEntry", "CreateAccessEntry"),
+        ("eks/accessPolicyAssociation:AccessPolicyAssociation", "AssociateAccessPolicy"),
+    ):
+        for each in of(everything, token):
+            if modes.get(each.inputs.get("clusterName")) == "CONFIG_MAP":
+                message = "The cluster's authentication mode must be set to one of [API, "
+                message += "API_AND_CONFIG_MAP] to perform this operation."
+                yield about(each, operation, "InvalidRequestException", message, "clusterName")
+
+
+@limit("https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_AssociateAddress.html")
+def addresses_used_once(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """An Elastic IP address is of one gateway, or of one zone of one balancer."""
+    seen = set()
+    for token, path, operation in (
+        ("ec2/natGateway:NatGateway", "allocationId", "CreateNatGateway"),
+        ("lb/loadBalancer:LoadBalancer", "subnetMappings.*.allocationId", "CreateLoadBalancer"),
+    ):
+        for each in of(everything, token):
+            for address in map(str, values(each.inputs, path)):
+                # Of two gateways `names_that_exist` says it.
+                if address in seen and operation == "CreateLoadBalancer":
+                    message = f"Elastic IP address [{address}] is already associated"
+                    code, at = "ResourceInUse", "subnetMappings"
+                    yield about(each, operation, code, message, at)
+                seen.add(address)
+
+
+# Lambda developer guide, "Lambda quotas": a function's resource-based policy.
+POLICY_OF_A_FUNCTION = 20 * KIB
+# What a statement has beside what its permission says: its ARN, and the words of the policy.
+_OF_A_STATEMENT = 200
+
+
+@limit(LAMBDA_QUOTAS)
+def permissions_of_a_function(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """20 KB of them all."""
+    sizes: dict[str, int] = defaultdict(int)
+    for each in of(everything, "lambda/permission:Permission"):
+        function = str(each.inputs.get("function")).rpartition(":function:")[2]
+        before = sizes[function]
+        sizes[function] += _OF_A_STATEMENT + sum(len(str(e)) for e in each.inputs.values())
+        if before <= POLICY_OF_A_FUNCTION < sizes[function]:
+            message = f"The final policy size is bigger than the limit ({POLICY_OF_A_FUNCTION})."
+            yield about(each, "AddPermission", "PolicyLengthExceededException", message)
 
 
 @limit(IAM_QUOTAS)

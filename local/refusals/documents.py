@@ -31,16 +31,21 @@ def text(document: Any) -> str:
 def is_json(written: object) -> bool:
     """Say whether a text is JSON."""
     try:
-        json.loads(str(written))
+        json.loads(str(written), parse_constant=_no_number)
     except ValueError:
         return False
     return True
 
 
+def _no_number(written: str) -> float:
+    # Python reads NaN and Infinity; JSON has neither.
+    raise ValueError(written)
+
+
 def parse(document: Any) -> dict[str, Any] | None:
     """Return a document's content; None: it is no JSON object."""
     try:
-        found = json.loads(text(document))
+        found = json.loads(text(document), parse_constant=_no_number)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
@@ -89,6 +94,7 @@ RESERVED_VARIABLES = frozenset(
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
         "AWS_LAMBDA_FUNCTION_NAME",
         "AWS_LAMBDA_FUNCTION_VERSION",
+        "AWS_LAMBDA_INITIALIZATION_TYPE",
         "AWS_LAMBDA_LOG_GROUP_NAME",
         "AWS_LAMBDA_LOG_STREAM_NAME",
         "AWS_LAMBDA_RUNTIME_API",

@@ -21,12 +21,21 @@ _OTHERWISE = frozenset(
         *("aps-workspaces", "ec2messages", "emrcontainers", "git-codecommit"),
         *("grafana-workspace", "guardduty-data", "guardduty-data-fips", "kinesis-streams"),
         *(
+            "appmesh-envoy-management",
+            "ecs-agent",
+            "ecs-telemetry",
+            "elasticbeanstalk-health",
+            "email-smtp",
+            "emr-serverless-services",
+            "execute-api",
             "kinesis-firehose",
             "notebook",
+            "pipes-data",
             "s3-global",
             "s3express",
             "ssmmessages",
             "studio",
+            "sync-states",
             "vpce",
         ),
     }
@@ -42,6 +51,7 @@ def service_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
     found = _NAME.fullmatch(service)
     short = found[1] if found else ""
     subnets = inputs.get("subnetIds") or ()
+    inbound = (inputs.get("dnsOptions") or {}).get("privateDnsOnlyForInboundResolverEndpoint")
     yield from first_of(
         "CreateVpcEndpoint",
         "InvalidServiceName",
@@ -79,6 +89,14 @@ def service_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
                 "support it"
             ),
             "privateDnsEnabled",
+        ),
+        (
+            inbound and short not in _GATEWAYS,
+            (
+                "privateDnsOnlyForInboundResolverEndpoint is for services that have both kinds of "
+                f"endpoints alone, and not for {service}."
+            ),
+            "dnsOptions",
         ),
         (
             kind == "GatewayLoadBalancer" and len(subnets) > 1,

@@ -6,6 +6,7 @@ Source of the words: event-ruler, which EventBridge matches with (RuleCompiler).
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from local.refusals.refusal import Refusal, Wanted
 
 PATTERN_CHARACTERS = 2_048
 LARGEST_NUMBER = 5e9
+# EventBridge user guide, "Using $or matching": what a pattern is multiplied out to.
+COMBINATIONS = 1_000
 TEXTS = ("prefix", "suffix", "equals-ignore-case", "wildcard", "cidr")
 
 
@@ -34,9 +37,22 @@ def event_pattern(wanted: Wanted) -> Iterator[Refusal]:
         wrong = "Filter is not an object"
     else:
         wrong = wrong_pattern(document)
+        if not wrong and _combinations(document) > COMBINATIONS:
+            wrong = f"Rule is complicated: $or makes more than {COMBINATIONS} combinations of it"
     if wrong:
         message = f"Event pattern is not valid. Reason: {wrong}"
         yield Refusal("PutRule", "InvalidEventPatternException", message, "eventPattern")
+
+
+def _combinations(pattern: Any) -> int:
+    """Return how many patterns without $or a pattern stands for."""
+    if not isinstance(pattern, dict):
+        return 1
+    rest = math.prod(_combinations(value) for key, value in pattern.items() if key != "$or")
+    alternatives = pattern.get("$or")
+    if isinstance(alternatives, list):
+        return rest * sum(map(_combinations, alternatives))
+    return rest * _combinations(alternatives)
 
 
 def wrong_pattern(pattern: Any) -> str:

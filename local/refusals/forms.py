@@ -166,8 +166,9 @@ enter(
     ),
     Pattern(
         Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException"),
+        # Of Linux, of Bottlerocket (a commit's beginning), of Windows.
         "releaseVersion",
-        r"1\.\d{2}\.\d+-\d{8}",
+        r"1\.\d{2}\.\d+-[0-9a-f]{8}|1\.\d{2}-\d{4}\.\d{2}\.\d{2}",
         "Requested release version {0} is not valid",
         "https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html",
     ),

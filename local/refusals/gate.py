@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import local.refusals
-from local.refusals import afterwards, calls, changing, leaving, limits, schema, together
+from local.refusals import (
+    afterwards,
+    calls,
+    changing,
+    drawn,
+    leaving,
+    limits,
+    schema,
+    together,
+)
 from local.refusals.refusal import Refusal, Wanted
 
 # Importing a module of this package enters its limits.
@@ -21,6 +30,7 @@ def refusals(wanted: Wanted) -> list[Refusal]:
 
     A type that no table knows is refused as such: nobody has looked at what AWS says of it.
     """
+    wanted = drawn.with_drawn_names(wanted)
     if wanted.type not in calls.TYPES and wanted.type not in calls.UNMODELLED:
         unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue/."
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]

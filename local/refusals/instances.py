@@ -34,6 +34,8 @@ _PROCESSES = frozenset(
 )
 # EC2 Auto Scaling user guide, "Auto Scaling groups with multiple instance types".
 OVERRIDES = 40
+# EC2 Auto Scaling user guide, "Quotas".
+TARGET_GROUPS = 50
 _A_DAY, _A_YEAR = 86_400, 31_536_000
 
 
@@ -155,6 +157,11 @@ def parts_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
         (processes, f"Unknown process {sorted(processes)[:1]}.", "suspendedProcesses"),
         (len(set(keys)) < len(keys), "Duplicate tag keys found.", "tags"),
         (
+            len(inputs.get("targetGroupArns") or ()) > TARGET_GROUPS,
+            f"Cannot have more than {TARGET_GROUPS} target groups per Auto Scaling group.",
+            "targetGroupArns",
+        ),
+        (
             any(outside(inputs.get(key), 0, 10_000) for key in ("minSize", "maxSize")),
             "Min and max size must be greater than or equal to 0.",
             "minSize",
@@ -223,7 +230,7 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
     inputs, template = wanted.inputs, wanted.inputs.get("launchTemplate")
     types, image = inputs.get("instanceTypes") or (), str(inputs.get("amiType") or "")
     taints = [(e.get("key"), e.get("effect")) for e in inputs.get("taints") or ()]
-    wrong = [each for each in types if image and not _runs(image, str(each))]
+    wrong = [each for each in types if image and not runs(image, str(each))]
     unknown = [str(each) for each in types if str(each) not in words_of("ec2", "InstanceType")]
     yield from first_of(
         "CreateNodegroup",
@@ -273,7 +280,8 @@ def machines_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
     )
 
 
-def _runs(image: str, instance_type: str) -> bool:
+def runs(image: str, instance_type: str) -> bool:
+    """Say whether nodes of an image can be of a type."""
     if image == "CUSTOM":
         return True
     if ("ARM" in image) != (_ARM.match(instance_type) is not None):

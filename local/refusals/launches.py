@@ -83,6 +83,7 @@ def choices_of_a_template(wanted: Wanted) -> Iterator[Refusal]:
     inputs = wanted.inputs
     reserved = inputs.get("capacityReservationSpecification") or {}
     mappings = inputs.get("blockDeviceMappings") or ()
+    kind = str(inputs.get("instanceType") or "")
     several = [e for e in mappings if len([k for k in ("ebs", "virtualName") if e.get(k)]) > 1]
     gone = [e for e in mappings if e.get("noDevice") not in (None, "", False) and e.get("ebs")]
     yield from first_of(
@@ -93,6 +94,11 @@ def choices_of_a_template(wanted: Wanted) -> Iterator[Refusal]:
             and reserved.get("capacityReservationTarget"),
             "A capacity reservation's preference and a target cannot be specified together.",
             "capacityReservationSpecification",
+        ),
+        (
+            inputs.get("creditSpecification") and kind and not kind.startswith("t"),
+            f"The instance type {kind} does not have CPU credits.",
+            "creditSpecification",
         ),
         (
             several or gone,

@@ -14,6 +14,9 @@ _SQS = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/"
 _SNS = "https://docs.aws.amazon.com/sns/latest/"
 SOURCES = 10
 KEYS_OF_A_FILTER = 5
+FILTER_BYTES = 256 * 1024
+# SNS developer guide, "Message archiving": days.
+ARCHIVED = (1, 365)
 # SNS developer guide, "Amazon SNS message delivery retries": the most of each.
 _RETRIES: Mapping[str, tuple[int, int]] = {
     "minDelayTarget": (1, 3600),
@@ -112,6 +115,19 @@ def retries_of_a_topic(wanted: Wanted) -> Iterator[Refusal]:
     )
 
 
+@limit("sns/topic:Topic", source=f"{_SNS}dg/message-archiving-and-replay-topic-owner.html")
+def archive_of_a_topic(wanted: Wanted) -> Iterator[Refusal]:
+    """A JSON object that says for how many days: a year at most."""
+    given = wanted.inputs.get("archivePolicy")
+    if given in (None, ""):
+        return
+    days = str((parse(given) or {}).get("MessageRetentionPeriod"))
+    if not days.isdecimal() or outside(days, *ARCHIVED):
+        message = "Invalid parameter: ArchivePolicy: MessageRetentionPeriod must be "
+        message += f"{ARCHIVED[0]} to {ARCHIVED[1]} days"
+        yield Refusal("SetTopicAttributes", "InvalidParameter", message, "archivePolicy")
+
+
 def _is_outside(value: Any, ends: tuple[int, int]) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return value is not None and (not number or outside(value, *ends))
@@ -155,6 +171,24 @@ def documents_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
             ":sqs:" not in target,
             "Invalid parameter: RedrivePolicy: deadLetterTargetArn is an invalid arn",
             "redrivePolicy",
+        ),
+        (
+            not fifo and target.endswith(".fifo"),
+            (
+                "Invalid parameter: RedrivePolicy: a FIFO queue cannot have the dead letters of a "
+                "standard topic"
+            ),
+            "redrivePolicy",
+        ),
+        (
+            not fifo and inputs.get("replayPolicy"),
+            "Invalid parameter: ReplayPolicy: messages of a FIFO topic alone are archived",
+            "replayPolicy",
+        ),
+        (
+            len(str(given or "").encode()) > FILTER_BYTES,
+            f"Invalid parameter: FilterPolicy: it is larger than {FILTER_BYTES} bytes",
+            "filterPolicy",
         ),
         (
             fifo and inputs.get("protocol") != "sqs",

@@ -24,6 +24,9 @@ DISK_MB = (512, 10_240)
 PATHS = 100
 
 
+_QUEUE_ARN = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}(\.fifo)?")
+
+
 @limit("sqs/queue:Queue", source=f"{_SQS}API_SetQueueAttributes.html")
 def encryption_and_order_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
     """One kind of encryption; what only FIFO queues know."""
@@ -73,7 +76,7 @@ def dead_letters_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
             "redrivePolicy",
         ),
         (
-            ":sqs:" not in target,
+            _QUEUE_ARN.fullmatch(target) is None,
             f"{shown}Invalid value for deadLetterTargetArn.",
             "redrivePolicy",
         ),

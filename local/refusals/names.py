@@ -68,7 +68,8 @@ def _bucket_problem(name: str) -> bool:
     else:
         address = True
     forbidden = name.startswith(("xn--", "sthree-", "amzn-s3-demo-")) or name.endswith(
-        ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
+        # -an is of names in an account's own namespace, which the provider asks for nowhere.
+        ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3", "-an")
     )
     formed = re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name) is not None
     return not formed or ".." in name or address or forbidden

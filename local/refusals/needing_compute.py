@@ -109,6 +109,20 @@ enter(
         needs=("ipv6CidrBlock",),
         forbids=("cidrBlock",),
     ),
+    InputCondition(
+        _SUBNET,
+        "",
+        {"ipv6Native": ("True",), "privateDnsHostnameTypeOnLaunch": ("ip-name",)},
+        f"{_EC2}API_ModifySubnetAttribute.html",
+        needs=("(names by the instances' ids)",),
+    ),
+    InputCondition(
+        _SUBNET,
+        "",
+        {"ipv6Native": (ABSENT, "False"), "ipv4IpamPoolId": (ABSENT,)},
+        f"{_EC2}API_CreateSubnet.html",
+        needs=("cidrBlock",),
+    ),
     *(
         InputCondition(
             _SUBNET,
@@ -182,6 +196,16 @@ enter(
         {"nodePools": (GIVEN,)},
         f"{_EKS}API_ComputeConfigRequest.html",
         needs=("nodeRoleArn",),
+    ),
+    InputCondition(
+        _CLUSTER,
+        "accessConfig",
+        {
+            "authenticationMode": ("CONFIG_MAP",),
+            "bootstrapClusterCreatorAdminPermissions": ("False",),
+        },
+        f"{_EKS}API_CreateAccessConfigRequest.html",
+        needs=("(bootstrapClusterCreatorAdminPermissions: true)",),
     ),
     InputCondition(
         _CLUSTER,

@@ -13,6 +13,7 @@ _DLM = "https://docs.aws.amazon.com/dlm/latest/APIReference/"
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/API/"
 _EVENTS = "https://docs.aws.amazon.com/eventbridge/latest/APIReference/"
 _RULE = Refuser("cloudwatch/eventRule:EventRule", "PutRule", "ValidationException")
+_ALARM = Refuser("cloudwatch/metricAlarm:MetricAlarm", "PutMetricAlarm", "MissingParameter")
 _TARGET = Refuser("cloudwatch/eventTarget:EventTarget", "PutTargets", "ValidationException")
 _POLICY = Refuser(
     "dlm/lifecyclePolicy:LifecyclePolicy", "CreateLifecyclePolicy", "InvalidRequestException"
@@ -183,6 +184,13 @@ enter(
         {"protocol": ("application", "email", "email-json", "lambda", "sms")},
         f"{_SNS}API_SetSubscriptionAttributes.html",
         forbids=("rawMessageDelivery",),
+    ),
+    InputCondition(
+        _ALARM,
+        "",
+        {"metricName": (GIVEN,)},
+        "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html",
+        needs=("namespace",),
     ),
     InputCondition(
         _SUBSCRIPTION,

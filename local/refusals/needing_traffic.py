@@ -168,7 +168,42 @@ enter(
         "",
         {"protocol": ("HTTP", "HTTPS")},
         f"{_ELB}API_TargetGroupAttribute.html",
-        forbids=("connectionTermination", "proxyProtocolV2", "targetHealthStates"),
+        forbids=(
+            *("connectionTermination", "preserveClientIp", "proxyProtocolV2"),
+            "targetHealthStates",
+        ),
+    ),
+    *(
+        InputCondition(
+            _TARGETS,
+            "stickiness",
+            {"type": kinds, "^protocol": protocols},
+            f"{_ELB}API_TargetGroupAttribute.html",
+            needs=(needed,),
+        )
+        for kinds, protocols, needed in (
+            (("source_ip",), ("HTTP", "HTTPS", "GENEVE"), "(a type that this protocol has)"),
+            (
+                ("source_ip_dest_ip", "source_ip_dest_ip_proto"),
+                (*_LAYER_4, "HTTP", "HTTPS"),
+                "(the protocol GENEVE)",
+            ),
+            (("app_cookie",), ("HTTP", "HTTPS"), "cookieName"),
+        )
+    ),
+    InputCondition(
+        _TARGETS,
+        "",
+        {"loadBalancingAlgorithmType": ("least_outstanding_requests", "weighted_random")},
+        f"{_ELB}API_TargetGroupAttribute.html",
+        forbids=("slowStart",),
+    ),
+    InputCondition(
+        _BALANCER,
+        "subnetMappings.*",
+        {"ipv6Address": (GIVEN,), "^ipAddressType": (ABSENT, "ipv4")},
+        f"{_ELB}API_SubnetMapping.html",
+        needs=("(the address type dualstack)",),
     ),
     InputCondition(
         _TARGETS,

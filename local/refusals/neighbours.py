@@ -147,6 +147,26 @@ def one_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             yield about(each, placed.operation, placed.code, message, at)
 
 
+@limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
+def nodes_in_the_vpc_of_their_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A node group's subnets are of the VPC that its cluster is in."""
+    known = by_name(everything)
+    clusters = {str(e.inputs.get("name")): e for e in of(everything, "eks/cluster:Cluster")}
+    for each in of(everything, "eks/nodeGroup:NodeGroup"):
+        cluster = clusters.get(str(each.inputs.get("clusterName")))
+        own, theirs = (
+            {vpc for value in values(inputs, path) for vpc in _vpcs(str(value), known)}
+            for inputs, path in (
+                (each.inputs, "subnetIds.*"),
+                (cluster.inputs if cluster else {}, "vpcConfig.subnetIds.*"),
+            )
+        )
+        if len(own) == len(theirs) == 1 and own != theirs:
+            message = f"Subnets of {min(own)} are not in the cluster's VPC {min(theirs)}"
+            code = "InvalidParameterException"
+            yield about(each, "CreateNodegroup", code, message, "subnetIds")
+
+
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/configure-subnets.html")
 def zones_of_subnets(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A zone has one subnet of a balancer or an endpoint; a cluster has subnets in two."""

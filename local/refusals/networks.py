@@ -9,6 +9,20 @@ from local.refusals.limits import limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 SECURITY_GROUPS_PER_INTERFACE = 5
+_EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
+_PORTED = frozenset({"tcp", "udp"})
+# What a rule may call a protocol by its number, or otherwise: EC2 keeps the name.
+_PROTOCOLS = {"1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6", "all": "-1"}
+
+
+def protocol(written: object) -> str:
+    """Return a rule's protocol as EC2 keeps it: 6 is tcp.
+
+    >>> protocol("6"), protocol("-1"), protocol("50")
+    ('tcp', '-1', '50')
+    """
+    said = str(written).lower()
+    return _PROTOCOLS.get(said, said)
 
 
 @limit(
@@ -19,7 +33,7 @@ SECURITY_GROUPS_PER_INTERFACE = 5
 def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
     """The first before the last, none beyond 65,535."""
     first, last = wanted.inputs.get("fromPort"), wanted.inputs.get("toPort")
-    if first is None or last is None or wanted.inputs.get("ipProtocol") not in {"tcp", "udp"}:
+    if first is None or last is None or protocol(wanted.inputs.get("ipProtocol")) not in _PORTED:
         return
     if outside(first, 0, 65_535) or outside(last, 0, 65_535) or int(first) > int(last):
         message = f"Invalid value '{first}-{last}' for portRange: from-port must be less than or "
@@ -33,13 +47,49 @@ def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
     source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html",
 )
 def types_of_icmp(wanted: Wanted) -> Iterator[Refusal]:
-    """A type and a code of a byte each, or -1 for all."""
-    protocol = str(wanted.inputs.get("ipProtocol")).lower()
-    for key in ("fromPort", "toPort"):
-        value = wanted.inputs.get(key)
-        if protocol in {"icmp", "icmpv6", "1", "58"} and outside(value, -1, 255):
+    """A type and a code of a byte each, or -1 for all; of all types, all codes."""
+    if protocol(wanted.inputs.get("ipProtocol")) not in {"icmp", "icmpv6"}:
+        return
+    kind, code = (wanted.inputs.get(key) for key in ("fromPort", "toPort"))
+    for key, value, wrong in (
+        ("fromPort", kind, outside(kind, -1, 255)),
+        ("toPort", code, outside(code, -1, 255) or (kind == -1 and code not in (None, -1))),
+    ):
+        if wrong:
             message = f"ICMP type/code {value} is not valid"
             yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, key)
+
+
+# VPC user guide, "Route tables": what AWS's own services answer at inside every VPC.
+_OF_SERVICES = ("169.254.168.0/22", "fd00:ec2::/32")
+_OF_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+@limit("ec2/route:Route", source=f"{_EC2}API_CreateRoute.html")
+def destination_of_nobody(wanted: Wanted) -> Iterator[Refusal]:
+    """None of the services' own, and of IPv6 through a NAT gateway what it translates alone."""
+    for key in ("destinationCidrBlock", "destinationIpv6CidrBlock"):
+        try:
+            block = ipaddress.ip_network(str(wanted.inputs.get(key)), strict=False)
+        except ValueError:
+            # None given, or none at all, which is refused elsewhere.
+            continue
+        own = any(_is_within(block, ipaddress.ip_network(each)) for each in _OF_SERVICES)
+        by_nat = wanted.inputs.get("natGatewayId") and block.version == 6
+        if own or (by_nat and not _is_within(block, _OF_NAT64)):
+            message = f"The destination CIDR block {wanted.inputs[key]} is not supported here."
+            yield Refusal("CreateRoute", "InvalidParameterValue", message, key)
+
+
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def _is_within(block: _Network, around: _Network) -> bool:
+    if isinstance(block, ipaddress.IPv4Network) and isinstance(around, ipaddress.IPv4Network):
+        return block.subnet_of(around)
+    if isinstance(block, ipaddress.IPv6Network) and isinstance(around, ipaddress.IPv6Network):
+        return block.subnet_of(around)
+    return False
 
 
 def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:

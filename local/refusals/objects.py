@@ -45,6 +45,9 @@ def rules_of_an_encryption(wanted: Wanted) -> Iterator[Refusal]:
 )
 def filters_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
     """Two parts or more of what is joined, sizes from least to most, days or a date of a move."""
+    if not wanted.inputs.get("rules"):
+        message = "The XML you provided was not well-formed or did not validate"
+        yield Refusal(_PUT, "MalformedXML", message, "rules")
     for rule in wanted.inputs.get("rules") or ():
         joined = (rule.get("filter") or {}).get("and") or {}
         parts = [key for key, value in joined.items() if value not in (None, "", {}, [])]

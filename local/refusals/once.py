@@ -1,23 +1,34 @@
-"""Lists what there is once, by its name, and how many of a kind one parent takes."""
+"""Lists what there is once, by its name: in the account and region, or in what it names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from local.refusals.limits import IAM_QUOTAS, Refuser
+
+def _dns_name(name: str) -> str:
+    return name.rstrip(".").lower()
+
+
+def _function_name(name: str) -> str:
+    return name.rpartition(":function:")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """What there is once, by these inputs: in the account and region, or in what they name."""
+    """What there is once, by these inputs: in the account and region, or in what they name.
+
+    What lacks one of them is not named yet, and never twice.
+    """
 
     by: tuple[str, ...]
     operation: str
     code: str
     message: str
-    # An input that the provider draws where the program gives none.
-    drawn: str = ""
+    # Those of `by` that may be left out: the name is then the same without.
+    optional: tuple[str, ...] = ()
+    # Which spellings are one name.
+    alike: Callable[[str], str] = str
 
 
 UNIQUE: Mapping[str, Unique] = {
@@ -41,6 +52,8 @@ UNIQUE: Mapping[str, Unique] = {
         "CreateSecurityGroup",
         "InvalidGroup.Duplicate",
         "The security group '{1}' already exists for VPC '{0}'",
+        optional=("vpcId",),
+        alike=str.lower,
     ),
     "eks/accessEntry:AccessEntry": Unique(
         ("clusterName", "principalArn"),
@@ -67,10 +80,17 @@ UNIQUE: Mapping[str, Unique] = {
         "Association already exists",
     ),
     "ec2/route:Route": Unique(
-        ("routeTableId", "destinationCidrBlock"),
+        (
+            *("routeTableId", "destinationCidrBlock", "destinationIpv6CidrBlock"),
+            "destinationPrefixListId",
+        ),
         "CreateRoute",
         "RouteAlreadyExists",
-        "The route identified by {1} already exists.",
+        "The route identified by {1}{2}{3} already exists.",
+        optional=(
+            *("destinationCidrBlock", "destinationIpv6CidrBlock"),
+            "destinationPrefixListId",
+        ),
     ),
     "glue/catalogDatabase:CatalogDatabase": Unique(
         ("name",), "CreateDatabase", "AlreadyExistsException", "Database {0} already exists."
@@ -80,18 +100,22 @@ UNIQUE: Mapping[str, Unique] = {
         "CreateFunctionUrlConfig",
         "ResourceConflictException",
         "FunctionUrlConfig exists for this Lambda function",
+        optional=("qualifier",),
     ),
     "route53/record:Record": Unique(
         ("zoneId", "type", "setIdentifier", "name"),
         "ChangeResourceRecordSets",
         "InvalidChangeBatch",
         "Tried to create resource record set [name='{3}', type='{1}'] but it already exists",
+        optional=("setIdentifier",),
+        alike=_dns_name,
     ),
     "scheduler/schedule:Schedule": Unique(
         ("groupName", "name"),
         "CreateSchedule",
         "ConflictException",
         "Schedule {1} already exists.",
+        optional=("groupName",),
     ),
     "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation": Unique(
         ("vpcEndpointId", "routeTableId"),
@@ -104,6 +128,7 @@ UNIQUE: Mapping[str, Unique] = {
         "CreateEventSourceMapping",
         "ResourceConflictException",
         'An event source mapping with SQS arn (" {0} ") and function (" {1} ") already exists.',
+        alike=_function_name,
     ),
     "route53/zone:Zone": Unique(
         ("name", "vpcs"),
@@ -140,15 +165,21 @@ UNIQUE: Mapping[str, Unique] = {
         "CreateInstanceProfile",
         "EntityAlreadyExists",
         "Instance Profile {0} already exists.",
+        alike=str.lower,
     ),
     "iam/policy:Policy": Unique(
         ("name",),
         "CreatePolicy",
         "EntityAlreadyExists",
         "A policy called {0} already exists. Duplicate names are not allowed.",
+        alike=str.lower,
     ),
     "iam/role:Role": Unique(
-        ("name",), "CreateRole", "EntityAlreadyExists", "Role with name {0} already exists."
+        ("name",),
+        "CreateRole",
+        "EntityAlreadyExists",
+        "Role with name {0} already exists.",
+        alike=str.lower,
     ),
     "kms/alias:Alias": Unique(
         ("name",),
@@ -161,7 +192,7 @@ UNIQUE: Mapping[str, Unique] = {
         "AddPermission",
         "ResourceConflictException",
         "The statement id ({1}) provided already exists. Please provide a new statement id",
-        "statementId",
+        optional=("qualifier",),
     ),
     "lambda/function:Function": Unique(
         ("name",), "CreateFunction", "ResourceConflictException", "Function already exist: {0}"
@@ -206,167 +237,3 @@ UNIQUE: Mapping[str, Unique] = {
         ("name",), "CreateQueue", "QueueAlreadyExists", "A queue already exists with the same name"
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class CountedInput:
-    """How many of a type one parent takes, by the input that names it."""
-
-    of: Refuser
-    parent: str
-    most: int
-    message: str
-    source: str
-
-
-COUNTED: tuple[CountedInput, ...] = (
-    *(
-        CountedInput(
-            Refuser(
-                f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
-                f"AuthorizeSecurityGroup{way}",
-                "RulesPerSecurityGroupLimitExceeded",
-            ),
-            "securityGroupId",
-            60,
-            "The maximum number of rules per security group has been reached.",
-            "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
-        )
-        for way in ("Ingress", "Egress")
-    ),
-    CountedInput(
-        Refuser(
-            "iam/rolePolicyAttachment:RolePolicyAttachment", "AttachRolePolicy", "LimitExceeded"
-        ),
-        "role",
-        10,
-        "Cannot exceed quota for PoliciesPerRole: 10",
-        IAM_QUOTAS,
-    ),
-    CountedInput(
-        Refuser("lb/listener:Listener", "CreateListener", "TooManyListeners"),
-        "loadBalancerArn",
-        50,
-        "The maximum number of listeners has been reached for this load balancer",
-        "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html",
-    ),
-    CountedInput(
-        Refuser("autoscaling/lifecycleHook:LifecycleHook", "PutLifecycleHook", "LimitExceeded"),
-        "autoscalingGroupName",
-        50,
-        "You have exceeded the limit of 50 lifecycle hooks per Auto Scaling group",
-        "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html",
-    ),
-    CountedInput(
-        Refuser("cloudwatch/eventTarget:EventTarget", "PutTargets", "LimitExceededException"),
-        "rule",
-        5,
-        "The requested resource exceeds the maximum number allowed.",
-        "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
-    ),
-    CountedInput(
-        Refuser("cloudwatch/eventRule:EventRule", "PutRule", "LimitExceededException"),
-        "eventBusName",
-        300,
-        "The requested resource exceeds the maximum number allowed.",
-        "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html",
-    ),
-    CountedInput(
-        Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "ResourceLimitExceededException"),
-        "clusterName",
-        30,
-        "The maximum number of managed node groups per cluster has been reached",
-        "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
-    ),
-    CountedInput(
-        Refuser("ec2/vpc:Vpc", "CreateVpc", "VpcLimitExceeded"),
-        "region",
-        5,
-        "The maximum number of VPCs has been reached.",
-        "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
-    ),
-    CountedInput(
-        Refuser("ec2/route:Route", "CreateRoute", "RouteLimitExceeded"),
-        "routeTableId",
-        500,
-        "The maximum number of routes has been reached.",
-        "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
-    ),
-    CountedInput(
-        Refuser("ec2/vpcEndpoint:VpcEndpoint", "CreateVpcEndpoint", "VpcEndpointLimitExceeded"),
-        "vpcId",
-        50,
-        "The maximum number of VPC endpoints has been reached.",
-        "https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-limits-endpoints.html",
-    ),
-    CountedInput(
-        Refuser(
-            "eks/podIdentityAssociation:PodIdentityAssociation",
-            "CreatePodIdentityAssociation",
-            "ResourceLimitExceededException",
-        ),
-        "clusterName",
-        5000,
-        "The number of Pod Identity associations per cluster has been reached",
-        "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
-    ),
-    *(
-        CountedInput(
-            Refuser(token, operation, code),
-            parent,
-            most,
-            f"The maximum of {most} has been reached.",
-            s,
-        )
-        for token, parent, most, operation, code, s in (
-            (
-                *("lb/loadBalancer:LoadBalancer", "region", 50, "CreateLoadBalancer"),
-                "TooManyLoadBalancers",
-                "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/load-balancer-limits.html",
-            ),
-            (
-                *("autoscaling/group:Group", "region", 500, "CreateAutoScalingGroup"),
-                "LimitExceeded",
-                "https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-quotas.html",
-            ),
-            (
-                *("dlm/lifecyclePolicy:LifecyclePolicy", "region", 100, "CreateLifecyclePolicy"),
-                "LimitExceededException",
-                "https://docs.aws.amazon.com/ebs/latest/userguide/dlm-quotas.html",
-            ),
-            (
-                *("eks/cluster:Cluster", "region", 100, "CreateCluster"),
-                "ResourceLimitExceededException",
-                "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
-            ),
-            (
-                *("route53/record:Record", "zoneId", 10_000, "ChangeResourceRecordSets"),
-                "InvalidChangeBatch",
-                "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html",
-            ),
-        )
-    ),
-    *(
-        CountedInput(
-            Refuser(token, operation, code),
-            parent,
-            most,
-            "The maximum number has been reached.",
-            "https://docs.aws.amazon.com/vpc/latest/userguide/amazon-vpc-limits.html",
-        )
-        for token, parent, most, operation, code in (
-            ("ec2/subnet:Subnet", "vpcId", 200, "CreateSubnet", "SubnetLimitExceeded"),
-            (
-                "ec2/routeTable:RouteTable",
-                "vpcId",
-                200,
-                "CreateRouteTable",
-                "RouteTableLimitExceeded",
-            ),
-            (
-                *("ec2/internetGateway:InternetGateway", "region", 5),
-                *("CreateInternetGateway", "InternetGatewayLimitExceeded"),
-            ),
-        )
-    ),
-)

@@ -20,6 +20,8 @@ _LABEL_KEY = re.compile(
 )
 # EKS user guide, "Node taints on managed node groups".
 TAINTS = 50
+# EKS user guide, "Service quotas": those of the control plane, which no request raises.
+SECURITY_GROUPS_OF_A_CLUSTER = 4
 _RESERVED_LABELS = ("kubernetes.io/", "k8s.io/", "eks.amazonaws.com/")
 
 
@@ -157,7 +159,7 @@ def what_an_alarm_looks_at(wanted: Wanted) -> Iterator[Refusal]:
 
 @limit("eks/cluster:Cluster", source=f"{_EKS}API_VpcConfigRequest.html")
 def network_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
-    """Two subnets, five groups, and one way at least to the API server."""
+    """Two subnets, four groups, and one way at least to the API server."""
     config, wrong = wanted.inputs.get("vpcConfig") or {}, ""
     private, public = (
         config.get("endpointPrivateAccess", False),
@@ -165,8 +167,8 @@ def network_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     )
     if len(set(config.get("subnetIds") or ())) < 2:
         wrong = "Subnets specified must be in at least two different AZs"
-    elif len(config.get("securityGroupIds") or ()) > 5:
-        wrong = "The maximum number of security groups is 5"
+    elif len(config.get("securityGroupIds") or ()) > SECURITY_GROUPS_OF_A_CLUSTER:
+        wrong = f"The maximum number of security groups is {SECURITY_GROUPS_OF_A_CLUSTER}"
     elif private is False and public is False:
         wrong = "Private and public endpoint access cannot be false"
     if wrong:

@@ -15,6 +15,8 @@ RETENTION_DAYS = frozenset(
      3288, 3653)
 )  # fmt: skip
 SECONDS_PER_DAY = 86_400
+# Between two checks of a target, where nothing is said.
+BETWEEN_CHECKS = 30
 
 
 @limit("lambda/function:Function", source=LAMBDA_QUOTAS)
@@ -227,8 +229,8 @@ def series_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
 def health_check_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     """A check takes no longer than until the next; a target lingers an hour at most."""
     check = wanted.inputs.get("healthCheck") or {}
-    timeout, interval = check.get("timeout"), check.get("interval")
-    if timeout is not None and interval is not None and int(timeout) > int(interval):
+    timeout, interval = check.get("timeout"), check.get("interval") or BETWEEN_CHECKS
+    if timeout is not None and int(timeout) > int(interval):
         message = "Health check timeout must be smaller than or equal to the interval"
         yield Refusal("CreateTargetGroup", "ValidationError", message, "healthCheck")
     delay = wanted.inputs.get("deregistrationDelay")

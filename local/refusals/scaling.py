@@ -10,6 +10,8 @@ from local.refusals.model import words_of
 from local.refusals.refusal import Refusal, Wanted
 
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
+# Of a refresh, what the provider says where the program says nothing.
+LEAST_HEALTHY = 90
 _OVERRIDES = "mixedInstancesPolicy.launchTemplate.overrides.*"
 
 
@@ -20,6 +22,10 @@ def units_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     chosen = values(wanted.inputs, f"{_OVERRIDES}.instanceRequirements")
     hooks = values(wanted.inputs, "initialLifecycleHooks.*.name")
     named = values(wanted.inputs, f"{_OVERRIDES}.instanceType")
+    weights = values(wanted.inputs, f"{_OVERRIDES}.weightedCapacity")
+    refreshed = (wanted.inputs.get("instanceRefresh") or {}).get("preferences") or {}
+    low = refreshed.get("minHealthyPercentage", LEAST_HEALTHY)
+    high = refreshed.get("maxHealthyPercentage")
     strange = [str(e) for e in named if str(e) not in words_of("ec2", "InstanceType")]
     yield from first_of(
         "CreateAutoScalingGroup",
@@ -48,6 +54,16 @@ def units_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
             len(set(named)) < len(named),
             "Found duplicate instance types in the overrides.",
             "mixedInstancesPolicy",
+        ),
+        (
+            weights and len(weights) < len(values(wanted.inputs, _OVERRIDES)),
+            "The weighted capacity must be provided for all instance types, or for none.",
+            "mixedInstancesPolicy",
+        ),
+        (
+            high is not None and float(high) - float(low) > 100,
+            "MaxHealthyPercentage may be 100 more than MinHealthyPercentage at most.",
+            "instanceRefresh",
         ),
     )
 

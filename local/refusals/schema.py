@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import math
 import re
 import types
 import typing
@@ -177,6 +178,6 @@ def _fits(kind: str, value: Any) -> bool:
             number = float(value)
         except (TypeError, ValueError):
             return False
-        return kind == "float" or number.is_integer()
+        return math.isfinite(number) and (kind == "float" or number.is_integer())
     # A policy may be handed over as an object: it is sent as text.
     return kind == "string" and not isinstance(value, list | tuple)

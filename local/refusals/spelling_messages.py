@@ -46,6 +46,21 @@ enter(
         )
     ),
     Pattern(
+        Refuser("lambda/function:Function", "CreateFunction", "InvalidParameterValueException"),
+        "imageUri",
+        r"\d{12}\.dkr[.-]ecr(-fips)?[.][a-z0-9-]+\.(amazonaws\.com(\.cn)?|on\.aws)/.+",
+        "Source image {0} is not valid. Provide a valid source image.",
+        f"{_LAMBDA}API_FunctionCode.html",
+    ),
+    Pattern(
+        # CloudWatch user guide, "CloudWatch concepts": namespaces.
+        Refuser("cloudwatch/metricAlarm:MetricAlarm", "PutMetricAlarm", "ValidationError"),
+        "namespace",
+        r"[ -~]{1,255}",
+        "The value {0} for parameter Namespace must contain only ASCII characters.",
+        "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_concepts.html",
+    ),
+    Pattern(
         Refuser("lambda/function:Function", "CreateFunction", "Invalid Attribute Value"),
         "fileSystemConfig.localMountPath",
         r"/mnt/[a-zA-Z0-9_.-]+",
@@ -134,6 +149,13 @@ enter(
     ),
 )
 enter_words(
+    # Every new bucket takes no other list of rights (BucketOwnerEnforced).
+    AllowedWords(
+        Refuser("s3/bucketObjectv2:BucketObjectv2", "PutObject", "AccessControlListNotSupported"),
+        "acl",
+        ("bucket-owner-full-control", "private"),
+        "https://docs.aws.amazon.com/AmazonS3/latest/userguide/about-object-ownership.html",
+    ),
     AllowedWords(
         Refuser(
             "lambda/functionUrl:FunctionUrl",
@@ -164,6 +186,17 @@ enter_words(
     ),
 )
 enter_bounds(
+    *(
+        Bounds(
+            Refuser(_LIFECYCLE, _PUT, "InvalidRequest"),
+            f"rules.*.filter.{block}{key}",
+            least,
+            50 * 1024**4,
+            f"{_S3}API_LifecycleRuleFilter.html",
+        )
+        for block in ("", "and.")
+        for key, least in (("objectSizeGreaterThan", 0), ("objectSizeLessThan", 1))
+    ),
     Bounds(
         Refuser("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", PROVIDER),
         "stickiness.cookieDuration",

@@ -142,6 +142,34 @@ enter(
         f"{_EKS}APIReference/API_Taint.html",
     ),
     Pattern(
+        Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException"),
+        "taints.*.value",
+        r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?",
+        "Taint value {0} is invalid",
+        f"{_EKS}APIReference/API_Taint.html",
+    ),
+    Pattern(
+        Refuser(_TEMPLATE, "RunInstances", "InvalidParameterValue"),
+        "iamInstanceProfile.name",
+        r"[\w+=,.@-]{1,128}",
+        "Value ({0}) for parameter iamInstanceProfile.name is invalid.",
+        "https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateInstanceProfile.html",
+    ),
+    Pattern(
+        Refuser(_TEMPLATE, "RunInstances", "InvalidCapacityReservationId.Malformed"),
+        "capacityReservationSpecification.capacityReservationTarget.capacityReservationId",
+        r"cr-[0-9a-f]{8,17}",
+        'Invalid id: "{0}" (expecting "cr-...")',
+        f"{_EC2}API_CapacityReservationTarget.html",
+    ),
+    Pattern(
+        Refuser("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError"),
+        "stickiness.cookieName",
+        r"(?!AWSALB).+",
+        "The name {0} of a cookie is reserved for the load balancer's own",
+        f"{_ELB}application/edit-target-group-attributes.html",
+    ),
+    Pattern(
         Refuser("lb/listener:Listener", "CreateListener", "CertificateNotFound"),
         "certificateArn",
         r"arn:aws[a-z-]*:(acm:[a-z0-9-]+:\d{12}:certificate/.+|iam::\d{12}:server-certificate/.+)",
@@ -180,6 +208,13 @@ enter_bounds(
     ),
 )
 enter_words(
+    # EC2-Classic, whose addresses were standard, is no more.
+    AllowedWords(
+        Refuser("ec2/eip:Eip", "AllocateAddress", "InvalidParameterValue"),
+        "domain",
+        ("vpc",),
+        f"{_EC2}API_AllocateAddress.html",
+    ),
     AllowedWords(
         Refuser(
             "ec2/vpcEndpointService:VpcEndpointService",

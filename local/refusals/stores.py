@@ -172,7 +172,8 @@ def key_of_an_encryption(wanted: Wanted) -> Iterator[Refusal]:
 def keys_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     """Two attributes for two keys; each index's name once."""
     inputs = wanted.inputs
-    names = [index.get("name") for index in inputs.get("globalSecondaryIndexes") or ()]
+    kinds = ("globalSecondaryIndexes", "localSecondaryIndexes")
+    names = [index.get("name") for kind in kinds for index in inputs.get(kind) or ()]
     same = inputs.get("hashKey") and inputs.get("hashKey") == inputs.get("rangeKey")
     yield from first_of(
         "CreateTable",

@@ -136,9 +136,12 @@ def _of_null(written: str) -> str:
 def _of_set(kind: str, inside: list[str]) -> str:
     if not inside:
         return f"{_INVALID}An string set  may not be empty"
-    if len(set(inside)) < len(inside):
+    wrong = next(filter(None, map(_of_number, inside)), "") if kind == "NS" else ""
+    # 1 and 1.0 are one number.
+    values_ = {Decimal(each) if kind == "NS" and not wrong else each for each in inside}
+    if len(values_) < len(inside):
         return f"{_INVALID}Input collection {inside} contains duplicates."
-    return next(filter(None, map(_of_number, inside)), "") if kind == "NS" else ""
+    return wrong
 
 
 def _of_number(written: str) -> str:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from local.refusals.counts import COUNTED
 from local.refusals.documents import INLINE_POLICY, without_whitespace
 from local.refusals.limits import IAM_QUOTAS, LAMBDA_QUOTAS
-from local.refusals.once import COUNTED, UNIQUE
+from local.refusals.networks import protocol
+from local.refusals.once import UNIQUE
 from local.refusals.refusal import Refusal, Wanted
 
 Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
@@ -71,11 +73,11 @@ def names_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     for token, rule in UNIQUE.items():
         seen: set[tuple[str, ...]] = set()
         for each in of(everything, token):
-            if rule.drawn and not each.inputs.get(rule.drawn):
+            given = {name: each.inputs.get(name) or "" for name in rule.by}
+            if any(not value for name, value in given.items() if name not in rule.optional):
                 continue
-            key = tuple(str(each.inputs.get(name)) for name in rule.by)
-            # IAM's names do not tell case apart.
-            compared = tuple(part.lower() for part in key) if token.startswith("iam/") else key
+            key = tuple(str(value) for value in given.values())
+            compared = tuple(map(rule.alike, key))
             if compared in seen:
                 yield about(each, rule.operation, rule.code, rule.message.format(*key), rule.by[-1])
             seen.add(compared)
@@ -199,16 +201,18 @@ def groups_of_two_balancers(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 )
 def rules_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The same ports from the same source are one rule, whatever they are described as."""
-    keys = ("securityGroupId", "ipProtocol", "fromPort", "toPort", "cidrIpv4")
+    ports = ("securityGroupId", "fromPort", "toPort")
+    sources = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
     for direction in ("Ingress", "Egress"):
         token = f"vpc/securityGroup{direction}Rule:SecurityGroup{direction}Rule"
         seen = set()
         for each in of(everything, token):
-            key = tuple(str(each.inputs.get(name)) for name in (*keys, "referencedSecurityGroupId"))
+            spoken = protocol(each.inputs.get("ipProtocol"))
+            key = (spoken, *(str(each.inputs.get(name)) for name in (*ports, *sources)))
             if key in seen:
-                source = each.inputs.get("cidrIpv4") or each.inputs.get("referencedSecurityGroupId")
-                message = f'the specified rule "peer: {source}, TCP, from port: {key[2]}, to port: '
-                message += f'{key[3]}, ALLOW" already exists'
+                source = next(filter(None, map(each.inputs.get, sources)), "")
+                message = f'the specified rule "peer: {source}, {spoken.upper()}, from port: '
+                message += f'{key[2]}, to port: {key[3]}, ALLOW" already exists'
                 operation = f"AuthorizeSecurityGroup{direction}"
                 yield about(each, operation, "InvalidPermission.Duplicate", message)
             seen.add(key)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from local.refusals.limits import first_about, first_of, limit
+from local.refusals.networks import protocol
 from local.refusals.refusal import Refusal, Wanted
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
@@ -21,7 +22,7 @@ _DESTINATIONS = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinatio
 # What begins as a domain that nobody but AWS, or no registrant at all, has a zone of.
 _OF_AWS = re.compile(r"(.*\.)?amazonaws\.com(\.cn)?")
 _TOP_LEVEL = re.compile(r"[a-z]{2}|com|net|org|info|biz|edu|gov|mil|int|arpa|aero|app|dev|cloud")
-_CHARACTERS_OF_A_STRING = 255
+_CHARACTERS_OF_A_STRING, _CHARACTERS_OF_A_TXT = 255, 4000
 
 
 @limit(
@@ -40,11 +41,10 @@ def one_source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
         message = f"2 attributes specified when one (and only one) of [{', '.join(keys)}] is "
         message += "required"
         yield Refusal(operation, "Invalid Attribute Combination", message, given[-1])
-    if wanted.inputs.get("ipProtocol") in {"tcp", "udp"} and None in ports:
+    if protocol(wanted.inputs.get("ipProtocol")) in {"tcp", "udp"} and None in ports:
         message = "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange."
         yield Refusal(operation, "InvalidParameterValue", message, "fromPort")
-    every = {str(wanted.inputs.get("ipProtocol"))} & {"-1", "all"}
-    if every and set(ports) - {None, -1}:
+    if protocol(wanted.inputs.get("ipProtocol")) == "-1" and set(ports) - {None, -1}:
         # EC2 makes the rule of all ports, and refuses the update that the next `up` then tries:
         # https://github.com/hashicorp/terraform-provider-aws/issues/30035
         message = "You may not specify all protocols and specific ports. Please specify each "
@@ -232,6 +232,8 @@ def policies_of_a_record(wanted: Wanted) -> Iterator[Refusal]:
             "setIdentifier",
         ),
         (homeless, "An alias must name its target and the target's zone.", "aliases"),
+        # The provider's own, before any call.
+        (len(inputs.get("aliases") or ()) > 1, "Too many alias blocks: 1 allowed.", "aliases"),
     )
 
 
@@ -316,4 +318,5 @@ def _is_of(kind: str, value: str) -> bool:
     if any(number > _MOST[kind] for number in numbers):
         return False
     strings = re.findall(r'"([^"]*)"', value) or [value]
-    return kind != "TXT" or all(len(each) <= _CHARACTERS_OF_A_STRING for each in strings)
+    short = all(len(each) <= _CHARACTERS_OF_A_STRING for each in strings)
+    return kind != "TXT" or (short and len(value) <= _CHARACTERS_OF_A_TXT)

@@ -1,4 +1,4 @@
-"""Checks what alarms look at, and when rules and schedules run."""
+"""Checks what alarms look at, and when schedules run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,6 @@ from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _WATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/"
-_CRON = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html"
-_MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
-_DAYS = "SUN MON TUE WED THU FRI SAT"
-# Of cron's fields: the smallest and largest number, and the names that stand for some.
-_FIELDS: tuple[tuple[int, int, str], ...] = (
-    (0, 59, ""),
-    (0, 23, ""),
-    (1, 31, ""),
-    (1, 12, _MONTHS),
-    (1, 7, _DAYS),
-    (1970, 2199, ""),
-)
-_OF_A_MONTH, _OF_A_WEEK = 2, 4
 _PERCENTILE = re.compile(
     r"(p|tm|tc|ts|wm)(100|\d{1,2})(\.\d{0,10})?|IQM|(PR|TC|TS|TM|WM)\(.*\)", re.DOTALL
 )
@@ -178,38 +165,6 @@ def names_in(expression: str) -> list[str]:
     if re.match(r"\s*SELECT\b", expression, re.IGNORECASE):
         return []
     return _IDENTIFIER.findall(re.sub(r"\"[^\"]*\"|'[^']*'", "", expression))
-
-
-@limit("cloudwatch/eventRule:EventRule", "scheduler/schedule:Schedule", source=_CRON)
-def fields_of_a_cron(wanted: Wanted) -> Iterator[Refusal]:
-    """Numbers and names of each field's own, and exactly one of the two days a question mark."""
-    expression = str(wanted.inputs.get("scheduleExpression") or "")
-    found = re.fullmatch(r"cron\((.*)\)", expression)
-    fields = found[1].split(" ") if found else []
-    if len(fields) != len(_FIELDS):
-        return
-    marks = [number for number, each in enumerate(fields) if each == "?"]
-    known = all(_is_known(each, *of) for each, of in zip(fields, _FIELDS, strict=True))
-    if not known or marks not in ([_OF_A_MONTH], [_OF_A_WEEK]):
-        schedule = wanted.type.endswith(":Schedule")
-        operation = "CreateSchedule" if schedule else "PutRule"
-        message = "Parameter ScheduleExpression is not valid."
-        if schedule:
-            message = f"Invalid Schedule Expression {expression}."
-        yield Refusal(operation, "ValidationException", message, "scheduleExpression")
-
-
-def _is_known(field: str, least: int, most: int, names: str) -> bool:
-    for part in field.upper().split(","):
-        ends, _, step = part.partition("/")
-        if step and not step.isdecimal():
-            return False
-        for end in ends.split("-"):
-            plain = re.sub(r"^(LW|L|\?|\*)$|(?<=.)(L|W|#[1-5])$", "", end)
-            named = not plain or plain in names.split()
-            if not named and not (plain.isdecimal() and least <= int(plain) <= most):
-                return False
-    return True
 
 
 @limit(

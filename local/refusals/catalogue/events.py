@@ -105,6 +105,8 @@ enter(
         "arn",
         "deadLetterConfig",
         "input",
+        "inputPath",
+        "inputTransformer",
         "retryPolicy",
         "roleArn",
         "rule",

@@ -226,7 +226,11 @@ def test_a_contradiction_is_a_sentence_with_its_remedy(changed: dict[str, Any], 
 
 @pytest.mark.parametrize(
     ("region", "words"),
-    [("us-gov-west-1", "AWS GovCloud (US)"), ("cn-north-1", "the China partition")],
+    [
+        ("us-gov-west-1", "AWS GovCloud (US)"),
+        ("cn-north-1", "the China partition"),
+        ("eusc-de-east-1", "the European Sovereign Cloud"),
+    ],
 )
 def test_another_partition_is_refused_in_words(region: str, words: str) -> None:
     zones = [f"{region}{letter}" for letter in "abc"]

@@ -29,6 +29,20 @@ def pool(index: int) -> dict[str, Any]:
     return {**BROKER, "name": f"broker-pool-{index}", "first_node_id": first}
 
 
+def controllers(count: int, length: int) -> list[dict[str, Any]]:
+    """Return pools of controllers in one zone each, and one of brokers."""
+    named = [
+        {
+            **CONTROLLER,
+            "name": f"p{number}".ljust(length, "x"),
+            "zones": [ZONES[number % 3]],
+            "first_node_id": 10 * number,
+        }
+        for number in range(count)
+    ]
+    return [*named, {**BROKER, "first_node_id": 5000}]
+
+
 # What people grow into: more pools, zones, tags and longer names than the examples have.
 GROWN: Mapping[str, dict[str, Any]] = {
     "as many groups as there are listeners, and thirty tags": description(
@@ -40,6 +54,13 @@ GROWN: Mapping[str, dict[str, Any]] = {
             CONTROLLER,
             *({**pool(n), "name": f"broker-{n}-{'p' * 8}"} for n in range(8)),
         ],
+    ),
+    # One pool more of either, and `check` refuses them.
+    "as many pools as a rule names": description(
+        name="o" * 20, environment="e" * 22, pools=controllers(20, 10)
+    ),
+    "as many pools as a role's policy names": description(
+        name="o", environment="e", pools=controllers(48, 3)
     ),
     # Each function is told of a server of each pool and zone, in 4 KB.
     "the longest host, in every pool and zone": description(

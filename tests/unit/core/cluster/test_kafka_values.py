@@ -31,6 +31,7 @@ def topic(**config: Any) -> dict[str, Any]:
     [
         ("retention.ms", "7d", "to '7d', and Kafka takes a whole number"),
         ("retention.ms", "1e5", "a whole number"),
+        ("retention.ms", "1" * 5000, "a whole number"),
         ("retention.ms", "1_000", "a whole number"),
         ("retention.ms", "\u0661", "a whole number"),
         ("retention.ms", True, "to 'true', and Kafka takes a whole number"),

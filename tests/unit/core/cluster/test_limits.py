@@ -36,6 +36,17 @@ def spec(*, broker: dict[str, Any] | None = None, **changed: Any) -> ClusterSpec
     )
 
 
+def pools(count: int, length: int, **changed: Any) -> ClusterSpec:
+    """A cluster of so many pools, each in one zone, whose names have so many characters."""
+    kind = {"role": "controller", "instance_type": "m7g.xlarge", "zones": ["us-east-1a"]}
+    named = [
+        {**kind, "name": f"p{number}".ljust(length, "x"), "first_node_id": 100 * number}
+        for number in range(count - 1)
+    ]
+    broker = {**kind, "name": "broker", "role": "broker", "zones": None, "first_node_id": 9000}
+    return spec(**changed, pools=[*named, broker])
+
+
 def volumes(*each: dict[str, int]) -> dict[str, Any]:
     return {"volumes": [{**GP3_INCLUDED, **volume} for volume in each]}
 
@@ -59,6 +70,16 @@ BREAKING: list[tuple[str, ClusterSpec, tuple[str, ...]]] = [
         "prefix-fits-names",
         spec(environment="b" * 17, name="a" * 16, node_provisioner="karpenter"),
         ("34 characters", "leave 33"),
+    ),
+    (
+        "pools-fit-rules",
+        pools(22, 10, environment="b" * 22, name="a" * 20),
+        ("22 pools' groups", "1580 characters of a rule", "leaves 1550", "shorten environment"),
+    ),
+    (
+        "pools-fit-rules",
+        pools(50, 3, environment="b", name="a"),
+        ("50 pools' groups", "5856 characters of a role's policy", "leaves 5800"),
     ),
     *[
         ("prefix-is-free", spec(environment=environment), (f"{environment}-", what))
@@ -117,6 +138,11 @@ def test_a_broken_limit_is_one_sentence_with_values_and_remedy(
     assert all(word in found[rule] for word in words), found[rule]
     assert found[rule].endswith(".")
     assert "\n" not in found[rule]
+
+
+def test_karpenter_has_no_groups_to_name() -> None:
+    many = pools(50, 3, environment="b", name="a", node_provisioner="karpenter")
+    assert broken(many) == {}
 
 
 def test_a_zone_of_a_vpc_that_is_there_already_needs_no_addresses_of_ours() -> None:

@@ -1,0 +1,74 @@
+"""Refuses images that EKS makes no nodes of: of that Kubernetes, or on that machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from local.refusals.instances import runs
+from local.refusals.limits import first_of, limit
+from local.refusals.pairs import minor
+from local.refusals.refusal import Refusal, Wanted
+from local.refusals.together import about, of
+from local.refusals.together import limit as together
+
+_EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
+# EKS user guide, "Amazon Linux 2": the last Kubernetes that it has images of it for.
+LAST_OF_AL2 = 32
+
+
+def _gone(inputs: Mapping[str, Any], version: str) -> str:
+    image = str(inputs.get("amiType") or "")
+    if image.startswith("AL2_") and minor(version) > LAST_OF_AL2:
+        return f"amiType {image} is not supported for Kubernetes version {version}"
+    return ""
+
+
+@limit("eks/nodeGroup:NodeGroup", source=f"{_EKS}eks-ami-deprecation-faqs.html")
+def image_and_release_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
+    """An image that its Kubernetes has, and a release of that Kubernetes."""
+    inputs = wanted.inputs
+    version, release = str(inputs.get("version") or ""), str(inputs.get("releaseVersion") or "")
+    gone = _gone(inputs, version)
+    # Bottlerocket's releases have numbers of their own.
+    of_kubernetes = not str(inputs.get("amiType") or "").startswith("BOTTLEROCKET")
+    yield from first_of(
+        "CreateNodegroup",
+        "InvalidParameterException",
+        (gone, gone, "amiType"),
+        (
+            version and release and of_kubernetes and not _is_release_of(release, version),
+            f"Requested release version {release} is not valid for kubernetes version {version}.",
+            "releaseVersion",
+        ),
+    )
+
+
+def _is_release_of(release: str, version: str) -> bool:
+    return release.startswith((f"{version}.", f"{version}-"))
+
+
+@together(f"{_EKS}launch-templates.html")
+def images_beside_clusters_and_templates(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """An image that the cluster's Kubernetes has, and that runs on the template's machine."""
+    versions = {
+        each.inputs.get("name"): str(each.inputs.get("version") or "")
+        for each in of(everything, "eks/cluster:Cluster")
+    }
+    templates = of(everything, "ec2/launchTemplate:LaunchTemplate")
+    named = {each.name: each for each in templates}
+    named |= {str(each.inputs["name"]): each for each in templates if each.inputs.get("name")}
+    for each in of(everything, "eks/nodeGroup:NodeGroup"):
+        version = versions.get(each.inputs.get("clusterName"), "")
+        # With a version of its own it is refused by itself.
+        if not each.inputs.get("version") and (gone := _gone(each.inputs, version)):
+            code = "InvalidParameterException"
+            yield about(each, "CreateNodegroup", code, gone, "amiType")
+        asked = each.inputs.get("launchTemplate") or {}
+        template = named.get(str(asked.get("id") or asked.get("name")))
+        kind = str(template.inputs.get("instanceType") or "") if template else ""
+        image = str(each.inputs.get("amiType") or "")
+        if kind and image and not runs(image, kind):
+            message = f"[{kind}] is not a valid instance type for requested amiType {image}"
+            code = "InvalidParameterException"
+            yield about(each, "CreateNodegroup", code, message, "launchTemplate")
