@@ -43,8 +43,8 @@ class ClusterSpec(Frozen):
     name: DnsLabel
     """The Kafka cluster's name, in every pod's and resource's."""
     environment: DnsLabel
-    """Begins the stacks' names, `<environment>-<layer>`, and with `name` every AWS resource's. Roles
-    and buckets have one name in all regions of an account: a second region takes another.
+    """Begins the stacks' names, `<environment>-<layer>`, and with `name` every AWS resource's.
+    Roles and buckets have one name in all regions of an account: a second region takes another.
     """
     region: Annotated[str, StringConstraints(pattern=REGION, max_length=32)]
     """The AWS region."""

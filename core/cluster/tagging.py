@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 TAGS_PER_RESOURCE = 50
 TAG_KEY_LENGTH = 128
 TAG_VALUE_LENGTH = 256
-# Letters, digits and spaces of any language, and + - = . _ : / @.
-KEY_CHARACTERS = r"[\w\s+\-=.:/@]*"
+# Letters, digits and spaces of any language, and + - = . _ : / @; tabs and line breaks are none.
+KEY_CHARACTERS = r"[\w +\-=.:/@\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
 # What we, EKS, the volume driver and its provisioner put on what has most of them: a group carries
 # its nodes' tags and a node template besides, a volume its claim's names.
 TAGS_OF_OURS = 20

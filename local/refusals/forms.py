@@ -15,6 +15,7 @@ _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
 # Where a resource names another by its id: what the id begins with, and EC2's code.
 _IDS = (
     ("vpcId", "vpc", "InvalidVpcID.NotFound"),
+    ("vpcs.*.vpcId", "vpc", "InvalidVPCId"),
     *(
         (path, "subnet", "InvalidSubnetID.NotFound")
         for path in ("subnetId", "subnetIds.*", "vpcConfig.subnetIds.*", "vpcZoneIdentifiers.*")

@@ -193,6 +193,13 @@ enter(
     ),
     InputCondition(
         _TARGETS,
+        "healthCheck",
+        {"enabled": ("False",), "^targetType": (ABSENT, "instance", "ip", "alb")},
+        f"{_ELB}API_CreateTargetGroup.html",
+        needs=("(health checks)",),
+    ),
+    InputCondition(
+        _TARGETS,
         "",
         {"loadBalancingAlgorithmType": ("least_outstanding_requests", "weighted_random")},
         f"{_ELB}API_TargetGroupAttribute.html",

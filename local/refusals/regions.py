@@ -12,6 +12,8 @@ import botocore.session
 
 from local.refusals.documents import parse
 from local.refusals.fields import values
+from local.refusals.limits import EVERY_TYPE
+from local.refusals.limits import limit as of_one
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit
 
@@ -163,6 +165,15 @@ def _place(written: str) -> str:
     if written.startswith("arn:"):
         return written.split(":")[3] if written.count(":") > 3 else ""
     return written
+
+
+@of_one(EVERY_TYPE, source="https://docs.aws.amazon.com/general/latest/gr/rande.html")
+def region_of_a_resource(wanted: Wanted) -> Iterator[Refusal]:
+    """A resource that is made elsewhere is made in a region that there is."""
+    region = wanted.inputs.get("region")
+    if region and region not in regions():
+        message = f"invalid AWS Region: {region}"
+        yield Refusal("the provider's check", "Invalid Attribute Value", message, "region")
 
 
 @functools.cache

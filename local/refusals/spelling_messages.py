@@ -52,6 +52,27 @@ enter(
         "Source image {0} is not valid. Provide a valid source image.",
         f"{_LAMBDA}API_FunctionCode.html",
     ),
+    *(
+        # What a bucket is called its own resource says; here, that no bucket is called so.
+        Pattern(
+            Refuser(f"s3/{token}", operation, "InvalidBucketName"),
+            "bucket",
+            r"arn:.+|[a-z0-9.-]{1,63}",
+            "The specified bucket is not valid: {0}",
+            "https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html",
+        )
+        for token, operation in (
+            ("bucketLifecycleConfiguration:BucketLifecycleConfiguration", _PUT),
+            ("bucketObjectv2:BucketObjectv2", "PutObject"),
+            ("bucketPolicy:BucketPolicy", "PutBucketPolicy"),
+            ("bucketPublicAccessBlock:BucketPublicAccessBlock", "PutPublicAccessBlock"),
+            (
+                "bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+                "PutBucketEncryption",
+            ),
+            ("bucketVersioning:BucketVersioning", "PutBucketVersioning"),
+        )
+    ),
     Pattern(
         # CloudWatch user guide, "CloudWatch concepts": namespaces.
         Refuser("cloudwatch/metricAlarm:MetricAlarm", "PutMetricAlarm", "ValidationError"),

@@ -156,6 +156,13 @@ enter(
         "https://docs.aws.amazon.com/IAM/latest/APIReference/API_CreateInstanceProfile.html",
     ),
     Pattern(
+        Refuser(_TEMPLATE, "RunInstances", "InvalidParameterValue"),
+        "placement.availabilityZone",
+        r"[a-z]{2,4}(-[a-z]+)+-\d([a-z]|(-[a-z0-9]+)+)",
+        "Invalid availability zone: [{0}]",
+        f"{_EC2}API_Placement.html",
+    ),
+    Pattern(
         Refuser(_TEMPLATE, "RunInstances", "InvalidCapacityReservationId.Malformed"),
         "capacityReservationSpecification.capacityReservationTarget.capacityReservationId",
         r"cr-[0-9a-f]{8,17}",

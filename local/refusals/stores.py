@@ -174,6 +174,7 @@ def keys_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     inputs = wanted.inputs
     kinds = ("globalSecondaryIndexes", "localSecondaryIndexes")
     names = [index.get("name") for kind in kinds for index in inputs.get(kind) or ()]
+    attributes = [each.get("name") for each in inputs.get("attributes") or ()]
     same = inputs.get("hashKey") and inputs.get("hashKey") == inputs.get("rangeKey")
     yield from first_of(
         "CreateTable",
@@ -182,6 +183,11 @@ def keys_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
             same,
             "Both the Hash Key and the Range Key element in the KeySchema have the same name",
             "rangeKey",
+        ),
+        (
+            len(set(attributes)) < len(attributes),
+            "One or more parameter values were invalid: Duplicate attribute name",
+            "attributes",
         ),
         (
             len(set(names)) < len(names),
@@ -195,7 +201,7 @@ def keys_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
 def values_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
     """Each says its kind, and a number is written as text."""
     item = parse(wanted.inputs["item"]) or {}
-    if not all(_is_a_value(value) for value in item.values()):
+    if not all(name and _is_a_value(value) for name, value in item.items()):
         message = "Supplied AttributeValue is empty, must contain exactly one of the supported "
         message += "datatypes"
         yield Refusal("PutItem", "ValidationException", message, "item")

@@ -38,6 +38,7 @@ from tests.unit.local.test_refused_parts import (
 BUCKET, OBJECT = "s3/bucket:Bucket", "s3/bucketObjectv2:BucketObjectv2"
 VALUE, KIND = "InvalidParameterValue", "Incorrect attribute value type"
 ERROR, VALIDATION, PARAMETER = "ValidationError", "ValidationException", "InvalidParameter"
+PARAMETER_OF_TAGS = "InvalidParameterException"
 DLQ = "arn:aws:sqs:us-east-1:12345:letters"
 ECR = "123456789012.dkr.ecr.us-east-1.amazonaws.com/gate:1"
 
@@ -209,6 +210,31 @@ ROWS: Mapping[str, Row] = {
         {"bucket": "orders-123456789012-us-east-1-an"},
         "InvalidBucketName",
         {"bucket": "orders-plan"},
+    ),
+    "an attribute defined twice": (
+        TABLES,
+        {**TABLE, "attributes": [{"name": "pk", "type": kind} for kind in "SN"]},
+        VALIDATION,
+        TABLE,
+    ),
+    "a value of no name": (ITEM, item(**{"": {"S": "x"}}), VALIDATION, item(x={"S": ""})),
+    "an object in a bucket in capitals": (
+        OBJECT,
+        {**put(), "bucket": "Orders"},
+        "InvalidBucketName",
+        put(),
+    ),
+    "a queue in a region there is not": (
+        QUEUES,
+        {"name": "q", "region": "us-east-7"},
+        "Invalid Attribute Value",
+        {"name": "q", "region": "eu-south-2"},
+    ),
+    "a tag with a line break": (
+        QUEUES,
+        {"name": "q", "tags": {"team": "a\nb"}},
+        PARAMETER_OF_TAGS,
+        {"name": "q", "tags": {"team": "a\u3000b"}},
     ),
     "an object for everybody": (
         OBJECT,

@@ -253,6 +253,18 @@ ROWS: Mapping[str, Row] = {
         ERROR,
         group("HTTP", loadBalancingAlgorithmType="round_robin", slowStart=30),
     ),
+    "a group of addresses that nobody checks": (
+        TARGETS,
+        group(healthCheck={"enabled": False}),
+        ERROR,
+        {"name": "f", "targetType": "lambda", "healthCheck": {"enabled": False}},
+    ),
+    "a template in a region": (
+        TEMPLATE,
+        template(placement={"availabilityZone": "us-east-1"}),
+        VALUE,
+        template(placement={"availabilityZone": "us-west-2-lax-1a"}),
+    ),
     "a check that takes longer than until the next": (
         TARGETS,
         group(healthCheck={"protocol": "TCP", "timeout": 31}),
