@@ -97,29 +97,30 @@ def _run(world: World) -> tuple[Any, ...]:
 
 
 def _incident(incident: Incident, now: float) -> tuple[Any, ...]:
-    facts = _facts(incident)
-    times = tuple(
-        None if (at := _value(incident, name)) is None else bisect(_EDGES, now - at)
-        for name in _TIMES
-    )
+    facts, since = _facts(incident)
+    times = tuple([bisect(_EDGES, now - at) for at in since])
     entered = bisect(_EDGES, now - incident.entered_at)
     told = (len(incident.hooks), incident.drain_event is None)
     return (facts, times, entered, told)
 
 
-_KNOWN: dict[int, tuple[Incident, tuple[Any, ...]]] = {}
+# Of a record: what does not depend on the time, and the moments that do.
+_Read = tuple[tuple[Any, ...], tuple[float, ...]]
+_KNOWN: dict[int, tuple[Incident, _Read]] = {}
 
 
-def _facts(incident: Incident) -> tuple[Any, ...]:
-    """Return what does not depend on the time; a record that stays is read once."""
+def _facts(incident: Incident) -> _Read:
+    """Return a record's facts, which moments it knows among them; what stays is read once."""
     known = _KNOWN.get(id(incident))
     if known is not None and known[0] is incident:
         return known[1]
     if len(_KNOWN) > 20_000:
         _KNOWN.clear()
+    moments = {name: at for name in _TIMES if (at := _value(incident, name)) is not None}
     facts = tuple(_hashable(_value(incident, name)) for name in _FACTS)
-    _KNOWN[id(incident)] = (incident, facts)
-    return facts
+    read = ((*facts, *moments), tuple(moments.values()))
+    _KNOWN[id(incident)] = (incident, read)
+    return read
 
 
 def _value(incident: Incident, name: str) -> Any:

@@ -20,6 +20,7 @@ from typing import Any
 from unittest import mock
 
 import pulumi
+import pulumi_aws as aws
 from pulumi.runtime import mocks, rpc, settings, stack, sync_await
 from pulumi.runtime import resource as registration
 from pulumi.runtime.proto.source_pb2 import StackTrace
@@ -183,6 +184,18 @@ def _built(build: Callable[..., Any], _directory: Path, own_prices: Path | None)
     return build(own_prices=own_prices)
 
 
+def _first_answer(ask: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what answers every question of one program as the first."""
+    answers: list[Any] = []
+
+    def answered(**given: Any) -> Any:
+        if not answers:
+            answers.append(ask(**given))
+        return answers[0]
+
+    return answered
+
+
 def _has_no_unknowns(_value: object) -> bool:
     return False
 
@@ -198,6 +211,9 @@ def _swiftly(*, preview: bool) -> Iterator[None]:
         for zipped, build in _BUILDS.items():
             once = functools.partial(_built_once, build)
             patches.enter_context(mock.patch.object(zipped, "build", once))
+        # Asked for each of AWS's own policies, it is answered by entering the loop once more.
+        first = _first_answer(aws.get_partition)
+        patches.enter_context(mock.patch.object(aws, "get_partition", first))
         if not preview:
             # Every value is looked through several times for what is unknown: there is nothing.
             patches.enter_context(mock.patch.object(rpc, "contains_unknowns", _has_no_unknowns))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from core import metric_names
 from core.cluster.operated import of_spec
 from infra.alerts.alarms import Alarm, alarms
-from tests.unit.infra.programs import description, run_layer, run_layers, spec
+from tests.unit.infra.programs import description, run_layer, spec
 from tests.unit.infra.recording import Recorded, Resource
+from tests.unit.infra.variants import recorded
 
 TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
 ALARMS = alarms(of_spec(spec()))
@@ -30,7 +32,7 @@ def operations(layers: dict[str, Recorded], **changed: Any) -> Recorded:
     return run_layer("operations", description(**changed), references)
 
 
-def watched(layers: dict[str, Recorded], name: str, dimension: str) -> set[str]:
+def watched(layers: Mapping[str, Recorded], name: str, dimension: str) -> set[str]:
     """Return the values of a dimension under which a metric is watched."""
     return {
         query["metric"]["dimensions"][dimension]
@@ -52,12 +54,12 @@ def test_an_alarm_says_what_it_means_where_to_read_on_and_what_silence_means(
     assert len(text) <= 1024  # CloudWatch's limit
 
 
-def test_every_queue_with_dead_letters_is_watched() -> None:
-    layers = run_layers(description(node_provisioner="karpenter"))
+def test_every_queue_with_dead_letters_is_watched(cache: None) -> None:
+    layers = recorded("karpenter")
     letters = {
         queue.inputs["name"]
-        for recorded in layers.values()
-        for queue in recorded.of("sqs/queue:Queue")
+        for layer in layers.values()
+        for queue in layer.of("sqs/queue:Queue")
         if queue.inputs["name"].endswith("-dlq")
     }
     assert len(letters) == 5
@@ -75,8 +77,8 @@ def test_every_function_is_watched(layers: dict[str, Recorded], metric: str) -> 
 
 
 def test_a_function_is_measured_against_the_time_it_has(layers: dict[str, Recorded]) -> None:
-    for recorded in layers.values():
-        for function in recorded.of("lambda/function:Function"):
+    for layer in layers.values():
+        for function in layer.of("lambda/function:Function"):
             alarm = made(layers)[f"{function.inputs['name']}-duration"]
             assert alarm.inputs["threshold"] == 800 * function.inputs["timeout"]
 

@@ -20,10 +20,12 @@ from tests.unit.infra.programs import (
     CONTROLLER,
     ZONES,
     description,
+    run_changed,
     run_layers,
     spec,
 )
 from tests.unit.infra.recording import Recorded, Resource
+from tests.unit.infra.variants import VARIANTS, recorded
 
 # Every figure another than its default, so that none agrees by chance.
 RAW = description(
@@ -133,8 +135,8 @@ def test_the_way_clients_take_is_made_as_it_is_expected(made: Mapping[str, Recor
 
 def queues(made: Mapping[str, Recorded]) -> dict[str, snapshot.Queue]:
     found = {}
-    for recorded in made.values():
-        for each in recorded.of("sqs/queue:Queue"):
+    for layer in made.values():
+        for each in layer.of("sqs/queue:Queue"):
             redrive = json.loads(each.inputs.get("redrivePolicy") or "{}")
             name = each.inputs["name"]
             found[name] = snapshot.Queue(
@@ -152,10 +154,12 @@ def test_queues_are_made_as_they_are_expected(made: Mapping[str, Recorded]) -> N
     assert of_operations == expectation_of(SPEC, []).queues_of_functions
 
 
-@pytest.mark.parametrize("changed", [{"node_provisioner": "karpenter"}, {"slack": None}])
-def test_queues_come_and_go_with_what_reads_them(cache: Any, changed: dict[str, Any]) -> None:
-    raw = description(**changed)
-    assert queues(run_layers(raw)) == expectation_of(parse(raw), []).snapshot.queues
+def test_queues_come_and_go_with_what_reads_them(cache: Any) -> None:
+    expected = expectation_of(parse(VARIANTS["karpenter"]), []).snapshot.queues
+    assert queues(recorded("karpenter")) == expected
+    # Only its operations know of Slack.
+    mute = queues({**run_layers(), "operations": run_changed("operations", slack=None)})
+    assert mute == expectation_of(spec(slack=None), []).snapshot.queues
 
 
 def test_the_namespace_and_the_drain_are_made_as_they_are_expected(

@@ -9,6 +9,7 @@ import pytest
 from infra.protection import STATEFUL
 from tests.unit.infra.programs import description, run_layer, run_layers
 from tests.unit.infra.recording import Recorded
+from tests.unit.infra.variants import EPHEMERAL
 
 POLICY = "dlm/lifecyclePolicy:LifecyclePolicy"
 SNAPSHOT_CLASS = "snapshot.storage.k8s.io/v1:VolumeSnapshotClass"
@@ -104,8 +105,8 @@ def test_aws_itself_refuses_to_delete_the_cluster(layers: dict[str, Recorded]) -
     assert layers["foundation"].one("eks/cluster:Cluster").inputs["deletionProtection"] is True
 
 
-def test_an_ephemeral_environment_can_be_destroyed() -> None:
-    for recorded in run_layers(description(ephemeral=True)).values():
+def test_an_ephemeral_environment_can_be_destroyed(cache: None) -> None:
+    for recorded in run_layers(EPHEMERAL["certificates"], real_sizes=True).values():
         assert not [r.name for r in recorded.resources if r.protect]
         for cluster in recorded.of("eks/cluster:Cluster"):
             assert cluster.inputs["deletionProtection"] is False

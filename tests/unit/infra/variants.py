@@ -95,6 +95,12 @@ VARIANTS: Mapping[str, dict[str, Any]] = {
     ),
 }
 
+# What is destroyed again: what holds another must go before it.
+EPHEMERAL: Mapping[str, dict[str, Any]] = {
+    name: {**VARIANTS[name], "ephemeral": True}
+    for name in ("certificates", "karpenter with everything")
+}
+
 
 def recorded(variant: str) -> Layers:
     """Return the layers of a shape with ids as AWS gives them: one recording for all who ask."""

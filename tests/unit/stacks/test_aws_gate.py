@@ -18,7 +18,7 @@ from local.refusals.refusal import Wanted
 from tests.unit.infra.aws_gate import wanted
 from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description, run_layers
 from tests.unit.infra.real_outputs import real
-from tests.unit.infra.variants import EVERYTHING, VARIANTS
+from tests.unit.infra.variants import EPHEMERAL, EVERYTHING, VARIANTS
 
 WORKSPACE = "https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-01234567-89ab-cdef-0123-456789abcdef"
 
@@ -117,10 +117,10 @@ def test_aws_refuses_nothing(resources: list[Wanted]) -> None:
     assert [refusal.sentence for refusal in found] == []
 
 
-@pytest.mark.parametrize("variant", ["certificates", "karpenter with everything"])
+@pytest.mark.parametrize("variant", EPHEMERAL)
 def test_what_holds_another_is_deleted_before_it(variant: str, cache: None) -> None:
     """The engine deletes what depends first, and the layers from the last to the first."""
-    layers = run_layers({**EVERY_VARIANT[variant], "ephemeral": True}, real_sizes=True)
+    layers = run_layers(EPHEMERAL[variant], real_sizes=True)
     made = [r for layer in layers.values() for r in layer.resources if r.type.startswith("aws:")]
     kept: list[str] = []
     for resource in made:
