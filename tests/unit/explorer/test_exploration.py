@@ -8,6 +8,7 @@ import pytest
 
 from core import timing
 from core.cluster.timings import Timings
+from core.incidents.verify import breaks
 from tests.effort import EFFORT
 from tests.explorer.canonical import state_of
 from tests.explorer.choices import Choice, is_seldom, passes
@@ -61,6 +62,8 @@ def test_the_usual_course_ends_and_breaks_nothing(stage: Stage, scenario: Scenar
     world, _ = play(stage, scenario, {})
     assert world.broken == ()
     assert not any(incident.open for incident in world.incidents.values())
+    # What was recorded of it keeps the rules that `incident verify` holds histories to.
+    assert breaks(world.incidents.values()) == []
 
 
 def test_a_walk_is_repeated_by_its_seed(stage: Stage) -> None:
