@@ -17,6 +17,7 @@ from cli import (
     reference_spec,
 )
 from core import cluster, timing
+from core.cluster.meanings import json_schema, meanings
 
 _RELATIONS = {"<": "is below", "<=": "is at most"}
 
@@ -29,7 +30,7 @@ def pages(command: Any) -> Mapping[str, str]:
         "components.md": reference_components.page(),
         "components.schema.json": reference_components.schema(),
         "cluster-spec.md": reference_spec.page(),
-        "cluster-spec.schema.json": cluster.json_schema(),
+        "cluster-spec.schema.json": json_schema(),
         "default-stack-cost.md": reference_cost.page(),
         "functions.md": reference_functions.page(),
         "health-rules.md": reference_health.page(),
@@ -66,8 +67,8 @@ def timings() -> str:
     ]
     lines += ["", "## Settings", "| setting | default | meaning |", "|---|---|---|"]
     lines += [
-        f"| `{name}` | {getattr(defaults, name)} | {' '.join((field.description or '').split())} |"
-        for name, field in cluster.Timings.model_fields.items()
+        f"| `{name}` | {getattr(defaults, name)} | {' '.join(meaning.split())} |"
+        for name, meaning in meanings(cluster.Timings).items()
     ]
     facts = ", ".join(f"`{name}` {value}" for name, value in timing.FACTS.items())
     return "\n".join([*lines, "", f"Fixed, by others or by us: {facts}.", ""])

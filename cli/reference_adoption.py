@@ -12,6 +12,7 @@ from core.cluster.adopted import operated_kafka
 from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption, Level
 from core.cluster.adoption_plan import LEAVING, TOUCHES
+from core.cluster.meanings import meanings
 from core.survey.rights import READS
 from infra.functions.catalogue import functions
 from infra.functions.definition import Scope
@@ -113,6 +114,6 @@ def _keys() -> Iterator[str]:
 
 
 def _rows(model: type[BaseModel]) -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        required = " Must be given." if field.is_required() else ""
-        yield f"| `{name}` | {' '.join((field.description or '').split())}{required} |"
+    for name, meaning in meanings(model).items():
+        required = " Must be given." if model.model_fields[name].is_required() else ""
+        yield f"| `{name}` | {' '.join(meaning.split())}{required} |"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core import cluster
+from core.cluster import meanings
 
 Schema = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ _TYPES = {"integer": "integer", "number": "number", "string": "text", "boolean":
 
 def page() -> str:
     """Return the page: a section per mapping, a row per key."""
-    schema = cluster.ClusterSpec.model_json_schema()
+    schema = meanings.schema()
     sections = _sections(schema)
     top = [_HEAD, *_table(schema, schema, sections)]
     below = [

@@ -11,7 +11,7 @@ from core.cluster.kafka import ClientProbe, Connect, Metrics, Probe, Topic
 from core.cluster.maintenance import Maintenance
 from core.cluster.network import ExistingNetwork
 from core.cluster.nodes import Kubernetes, NodePool, Snapshots, Storage
-from core.cluster.reading import json_schema, parse
+from core.cluster.reading import parse
 from core.cluster.routes import Route, routes
 from core.cluster.slack import Slack
 from core.cluster.spec import ClusterSpec
@@ -39,7 +39,6 @@ __all__ = [
     "Topic",
     "User",
     "advice",
-    "json_schema",
     "parse",
     "routes",
 ]

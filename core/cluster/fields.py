@@ -144,9 +144,9 @@ def visible(value: object) -> object:
 
 
 class Frozen(BaseModel):
-    """A section; the text below each of its fields is its meaning in docs/reference/."""
+    """A section; the text below each of its fields is its meaning (core.cluster.meanings)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     _all_is_seen = field_validator("*", mode="before")(visible)
 

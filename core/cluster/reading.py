@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeVar
@@ -145,8 +144,3 @@ def validate(
             for each in _needed_errors(error)
             for sentence in _sentences(each, root)
         ) from None
-
-
-def json_schema() -> str:
-    """Return the JSON schema of a ClusterSpec, as checked in under docs/reference/."""
-    return json.dumps(ClusterSpec.model_json_schema(), indent=2, sort_keys=True) + "\n"

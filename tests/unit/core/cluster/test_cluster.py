@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cluster import ClusterSpec, Role, json_schema, parse
+from core.cluster import ClusterSpec, Role, parse
+from core.cluster.meanings import json_schema
 from core.errors import InvalidInput
 from tests.every_case import every_case
 
