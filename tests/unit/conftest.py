@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Iterator
 from typing import Any
 
+import botocore.hooks
 import botocore.loaders
 import botocore.session
 import pytest
@@ -38,6 +39,23 @@ def _models_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         one = functools.cache(botocore.loaders.create_loader)
         patch.setattr(botocore.session, "create_loader", one)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _events_named_once() -> Iterator[None]:
+    """Keep what botocore calls its events: each session asks for a hundred, by every pattern."""
+    aliaser = botocore.hooks.EventAliaser
+    real = aliaser._alias_event_name
+    known: dict[str, str] = {}
+
+    def named(self: Any, name: str) -> str:
+        if name not in known:
+            known[name] = real(self, name)
+        return known[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(aliaser, "_alias_event_name", named)
         yield
 
 
