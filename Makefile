@@ -53,7 +53,7 @@ test: test-tools ## Unit tests, then integration tests on two twins
 test-long: $(STAMP) ## The integration tests that take minutes; builds what they alone need
 	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools --long
 	@export STILLWATER_BUILD=never; $(INTEGRATION) -m long || $(BIN)/python -m tests.alone
-	@STILLWATER_EFFORT=20 $(UNIT) --hypothesis-profile many tests/unit/test_event_fuzz.py tests/unit/explorer tests/unit/handlers tests/unit/stacks/test_any_description.py
+	@STILLWATER_EFFORT=20 $(UNIT) --hypothesis-profile many tests/unit/test_event_fuzz.py tests/unit/explorer tests/unit/handlers tests/unit/core/availability tests/unit/core/rotation tests/unit/stacks/test_any_description.py
 
 .PHONY: test-next-kubernetes
 test-next-kubernetes: $(STAMP) ## The gate's part in Kubernetes 1.37, on its real API server; builds that first
