@@ -6,6 +6,7 @@ the probe needs no right on the cluster. The brokers alone know their racks and 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,9 @@ from handlers.probing.attempts import replica_placement
 # Nobody reads a record twice, and an hour is enough to look at.
 CONFIGS = {"retention.ms": "3600000", "segment.ms": "3600000", "cleanup.policy": "delete"}
 ASKING_MS = 10_000
+# Longer than Kafka takes to find that a broker is gone, and to let others lead.
+PATIENCE_SECONDS = 60.0
+AGAIN_SECONDS = 1.0
 
 
 def racks(admin: KafkaAdminClient) -> dict[int, str | None]:
@@ -38,16 +42,26 @@ def partitions(admin: KafkaAdminClient, topic: str) -> dict[int, int]:
 def ensure_topic(settings: Mapping[str, Any], topic: str, factor: int) -> dict[int, int]:
     """Make the topic, or the partitions that brokers which have joined lack; return each's own.
 
-    Raises StillwaterError with what Kafka refused.
+    What passes by itself (a broker that is down, a leader that moves) is asked again for
+    PATIENCE_SECONDS: a probe that starts in a fault is to see it. Raises StillwaterError with what
+    Kafka refused, or said last.
     """
-    try:
-        admin = KafkaAdminClient(**settings, request_timeout_ms=ASKING_MS)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
         try:
-            return _kept_leaders(admin, topic, factor)
-        finally:
-            admin.close()
-    except KafkaError as error:
-        raise StillwaterError(f"Topic {topic} could not be kept: {error!r}.") from None
+            return _ensure_once(settings, topic, factor)
+        except KafkaError as error:
+            if not error.retriable or time.monotonic() > until:
+                raise StillwaterError(f"Topic {topic} could not be kept: {error!r}.") from None
+        time.sleep(AGAIN_SECONDS)
+
+
+def _ensure_once(settings: Mapping[str, Any], topic: str, factor: int) -> dict[int, int]:
+    admin = KafkaAdminClient(**settings, request_timeout_ms=ASKING_MS)
+    try:
+        return _kept_leaders(admin, topic, factor)
+    finally:
+        admin.close()
 
 
 def _kept_leaders(admin: KafkaAdminClient, topic: str, factor: int) -> dict[int, int]:

@@ -117,7 +117,7 @@ def test_every_broker_leads_a_partition_and_is_attempted_without_a_failure(
 def test_a_killed_broker_burns_budget_until_another_leads_and_then_no_more(
     cluster: BareCluster, page: Callable[[], Page]
 ) -> None:
-    before = page()
+    before = until(page, lambda each: all(read_back(each, n) >= 1 for n in NODES))
     cluster.kill(2)
     burnt = until(page, lambda each: failed(each, 2) > failed(before, 2))
     after = until(page, lambda each: read_back(each, 2) > read_back(burnt, 2) + 3)
