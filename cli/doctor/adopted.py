@@ -19,9 +19,9 @@ from cli.doctor import surroundings
 from cli.doctor.examine import Diagnosis, UnreadPart
 from cli.preflight.refusals import sentence
 from cli.survey import account, kafka, machines, tools
+from cli.survey.account_parts import queues as queues_of
 from cli.survey.answers import answer_or_reason, on
 from cli.survey.command import CLIENT
-from cli.survey.command import queues as queues_of
 from cli.survey.listing import items, labels, one
 from core import naming
 from core.cluster import adoption

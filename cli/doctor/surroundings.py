@@ -14,9 +14,11 @@ from typing import Any
 
 from cli.aws import Clients
 from cli.survey import account, machine_templates
+from cli.survey.account_parts import around
 from cli.survey.answers import answer_or_reason, on
-from cli.survey.command import CLIENT, around, region_of
-from cli.survey.surroundings import RUNNING, pages
+from cli.survey.aws_pages import pages
+from cli.survey.command import CLIENT, region_of
+from cli.survey.surroundings import RUNNING
 from core.errors import StillwaterError
 from core.survey.account_facts import Subnet
 from core.survey.facts import Surveyed, Unread, only

@@ -9,6 +9,7 @@ from cli.survey import machine_templates
 from core.errors import StillwaterError
 from core.instances import table
 from core.survey.node_facts import (
+    FargateProfile,
     Instance,
     MachineStatus,
     ManagedNodeGroup,
@@ -71,6 +72,7 @@ def instance(item: Mapping[str, Any]) -> Instance:
         subnet=item.get("SubnetId"),
         metadata_open=machine_templates.metadata_open(item.get("MetadataOptions") or {}),
         metadata_far=machine_templates.metadata_far(item.get("MetadataOptions") or {}),
+        outpost=item.get("OutpostArn"),
     )
 
 
@@ -203,6 +205,7 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         weighted=machine_templates.is_weighted(item),
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
+        service_role=item.get("ServiceLinkedRoleARN"),
     )
 
 
@@ -301,6 +304,25 @@ def managed_node_groups(client: Any, found: Iterable[ScalingGroup]) -> dict[str,
         for group in found
         if group.managed_node_group and group.eks_cluster
     }
+
+
+def fargate_profiles(client: Any, cluster: str) -> tuple[FargateProfile, ...]:
+    """Return a cluster's Fargate profiles; most have none."""
+    pages = client.get_paginator("list_fargate_profiles").paginate(clusterName=cluster)
+    return tuple(
+        FargateProfile(
+            name=name,
+            selectors=tuple(
+                (str(each["namespace"]), each.get("labels") or {})
+                for each in client.describe_fargate_profile(
+                    clusterName=cluster, fargateProfileName=name
+                )["fargateProfile"].get("selectors")
+                or ()
+            ),
+        )
+        for page in pages
+        for name in page["fargateProfileNames"]
+    )
 
 
 def _managed_node_group(item: Mapping[str, Any]) -> ManagedNodeGroup:

@@ -12,6 +12,7 @@ from infra.eks.api import Api, Object
 
 GATE_LABELS = (GATE_LABEL, AUTO_MODE_LABEL)
 AUTO_MODE = "eks.amazonaws.com"
+STRIMZI = "strimzi.io/cluster"
 GROUPS = ("elbv2.k8s.aws", AUTO_MODE)
 
 
@@ -71,7 +72,13 @@ def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> li
             selector = spec.get("selector") or {}
             found.append(
                 Balanced(
-                    namespace=where, name=name, selector=selector, by_node=True, kind="Service"
+                    namespace=where,
+                    name=name,
+                    selector=selector,
+                    by_node=True,
+                    kind="Service",
+                    # Its brokers tell clients the address of their own node.
+                    own_port=spec["type"] == "NodePort" and STRIMZI in labels(item),
                 )
             )
     return found

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -19,39 +19,39 @@ from cli.aws import Clients
 from cli.page_files import write_page
 from cli.preflight.refusals import sentence
 from cli.survey import (
-    account,
+    admission,
     balancers,
     controllers,
     draft,
-    ebs,
+    ingress,
     kafka,
-    machine_templates,
     machines,
+    neighbours,
     others,
     page,
     rights,
-    surroundings,
     tools,
     webhooks,
 )
 from cli.survey import pods as kafka_pods
-from cli.survey import queues as handler_queues
 from cli.survey import target_groups as groups_of_targets
+from cli.survey.account_parts import (
+    around,
+    cluster_of,
+    data_below,
+    known_part,
+    machines_below,
+    queues,
+)
 from cli.survey.answers import answer_or_reason, on
-from cli.survey.cluster_name import eks_cluster
 from cli.survey.listing import served_versions
 from core.errors import StillwaterError
-from core.instances import vcpu_quota
-from core.survey.account_facts import ControlPlane
 from core.survey.facts import Surveyed, Unread, every_kafka, of
 from core.survey.finding import Finding, Weight, exit_code
 from core.survey.judge import findings
-from core.survey.node_facts import Node
-from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 
-V = TypeVar("V")
 # Services that answer in one region of a partition for all of it, by how its regions begin.
 GLOBAL = {"health": {"": "us-east-1", "us-gov-": "us-gov-west-1", "cn-": "cn-northwest-1"}}
 STYLES = {
@@ -156,29 +156,40 @@ def read(
 
     machinery = machines_below(aws, nodes)
     classes = answer_or_reason(lambda: machines.node_classes(api))
-    more = {name for each in _of_part(classes).values() for name in each.subnets}
+    more = {name for each in known_part(classes).values() for name in each.subnets}
+    account = around(aws, machinery, cluster_of(machinery, context), region, more)
     volumes = on(pods, lambda found: kafka.volumes(api, found))
-    disks = on(volumes, lambda found: ebs.disks(aws("ec2"), found))
 
     return Surveyed(
         kafkas=answer_or_reason(lambda: kafka.kafkas(api, namespace)),
         pools=answer_or_reason(lambda: kafka.pools(api, namespace)),
         pod_sets=answer_or_reason(lambda: kafka.pod_sets(api, namespace)),
         rebalances=answer_or_reason(lambda: kafka.rebalances(api, namespace)),
+        kafka_versions=answer_or_reason(lambda: served_versions(api, kafka.GROUP)),
         pod_set_versions=answer_or_reason(lambda: served_versions(api, kafka.POD_SETS)),
         topics=answer_or_reason(lambda: kafka.topics(api, namespace)),
         other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,
+        neighbours=on(
+            pods,
+            lambda found: neighbours.neighbours(
+                api, {pod.node for pod in found if pod.node}, {(p.namespace, p.name) for p in found}
+            ),
+        ),
         nodes=nodes,
         **machinery,
-        **around(aws, machinery, _name(machinery, context), region, more),
-        budgets=answer_or_reason(lambda: tools.budgets(api, namespace)),
+        **account,
+        **data_below(aws, volumes, machinery["templates"], account["control_plane"]),
+        # Of every namespace: on Kafka's nodes stand pods of others too.
+        budgets=answer_or_reason(lambda: tools.budgets(api, None)),
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
         cleaners=on(workloads, tools.cleaners),
         eviction_webhooks=answer_or_reason(lambda: webhooks.eviction_webhooks(api)),
+        admission_policies=answer_or_reason(lambda: admission.policies(api)),
         operators=on(workloads, tools.operators),
         autoscalers=on(workloads, tools.autoscalers),
+        size_scalers=answer_or_reason(lambda: ingress.size_scalers(api, namespace)),
         evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
         entitled=on(
             workloads,
@@ -190,8 +201,6 @@ def read(
             lambda: machines.node_pools(api, {} if isinstance(nodes, Unread) else nodes)
         ),
         node_classes=classes,
-        volumes=ebs.as_they_are(volumes, disks),
-        disks=disks,
         balanced=balanced,
         target_groups=on(
             balanced,
@@ -203,6 +212,7 @@ def read(
         ),
         gated_namespaces=answer_or_reason(lambda: balancers.gated_namespaces(api)),
         ending_namespaces=answer_or_reason(lambda: tools.ending_namespaces(api)),
+        injected_namespaces=answer_or_reason(lambda: tools.injected_namespaces(api)),
         enforced_levels=answer_or_reason(lambda: tools.enforced_levels(api)),
         essentials=on(workloads, controllers.essentials),
         quotas=on(pods, lambda found: tools.quotas(api, {pod.namespace for pod in found})),
@@ -213,121 +223,9 @@ def read(
         node_provisioners=on(workloads, controllers.node_provisioners),
         volume_controllers=on(workloads, controllers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),
+        ingress_controllers=on(workloads, ingress.ingress_controllers),
         read_at=time.time(),
     )
-
-
-def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
-    """Read what AWS knows of the nodes: instances, their groups, EKS's own among these."""
-    wanted = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
-    instances = on(wanted, lambda ids: account.instances(aws("ec2"), ids) if ids else {})
-    here = not isinstance(instances, Unread)
-    group_of = on(
-        wanted,
-        lambda ids: (
-            account.seen_here(account.group_of(aws("autoscaling"), ids), known=here) if ids else {}
-        ),
-    )
-    groups = on(
-        group_of,
-        lambda found: account.every_group(aws("autoscaling"), found.values()) if found else {},
-    )
-    return {
-        "instances": instances,
-        "statuses": on(
-            instances, lambda found: account.statuses(aws("ec2"), found) if found else {}
-        ),
-        "group_of": group_of,
-        "groups": groups,
-        "templates": on(
-            groups,
-            lambda found: (
-                machine_templates.templates(aws("ec2"), aws("autoscaling"), found.values())
-                if found
-                else {}
-            ),
-        ),
-        "scale_ins": on(
-            groups,
-            lambda found: account.scale_ins(aws("autoscaling"), found) if found else {},
-        ),
-        "refreshes": on(
-            groups,
-            lambda found: account.refreshes(aws("autoscaling"), found) if found else {},
-        ),
-        "managed_node_groups": on(
-            groups,
-            lambda found: (
-                account.managed_node_groups(aws("eks"), found.values())
-                if any(group.managed_node_group for group in found.values())
-                else {}
-            ),
-        ),
-    }
-
-
-def _of_part(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
-    """Return what is known of a part; that it could not be read is said by itself."""
-    return {} if isinstance(part, Unread) else part
-
-
-def _name(machinery: Mapping[str, Any], context: str) -> str | None:
-    """Return what EKS calls the cluster of some machines."""
-    groups, held = _of_part(machinery["groups"]), _of_part(machinery["instances"])
-    tagged = (*(g.tags or {} for g in groups.values()), *(m.tags for m in held.values()))
-    return eks_cluster(tagged, context)
-
-
-def around(
-    aws: Callable[[str], Any],
-    machinery: Mapping[str, Any],
-    cluster: str | None,
-    region: str | None,
-    subnets: Collection[str] = (),
-) -> dict[str, Any]:
-    """Read the account around the machines: what a replacement needs, what AWS has announced."""
-    instances, groups = machinery["instances"], machinery["groups"]
-    held, owned = _of_part(instances), _of_part(groups)
-    named = {subnet for group in owned.values() for subnet in group.subnets}
-    named |= {each.subnet for each in held.values() if each.subnet} | set(subnets)
-    plane = answer_or_reason(lambda: surroundings.control_plane(aws("eks"), cluster))
-    types = {each.type for each in held.values() if each.lifecycle is None}
-    return {
-        "subnets": on(
-            instances, lambda _: surroundings.subnets(aws("ec2"), named) if named else {}
-        ),
-        "machine_quotas": on(
-            instances,
-            lambda _: (
-                surroundings.machine_quotas(aws("service-quotas"), aws("ec2"), types)
-                if any(map(vcpu_quota, types))
-                else {}
-            ),
-        ),
-        "disk_quota": answer_or_reason(
-            lambda: surroundings.disk_quota(aws("service-quotas"), aws("ec2"))
-        ),
-        "control_plane": plane,
-        "upgrade_insights": on(
-            plane, lambda found: surroundings.upgrade_insights(aws("eks"), found)
-        ),
-        "zonal_shifts": answer_or_reason(lambda: surroundings.zonal_shifts(aws("arc-zonal-shift"))),
-        "aws_health": answer_or_reason(
-            lambda: surroundings.aws_health(aws("health"), region or _of(plane))
-        ),
-    }
-
-
-def _of(plane: ControlPlane | Unread) -> str | None:
-    """Return the region that a cluster's ARN names."""
-    return None if isinstance(plane, Unread) else plane.arn.split(":")[3]
-
-
-def queues(
-    aws: Callable[[str], Any], handlers: tuple[TerminationHandler, ...]
-) -> dict[str, TerminationQueue]:
-    urls = {each.queue_url for each in handlers if each.queue_mode and each.queue_url}
-    return {url: handler_queues.queue(aws("sqs"), aws("events"), url) for url in sorted(urls)}
 
 
 def as_json(done: Survey) -> str:

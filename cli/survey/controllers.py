@@ -34,6 +34,7 @@ def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
             title=title_of(item),
             queue=_interruptions(item, container),
             down=down(item),
+            repairs="NodeRepair=true" in _variable(container, "FEATURE_GATES"),
         )
         for item, container in running(found, KARPENTER)
     )

@@ -122,6 +122,13 @@ def _kafka(kafka: Kafka, cluster: str | None, before: list[dict[str, Any]]) -> d
 def _ways_in(kafka: Kafka) -> Iterator[str]:
     """Say what must be filled in of how a Kafka is spoken to."""
     way = kafka.outside
+    if way is None and kafka.unspoken:
+        yield (
+            f"{kafka.title}: its listener {', '.join(kafka.unspoken)} is reached from outside the "
+            f"cluster, and the functions speak tls and scram-sha-512 alone; give it one listener "
+            f"more, and name that in bootstrap."
+        )
+        return
     if way is None:
         yield (
             f"{kafka.title}: no listener was found that is reached from outside the cluster; name "
@@ -135,6 +142,11 @@ def _ways_in(kafka: Kafka) -> Iterator[str]:
         )
     if way.authentication:
         yield f"{kafka.title}: name the Secret of a KafkaUser in credentials_secret."
+    if way.fenced:
+        yield (
+            f"{kafka.title}: Strimzi's NetworkPolicy lets only networkPolicyPeers to this "
+            f"listener; add the addresses of the functions' subnets."
+        )
     if way.own_certificate:
         yield (
             f"{kafka.title}: this listener shows a certificate of its own "

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cli.survey.surroundings import pages
+from cli.survey.aws_pages import pages
 from core.survey.account_facts import Disk
 from core.survey.ebs import EBS_IDS
 from core.survey.facts import Unread
@@ -15,12 +16,23 @@ from core.survey.kafka_facts import Volume
 # Filters take no more values at once.
 AT_ONCE = 200
 OVER = "completed"
+UNWELL = [{"Name": "volume-status.status", "Values": ["impaired", "warning"]}]
+FAILED = ("failed", "degraded", "severely-degraded", "stalled")
+# Of a snapshot that is not whole yet.
+MADE = [{"Name": "status", "Values": ["pending"]}]
 
 
 def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
     """Return Kafka's disks by id; one that is gone is left out, since a filter passes over it."""
     names = sorted({v.handle for v in volumes if v.handle and v.handle.startswith(EBS_IDS)})
     found: dict[str, Disk] = {}
+    # All that are unwell: this call has no filter by name, and fails where one of some is gone.
+    unwell = {
+        str(each["VolumeId"]): _failed_checks(each.get("VolumeStatus") or {})
+        for each in (
+            pages(ec2, "describe_volume_status", "VolumeStatuses", Filters=UNWELL) if names else ()
+        )
+    }
     for start in range(0, len(names), AT_ONCE):
         asked = [{"Name": "volume-id", "Values": names[start : start + AT_ONCE]}]
         changes = {
@@ -29,6 +41,12 @@ def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
                 ec2, "describe_volumes_modifications", "VolumesModifications", Filters=asked
             )
         }
+        copied = Counter(
+            str(each["VolumeId"])
+            for each in pages(
+                ec2, "describe_snapshots", "Snapshots", OwnerIds=["self"], Filters=[*asked, *MADE]
+            )
+        )
         for item in pages(ec2, "describe_volumes", "Volumes", Filters=asked):
             name = str(item["VolumeId"])
             change = changes.get(name, OVER)
@@ -45,8 +63,20 @@ def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
                     if each.get("InstanceId")
                 },
                 change=None if change == OVER else change,
+                unwell=unwell.get(name),
+                snapshots=copied[name],
             )
     return found
+
+
+def _failed_checks(status: Mapping[str, Any]) -> str:
+    """Return what EBS's checks say of a volume that is unwell: impaired (io-enabled: failed)."""
+    failed = [
+        f"{each.get('Name')}: {each.get('Status')}"
+        for each in status.get("Details") or ()
+        if each.get("Status") in FAILED
+    ]
+    return str(status.get("Status")) + (f" ({', '.join(failed)})" if failed else "")
 
 
 def as_they_are(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cli.survey.listing import annotations_of, custom, going, items, labels
 from cli.survey.quantities import quantity
@@ -67,6 +67,7 @@ def _kafka(item: Object) -> Kafka:
         not_ready=next((_condition_text(each) for each in conditions if _failing(each)), None),
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
+        unspoken=_unspoken(item, spec),
         leaving=going(item),
         unreconciled=_changed_since(item),
         labels=labels(item),
@@ -87,17 +88,20 @@ def _migrating(item: Object) -> bool:
 
 
 def _listener(item: Object) -> KafkaListener:
-    return KafkaListener(str(item["name"]), (item.get("authentication") or {}).get("type"))
+    return KafkaListener(
+        str(item["name"]),
+        (item.get("authentication") or {}).get("type"),
+        kind=str(item.get("type") or "internal"),
+        fenced=bool(item.get("networkPolicyPeers")),
+    )
 
 
 def _outside(item: Object, spec: Object) -> Outside | None:
     """Return the listener that outsiders come by, one that asks who comes where there is any."""
-    asked = {str(each["name"]): each for each in spec.get("listeners") or ()}
     found = []
-    for each in (item.get("status") or {}).get("listeners") or ():
-        servers, listener = each.get("bootstrapServers"), asked.get(str(each.get("name")), {})
+    for listener, servers in _reached_from_outside(item, spec):
         how = (listener.get("authentication") or {}).get("type")
-        if servers and how in SPOKEN and not INSIDE.fullmatch(str(servers).rpartition(":")[0]):
+        if how in SPOKEN:
             own = "brokerCertChainAndKey" in (listener.get("configuration") or {})
             encrypted = bool(listener.get("tls"))
             found.append(
@@ -106,9 +110,28 @@ def _outside(item: Object, spec: Object) -> Outside | None:
                     authentication=how,
                     encrypted=encrypted,
                     own_certificate=encrypted and own,
+                    fenced=bool(listener.get("networkPolicyPeers")),
                 )
             )
     return min(found, key=lambda each: each.authentication is None, default=None)
+
+
+def _unspoken(item: Object, spec: Object) -> tuple[str, ...]:
+    """Return listeners of outsiders that ask for what the functions cannot say: name (oauth)."""
+    return tuple(
+        f"{listener.get('name')} ({how})"
+        for listener, _ in _reached_from_outside(item, spec)
+        if (how := (listener.get("authentication") or {}).get("type")) not in SPOKEN
+    )
+
+
+def _reached_from_outside(item: Object, spec: Object) -> Iterator[tuple[Object, str]]:
+    """Yield the listeners that Strimzi's status names an address of, none of the cluster's own."""
+    asked = {str(each["name"]): each for each in spec.get("listeners") or ()}
+    for each in (item.get("status") or {}).get("listeners") or ():
+        servers = str(each.get("bootstrapServers") or "")
+        if servers and not INSIDE.fullmatch(servers.rpartition(":")[0]):
+            yield asked.get(str(each.get("name")), {}), servers
 
 
 def _config_text(value: object) -> str:
@@ -132,8 +155,15 @@ def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
             replicas=int(item["spec"].get("replicas", 0)),
             roles=frozenset(item["spec"].get("roles") or ()),
             leaving=going(item),
+            claims_go=_deletes_claims(item["spec"].get("storage") or {}),
         )
         for item in custom(api, GROUP, "kafkanodepools", namespace)
+    )
+
+
+def _deletes_claims(storage: Object) -> bool:
+    return any(
+        each.get("deleteClaim") is True for each in (storage, *(storage.get("volumes") or ()))
     )
 
 

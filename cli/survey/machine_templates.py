@@ -7,6 +7,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from cli.survey import template_parts
+from cli.survey.template_parts import Started
 from core.survey.node_facts import MachineTemplate, ScalingGroup, TemplateName
 
 # How EC2 begins its codes for a template, or a version of one, that does not exist.
@@ -49,11 +51,13 @@ def templates(
     """Return by group what it starts machines by; each is asked for once."""
     every = list(groups)
     wanted = dict.fromkeys(each for group in every for each in group.templates)
-    found = {each: _template(ec2, autoscaling, each) for each in wanted}
+    found = template_parts.with_lost(
+        ec2, {each: _template(ec2, autoscaling, each) for each in wanted}
+    )
     return {group.name: tuple(found[each] for each in group.templates) for group in every}
 
 
-def _template(ec2: Any, autoscaling: Any, wanted: TemplateName) -> MachineTemplate:
+def _template(ec2: Any, autoscaling: Any, wanted: TemplateName) -> Started:
     if wanted.version is None:
         return _configuration(autoscaling, wanted.name)
     key = "LaunchTemplateId" if wanted.name.startswith("lt-") else "LaunchTemplateName"
@@ -64,39 +68,45 @@ def _template(ec2: Any, autoscaling: Any, wanted: TemplateName) -> MachineTempla
         )
     except ClientError as error:
         if error.response["Error"]["Code"].startswith(GONE):
-            return MachineTemplate(title=title, missing=True)
+            return MachineTemplate(title=title, missing=True), {}
         raise
     versions = answer["LaunchTemplateVersions"]
     if not versions:
-        return MachineTemplate(title=title, missing=True)
+        return MachineTemplate(title=title, missing=True), {}
     data = versions[0].get("LaunchTemplateData") or {}
-    return MachineTemplate(
+    reserved = data.get("CapacityReservationSpecification") or {}
+    template = MachineTemplate(
         title=title,
         market=(data.get("InstanceMarketOptions") or {}).get("MarketType"),
         metadata_open=metadata_open(data.get("MetadataOptions") or {}),
-        placement=next(_places(data.get("Placement") or {}), None),
+        placement=next(_places(data.get("Placement") or {}, reserved), None),
+        keys=template_parts.keys(data),
     )
+    return template, data
 
 
-def _configuration(autoscaling: Any, name: str) -> MachineTemplate:
+def _configuration(autoscaling: Any, name: str) -> Started:
     title = f"{CONFIGURATION} {name}"
     answer = autoscaling.describe_launch_configurations(LaunchConfigurationNames=[name])
     found = answer["LaunchConfigurations"]
     if not found:
-        return MachineTemplate(title=title, missing=True)
-    return MachineTemplate(
+        return MachineTemplate(title=title, missing=True), {}
+    template = MachineTemplate(
         title=title,
         market="spot" if found[0].get("SpotPrice") else None,
         metadata_open=metadata_open(found[0].get("MetadataOptions") or {}),
         placement="dedicated machines" if found[0].get("PlacementTenancy") == "dedicated" else None,
     )
+    return template, found[0]
 
 
-def _places(placement: Mapping[str, Any]) -> Iterator[str]:
+def _places(placement: Mapping[str, Any], reserved: Mapping[str, Any]) -> Iterator[str]:
     if group := placement.get("GroupName") or placement.get("GroupId"):
         yield f"placement group {group}"
     if placement.get("Tenancy") == "host":
         yield "hosts of its own"
+    if reserved.get("CapacityReservationPreference") == "capacity-reservations-only":
+        yield "capacity reservations"
 
 
 def metadata_open(options: Mapping[str, Any]) -> bool:

@@ -90,6 +90,7 @@ def _node(item: Object) -> Node:
             if each.get("effect")
         ),
         version=_version(item),
+        os_image=str(((item.get("status") or {}).get("nodeInfo") or {}).get("osImage") or ""),
     )
 
 

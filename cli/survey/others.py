@@ -21,6 +21,12 @@ IMAGE = re.compile(
     r"(^|/)(kafka(-native)?|cp-(enterprise-)?kafka|cp-server|confluent-server|redpanda|automq)"
     r"([:@]|$)"
 )
+# What starts a broker; and what else people start in such an image.
+BROKER = re.compile(r"server-start|kafka\.Kafka|docker/run|entrypoint|setup\.sh|run\.sh")
+TOOL = re.compile(
+    r"\b(sleep|tail)\b|connect-(distributed|standalone|mirror-maker)|kafka-mirror-maker"
+    r"|kafka-(topics|acls|configs|console-\w+|consumer-groups|[a-z]+-perf-test|storage)\b"
+)
 FLAVOURS = {"redpanda": Flavour.REDPANDA, "automq": Flavour.AUTOMQ}
 KOPERATOR, CONFLUENT = "kafka.banzaicloud.io", "platform.confluent.io"
 OPERATORS = {KOPERATOR: "kafkaclusters", CONFLUENT: "kafkas"}
@@ -77,8 +83,16 @@ def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
 def _kafka_image(item: Object) -> str | None:
     # A Rollout may have another workload's template in place of its own.
     pod = (item["spec"].get("template") or {}).get("spec") or {}
-    images = [str(each.get("image", "")) for each in pod.get("containers") or ()]
+    images = [
+        str(each.get("image", "")) for each in pod.get("containers") or () if _runs_a_broker(each)
+    ]
     return next((image for image in images if IMAGE.search(image)), None)
+
+
+def _runs_a_broker(container: Object) -> bool:
+    """Say whether a container runs what its image is for, and not a tool of the image's."""
+    said = " ".join(map(str, (*(container.get("command") or ()), *(container.get("args") or ()))))
+    return bool(BROKER.search(said)) or not TOOL.search(said)
 
 
 def _is_managed(item: Object) -> bool:
@@ -119,8 +133,16 @@ def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
                 if what == "Delete"
             )
         ),
+        rolling=_is_rolled(item),
     )
     return _with_pods(kafka, lambda: list(_selected_pods(api, item)))
+
+
+def _is_rolled(item: Object) -> bool:
+    """Say whether a StatefulSet replaces its pods by newer ones, or has stopped half-way."""
+    status = item.get("status") or {}
+    current, update = status.get("currentRevision"), status.get("updateRevision")
+    return bool(current and update and current != update)
 
 
 def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]) -> Found:

@@ -31,6 +31,8 @@ CAPABILITIES = {
 }
 # What the VPC resource controller adds to pods that a SecurityGroupPolicy selects.
 OWN_INTERFACE = "vpc.amazonaws.com/pod-eni"
+# Containers of service meshes; as init containers that restart they end after Kafka's.
+PROXIES = ("istio-proxy", "linkerd-proxy")
 PROBES = {"tcpSocket": "port", "exec": "command", "httpGet": "http", "grpc": "grpc"}
 CONTAINER, HEAP_OPTIONS = "kafka", "KAFKA_HEAP_OPTS"
 
@@ -83,6 +85,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         leaving=going(item),
         owner=next((each["kind"] for each in owners if each.get("controller")), None),
         grace_seconds=int(spec.get("terminationGracePeriodSeconds", 30)),
+        image=str(main.get("image") or ""),
         labels=labelled,
         annotations=annotations_of(item),
         readiness_gates=frozenset(g["conditionType"] for g in spec.get("readinessGates") or ()),
@@ -109,9 +112,22 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
             OWN_INTERFACE in ((each.get("resources") or {}).get("limits") or {})
             for each in spec["containers"]
         ),
+        proxies=tuple(
+            str(each["name"]) for each in spec["containers"] if each.get("name") in PROXIES
+        ),
+        native_proxy=any(each.get("name") in PROXIES for each in spec.get("initContainers") or ()),
+        outside_meshes=_is_outside_meshes(labelled, annotations_of(item)),
         readiness=_readiness(main),
         pre_stop_seconds=slept,
         pre_stop_odd=odd,
+    )
+
+
+def _is_outside_meshes(labelled: Mapping[str, str], noted: Mapping[str, str]) -> bool:
+    said = {**noted, **labelled}
+    return (
+        said.get("sidecar.istio.io/inject") == "false"
+        or said.get("linkerd.io/inject") == "disabled"
     )
 
 

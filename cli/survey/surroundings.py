@@ -13,6 +13,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from cli.survey.account import vcpus
+from cli.survey.aws_pages import pages
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
 from core.survey.account_facts import (
@@ -38,12 +39,6 @@ EVENTS_AT_ONCE = 10
 SUBNETS_AT_ONCE = 200
 
 
-def pages(client: Any, operation: str, key: str, **given: Any) -> Iterator[Any]:
-    """Yield what a listing holds, over all of its pages."""
-    for page in client.get_paginator(operation).paginate(**given):
-        yield from page.get(key) or ()
-
-
 def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
     """Return some subnets; one that is gone is left out, since a filter passes over it."""
     names = sorted(set(wanted))
@@ -52,6 +47,7 @@ def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
             zone=str(each["AvailabilityZone"]),
             zone_id=str(each.get("AvailabilityZoneId") or ""),
             free_addresses=int(each["AvailableIpAddressCount"]),
+            vpc=str(each.get("VpcId") or ""),
         )
         for start in range(0, len(names), SUBNETS_AT_ONCE)
         for each in pages(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.survey.listing import going, items, labels
+from cli.survey.listing import annotations_of, going, items, labels
 from cli.survey.pods import requirements
 from cli.survey.quantities import quantity
 from core.cluster.adopted_names import queue_url
@@ -86,6 +86,7 @@ def _budget(item: Object) -> DisruptionBudget:
         most_unavailable=None if most is None else str(most),
         desired_healthy=int(status["desiredHealthy"]) if looked else None,
         expected_pods=int(status["expectedPods"]) if looked else None,
+        allowed_now=int(status.get("disruptionsAllowed", 0)) if looked else None,
         unready_always=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
     )
 
@@ -178,11 +179,28 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
             == "true",
             selector=_selector(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
             plugins=setting(container, "STRIMZI_GATEKEEPER_CUSTOM_PLUGINS", ""),
+            version=strimzi_version(str(container.get("image", ""))),
+            knows_kubernetes=bool(setting(container, "STRIMZI_KUBERNETES_VERSION", "")),
         )
         for item, container in running(found, OPERATOR)
         # Beside each Kafka its entity operator runs the same image.
         if "strimzi.io/cluster" not in labels(item)
     )
+
+
+def strimzi_version(image: str) -> tuple[int, int, int] | None:
+    """Return the release of Strimzi's that an operator's image names; of a rebuild by others none.
+
+    >>> strimzi_version("quay.io/strimzi/operator:0.45.1"), strimzi_version("strimzi@sha256:0a")
+    ((0, 45, 1), None)
+    """
+    tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
+    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", tag)
+    # Red Hat counts its own releases.
+    if found is None or "amq-streams" in image:
+        return None
+    major, minor, patch = found.groups()
+    return int(major), int(minor), int(patch or 0)
 
 
 def _selector(written: str) -> dict[str, str]:
@@ -255,6 +273,17 @@ def enforced_levels(api: Api) -> dict[str, str]:
         for item in items(api, V1, "namespaces")
     }
     return {name: level for name, level in said.items() if level in LEVELS}
+
+
+def injected_namespaces(api: Api) -> frozenset[str]:
+    """Return the namespaces in which a service mesh puts a proxy into new pods."""
+    return frozenset(
+        str(item["metadata"]["name"])
+        for item in items(api, V1, "namespaces")
+        if labels(item).get("istio-injection") == "enabled"
+        or (labels(item).get("istio.io/rev") and labels(item).get("istio-injection") != "disabled")
+        or annotations_of(item).get("linkerd.io/inject") == "enabled"
+    )
 
 
 def ending_namespaces(api: Api) -> frozenset[str]:

@@ -5,74 +5,74 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from cli.survey.listing import items, labels, one
+from cli.survey.admission import LEASES, is_asked, steps_of, without
+from cli.survey.listing import items, one
 from cli.survey.pods import requirements
-from core.survey.selectors import selects
 from core.survey.tool_facts import EvictionWebhook, PodWebhook
 from infra.eks.api import Api, Object
 
-# The eviction of pods as a rule of a webhook names it.
-EVICTIONS = {"pods/eviction", "pods/*"}
-EVERYTHING = "*/*"
 BESIDE_THE_SERVER = re.compile(r"https://(127\.0\.0\.1|localhost|\[::1\])[:/]")
-# A new pod.
-PODS = {"pods", "*", EVERYTHING}
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KINDS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
 def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
-    kind = "validatingwebhookconfigurations"
     return tuple(
         EvictionWebhook(
             name=str(item["metadata"]["name"]),
+            mutating=kind == KINDS[0],
             fails_closed=webhook.get("failurePolicy", "Fail") == "Fail",
             unanswered=_silence_reason(api, webhook.get("clientConfig") or {}),
-            general=not EVICTIONS & resources,
+            general=not is_asked(webhook.get("rules"), "pods/eviction", "CREATE", by_name=True),
             leaves_out=_left_out(api, webhook),
         )
+        for kind in KINDS
         for item in items(api, ADMISSION, kind)
         for webhook in item.get("webhooks") or ()
-        if (resources := _asked_about(webhook)) & {*EVICTIONS, EVERYTHING}
+        if is_asked(webhook.get("rules"), "pods/eviction", "CREATE")
     )
 
 
 def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
-    """Return webhooks without which no pod is created, and which nobody here answers."""
+    """Return webhooks without which a broker does not move, and which nobody here answers."""
     return tuple(
         PodWebhook(
             name=f"{webhook['name']} of {item['metadata']['name']}",
             unanswered=why,
             outside=_outside(webhook),
-            leaves_out=_without(api, webhook),
+            leaves_out=without(api, webhook),
             match_labels=(webhook.get("objectSelector") or {}).get("matchLabels") or {},
             expressions=requirements(webhook.get("objectSelector") or {}),
             conditional=bool(webhook.get("matchConditions")),
+            of_pods=of_pods,
+            pod_steps=pod_steps if alike else frozenset(),
+            steps=_steps(api, webhook) if alike else frozenset(),
         )
         for kind in KINDS
         for item in items(api, ADMISSION, kind)
         for webhook in item.get("webhooks") or ()
-        if PODS & _asked_about(webhook) and webhook.get("failurePolicy", "Fail") == "Fail"
+        if webhook.get("failurePolicy", "Fail") == "Fail"
+        # By its labels a webhook is asked of some objects alone, and of which is not known here.
+        for alike in (not webhook.get("objectSelector"),)
+        for of_pods in (is_asked(webhook.get("rules"), "pods", "CREATE"),)
+        for pod_steps in (steps_of(webhook.get("rules"), of_pods=True),)
+        if of_pods or (alike and (pod_steps or steps_of(webhook.get("rules"))))
         if (why := _silence_reason(api, webhook.get("clientConfig") or {})) or _outside(webhook)
     )
+
+
+def _steps(api: Api, webhook: Object) -> frozenset[str]:
+    """Return what beside Kafka's pods waits for a webhook: leases are in a namespace of theirs."""
+    found = steps_of(webhook.get("rules"))
+    selector = webhook.get("namespaceSelector")
+    leases = selector and LEASES in without(api, webhook)
+    return steps_of(webhook.get("rules"), leases=False) if leases else found
 
 
 def _outside(webhook: Object) -> str | None:
     """Return the address of who is asked outside the cluster; EKS's own stand beside the server."""
     url = str((webhook.get("clientConfig") or {}).get("url") or "")
     return None if not url or BESIDE_THE_SERVER.match(url) else url
-
-
-def _asked_about(webhook: Object) -> set[str]:
-    """Return the resources of whose creation a webhook is asked."""
-    return {
-        str(resource)
-        for rule in webhook.get("rules") or ()
-        if {"CREATE", "*"} & set(rule.get("operations", ("*",)))
-        # Pods are of the core group.
-        if {"", "*"} & set(rule.get("apiGroups", ("*",)))
-        for resource in rule.get("resources", ())
-    }
 
 
 def _left_out(api: Api, webhook: Object) -> frozenset[str] | None:
@@ -83,26 +83,7 @@ def _left_out(api: Api, webhook: Object) -> frozenset[str] | None:
         each["operator"] in {"In", "Exists"} for each in chosen.get("matchExpressions") or ()
     ):
         return None
-    return _without(api, webhook)
-
-
-def _without(api: Api, webhook: Object) -> frozenset[str]:
-    """Return the namespaces that a webhook's selector leaves out."""
-    selector = webhook.get("namespaceSelector") or {}
-    if not selector:
-        return frozenset()
-    return frozenset(
-        str(item["metadata"]["name"])
-        for item in items(api, "/api/v1", "namespaces")
-        if not selects(
-            selector.get("matchLabels") or {}, requirements(selector), _named_labels(item)
-        )
-    )
-
-
-def _named_labels(namespace: Object) -> dict[str, str]:
-    """Return a namespace's labels, the one that the API server adds among them."""
-    return {"kubernetes.io/metadata.name": namespace["metadata"]["name"], **labels(namespace)}
+    return without(api, webhook)
 
 
 def _silence_reason(api: Api, config: Object) -> str | None:

@@ -14,6 +14,46 @@ class Subnet:
     # As AWS names the zone in every account: eun1-az1.
     zone_id: str
     free_addresses: int
+    vpc: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WayOut:
+    """How what stands in a subnet leaves its VPC: by the default route of its table."""
+
+    table: str
+    # What the route leads to: nat-0a1b, igw-0a1b, tgw-0a1b; None: there is no such route.
+    target: str | None = None
+    # What it leads to is no more.
+    gone: bool = False
+    # Of a NAT gateway that stands in one zone.
+    nat_zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VpcEndpoint:
+    """A way from a VPC to one of AWS's services: ec2, ecr.api, s3."""
+
+    vpc: str
+    service: str
+    available: bool = True
+    # Of one that is a route: the tables that have it; None: every subnet of the VPC reaches it.
+    tables: frozenset[str] | None = None
+
+    def reached_from(self, subnet: Subnet, way: WayOut) -> bool:
+        inside = self.available and self.vpc == subnet.vpc
+        return inside and (self.tables is None or way.table in self.tables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncryptionKey:
+    """A key of KMS's under which Kafka's disks, or root volumes of its machines, are encrypted."""
+
+    # Enabled, or why it decrypts nothing: Disabled, PendingDeletion, Unavailable; gone.
+    state: str = "Enabled"
+    deleted_on: str | None = None
+    # Whom its policy and its grants name; None: not asked, as of AWS's own key.
+    users: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +70,10 @@ class Disk:
     attached: Mapping[str, str] = field(default_factory=dict)
     # How far its last modification is, where that is not over: modifying, optimizing, failed.
     change: str | None = None
+    # What EBS's own checks say of it, where they are not ok: impaired (io-enabled: failed).
+    unwell: str | None = None
+    # How many snapshots of it are being made.
+    snapshots: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread
+from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
@@ -29,7 +29,8 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
     for binding in seen.balanced:
         pods = [pod for pod in seen.pods if binding.covers(pod)]
         if pods and binding.by_node:
-            yield _by_node(binding, pods)
+            # What leads to brokers' own nodes is judged together.
+            yield from () if binding.own_port else (_by_node(binding, pods),)
         elif pods:
             label = AUTO_MODE_LABEL if binding.of_auto_mode else GATE_LABEL
             gated.add((binding.namespace, label))
@@ -53,6 +54,22 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
             "AWS Load Balancer Controller",
             "there are TargetGroupBindings for brokers and nobody registers their targets",
             "install the AWS Load Balancer Controller",
+        )
+
+
+def node_ports(seen: Surveyed) -> Iterator[Finding]:
+    """Name brokers that clients know by the addresses of their nodes."""
+    ports = [each for each in of(seen.balanced) if each.own_port]
+    pods = [pod.name for pod in of(seen.pods) if any(port.covers(pod) for port in ports)]
+    if pods:
+        yield Finding(
+            "node-port",
+            Weight.ADVICE,
+            "listeners of type nodeport",
+            f"clients know {listing(pods)} by the addresses of their nodes: a client that was "
+            f"given these alone as bootstrap servers finds nobody once all of them were replaced",
+            "give clients a name for bootstrap that follows the nodes, and let them in to every "
+            "node",
         )
 
 

@@ -85,6 +85,53 @@ def asked_outside(seen: Surveyed) -> Iterator[Finding]:
                 )
 
 
+def steps(seen: Surveyed) -> Iterator[Finding]:
+    """Find webhooks without which a node does not join or empty, and nobody answers."""
+    pods = of(seen.pods)
+    for hook in of(seen.pod_webhooks):
+        # Of one that keeps pods from coming back that is said already.
+        if hook.unanswered is None or any(hook.asked_of(pod) for pod in pods):
+            continue
+        mine = any(pod.namespace not in (hook.leaves_out or ()) for pod in pods)
+        words = hook.steps | (hook.pod_steps if mine else frozenset())
+        if words:
+            yield Finding(
+                "step-refused",
+                Weight.UNKNOWN if hook.conditional else Weight.PRODUCER,
+                f"webhook {hook.name}",
+                ("on matchConditions that were not judged, " if hook.conditional else "")
+                + f"it asks {hook.unanswered} before {' and before '.join(sorted(words))}, and "
+                f"each of these is refused without an answer (failurePolicy Fail)",
+                "have somebody answer it again, or remove it",
+            )
+
+
+def policies(seen: Surveyed) -> Iterator[Finding]:
+    """Name policies that may deny what a drain asks for, or whose expressions are wrong."""
+    spaces = {pod.namespace for pod in of(seen.pods)}
+    for each in of(seen.admission_policies):
+        if not spaces - each.leaves_out:
+            continue
+        words = " and when ".join(sorted(each.steps))
+        if each.broken:
+            yield Finding(
+                "policy-broken",
+                Weight.UNKNOWN,
+                f"ValidatingAdmissionPolicy {each.name}",
+                f"the API server finds its expressions wrong ({each.broken}), and where they fail "
+                f"it denies; it is asked when {words}",
+                "mend its expressions, or set its failurePolicy to Ignore until then",
+            )
+            continue
+        yield Finding(
+            "policy-drain",
+            Weight.ADVICE,
+            f"ValidatingAdmissionPolicy {each.name}",
+            f"it is asked when {words}, and may deny it by expressions that were not judged",
+            "see that it allows what drains nodes, Stillwater's functions among them",
+        )
+
+
 def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
     """Find pods that run, and that Pod Security refuses once they are created again."""
     levels = {} if isinstance(seen.enforced_levels, Unread) else seen.enforced_levels
@@ -106,6 +153,24 @@ def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator
         if level == RESTRICTED
         else "let the pods meet it and roll them, or enforce `privileged`",
     )
+
+
+def fargate(seen: Surveyed) -> Iterator[Finding]:
+    """Find Fargate profiles that take pods whose disks Fargate cannot attach."""
+    for kafka in every_kafka(seen):
+        for each in of(seen.fargate_profiles):
+            taken = [
+                pod.name for pod in pods_of(seen, kafka) if each.takes(pod.namespace, pod.labels)
+            ]
+            if taken:
+                yield Finding(
+                    "fargate-takes",
+                    Weight.BROKER,
+                    kafka.title,
+                    f"Fargate profile {each.name} selects {listing(taken)}: once they are created "
+                    f"again they go to Fargate, which attaches no disk of EBS's, and wait for ever",
+                    "narrow the profile's selectors, so that they leave Kafka's pods out",
+                )
 
 
 def limits(seen: Surveyed) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from core.survey.facts import Surveyed, Unread, node_of, of
 from core.survey.finding import Finding, Weight, listing
 
 EBS_IDS = "vol-"
+IMPAIRED = "impaired"
 # States of an attachment that ends.
 NOT_OFF = ("detaching", "busy")
 
@@ -55,6 +56,16 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
     yield from _attachments(seen.disks, seen)
     yield from _keys(known, seen)
     yield from _changing(known)
+    yield from _checked(known)
+    if copied := [claim for claim, disk in known.items() if disk.snapshots > 1]:
+        yield Finding(
+            "volume-snapshots",
+            Weight.ADVICE,
+            "volumes of Kafka",
+            f"several snapshots of {listing(copied)} are being made at once: EBS says that they "
+            f"may be slower until these are whole",
+            "let them end before a broker copies its replicas back",
+        )
 
 
 def _attachments(disks: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
@@ -107,6 +118,28 @@ def _keys(known: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
 def _account(arn: str | None) -> str | None:
     """Return the account that an ARN names."""
     return next(iter((arn or "").split(":")[4:5]), None)
+
+
+def _checked(known: Mapping[str, Disk]) -> Iterator[Finding]:
+    """Find disks that EBS's own checks call impaired, or slower than they were bought."""
+    found = {claim: disk.unwell for claim, disk in known.items() if disk.unwell}
+    for ill in (True, False):
+        mine = {c: said for c, said in found.items() if said.startswith(IMPAIRED) is ill}
+        if mine:
+            yield Finding(
+                "volume-impaired",
+                Weight.PRODUCER if ill else Weight.ADVICE,
+                "volumes of Kafka",
+                f"EBS's checks say of {listing(f'{c}: {said}' for c, said in mine.items())}: "
+                + (
+                    "a broker waits on such a disk, or reads what is not right, and falls out of "
+                    "sync"
+                    if ill
+                    else "it is slower than what was bought, and a broker on it may fall behind"
+                ),
+                "look at its events (`aws ec2 describe-volume-status`), and let no other broker "
+                "leave until it is ok",
+            )
 
 
 def _changing(known: Mapping[str, Disk]) -> Iterator[Finding]:

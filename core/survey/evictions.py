@@ -151,11 +151,11 @@ def webhooks(seen: Surveyed) -> Iterator[Finding]:
             yield Finding(
                 "webhook-dead",
                 Weight.BROKER if each.fails_closed else Weight.PRODUCER,
-                f"ValidatingWebhookConfiguration {each.name}",
+                each.title,
                 f"it asks {each.unanswered}: {end}",
                 "have somebody answer it again, or remove it",
             )
-    asked = [each for each in seen.eviction_webhooks if not each.general]
+    asked = [each for each in seen.eviction_webhooks if not (each.general or each.mutating)]
     unasked = [k for k in of(seen.kafkas) if not any(w.asked_in(k.namespace) for w in asked)]
     if unasked:
         installed = listing(each.title for each in seen.cleaners)

@@ -11,10 +11,13 @@ from core.survey.account_facts import (
     AwsHealth,
     ControlPlane,
     Disk,
+    EncryptionKey,
     Insight,
     Shiftable,
     Subnet,
     TargetGroup,
+    VpcEndpoint,
+    WayOut,
 )
 from core.survey.kafka_facts import (
     Kafka,
@@ -27,6 +30,7 @@ from core.survey.kafka_facts import (
     Volume,
 )
 from core.survey.node_facts import (
+    FargateProfile,
     Instance,
     MachineStatus,
     MachineTemplate,
@@ -38,6 +42,7 @@ from core.survey.node_facts import (
     ScalingGroup,
 )
 from core.survey.tool_facts import (
+    AdmissionPolicy,
     Autoscaler,
     Balanced,
     BalancerController,
@@ -46,11 +51,14 @@ from core.survey.tool_facts import (
     Essential,
     EvictionWebhook,
     Evictor,
+    IngressController,
     LimitRange,
+    Neighbour,
     NodeProvisioner,
     Operator,
     PodWebhook,
     Quota,
+    SizeScaler,
     TerminationHandler,
     TerminationQueue,
     VolumeController,
@@ -73,11 +81,14 @@ class Surveyed:
     pools: tuple[KafkaPool, ...] | Unread
     pod_sets: tuple[PodSet, ...] | Unread
     rebalances: tuple[Rebalance, ...] | Unread
-    # Versions in which its API server serves StrimziPodSets.
+    # Versions in which its API server serves Strimzi's resources, and StrimziPodSets.
+    kafka_versions: frozenset[str] | Unread
     pod_set_versions: frozenset[str] | Unread
     topics: tuple[Topic, ...] | Unread
     other_kafkas: tuple[OtherKafka, ...] | Unread
     pods: tuple[Pod, ...] | Unread
+    # Pods of others on the nodes of Kafka's.
+    neighbours: tuple[Neighbour, ...] | Unread
     nodes: Mapping[str, Node] | Unread
     instances: Mapping[str, Instance] | Unread
     # Instance id -> what EC2 says beside its description; most are not in it.
@@ -99,8 +110,10 @@ class Surveyed:
     queues: Mapping[str, TerminationQueue] | Unread
     cleaners: tuple[DrainCleaner, ...] | Unread
     eviction_webhooks: tuple[EvictionWebhook, ...] | Unread
+    admission_policies: tuple[AdmissionPolicy, ...] | Unread
     operators: tuple[Operator, ...] | Unread
     autoscalers: tuple[Autoscaler, ...] | Unread
+    size_scalers: tuple[SizeScaler, ...] | Unread
     evictors: tuple[Evictor, ...] | Unread
     # Workloads whose account a role lets evict pods, or delete nodes.
     entitled: tuple[Evictor, ...] | Unread
@@ -115,6 +128,8 @@ class Surveyed:
     gated_namespaces: Mapping[str, frozenset[str]] | Unread
     # Deleted, and gone as soon as what is in them is.
     ending_namespaces: frozenset[str] | Unread
+    # In which a service mesh puts a proxy into new pods.
+    injected_namespaces: frozenset[str] | Unread
     # Namespace -> the level at which Pod Security refuses pods in it: baseline or restricted.
     enforced_levels: Mapping[str, str] | Unread
     essentials: tuple[Essential, ...] | Unread
@@ -124,15 +139,23 @@ class Surveyed:
     node_provisioners: tuple[NodeProvisioner, ...] | Unread
     volume_controllers: tuple[VolumeController, ...] | Unread
     balancer_controllers: tuple[BalancerController, ...] | Unread
+    ingress_controllers: tuple[IngressController, ...] | Unread
     # By its ARN.
     target_groups: Mapping[str, TargetGroup] | Unread
     # By its id; those of the nodes and of their groups.
     subnets: Mapping[str, Subnet] | Unread
+    # By the subnet's id.
+    ways_out: Mapping[str, WayOut] | Unread
+    # Of the VPCs of subnets without a default route.
+    vpc_endpoints: tuple[VpcEndpoint, ...] | Unread
+    # By what disks and templates call them.
+    encryption_keys: Mapping[str, EncryptionKey] | Unread
     # Family of machines -> vCPUs on demand, of the families that Kafka's nodes are of.
     machine_quotas: Mapping[str, AccountQuota] | Unread
     # TiB of gp3, which root volumes are of.
     disk_quota: AccountQuota | Unread
     control_plane: ControlPlane | Unread
+    fargate_profiles: tuple[FargateProfile, ...] | Unread
     upgrade_insights: tuple[Insight, ...] | Unread
     zonal_shifts: tuple[Shiftable, ...] | Unread
     aws_health: AwsHealth | Unread

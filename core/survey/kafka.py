@@ -170,9 +170,16 @@ def listeners(seen: Surveyed) -> Iterator[Finding]:
             if listener.authentication is None:
                 yield Finding(
                     "listener",
-                    Weight.EXPOSED,
+                    # Not everybody comes that far, where the network's plugin enforces policies.
+                    Weight.ADVICE if listener.fenced else Weight.EXPOSED,
                     kafka.title,
-                    f"listener {listener.name} asks nobody who they are",
+                    f"listener {listener.name} asks nobody who they are"
+                    + (
+                        ", and only its networkPolicyPeers keep others off, if the network plugin "
+                        "enforces NetworkPolicies"
+                        if listener.fenced
+                        else ""
+                    ),
                     "give it an authentication: tls or scram-sha-512",
                 )
 

@@ -15,6 +15,10 @@ class KafkaListener:
 
     name: str
     authentication: str | None
+    # Strimzi's type: internal, route, loadbalancer, nodeport, ingress, cluster-ip.
+    kind: str = "internal"
+    # Its NetworkPolicy lets only some in.
+    fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,8 @@ class Outside:
     encrypted: bool
     # It shows a certificate that is not of Strimzi's authority.
     own_certificate: bool = False
+    # Strimzi's NetworkPolicy lets only some in.
+    fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +59,8 @@ class Kafka:
     unreconciled: bool = False
     # The listener by which clients outside the cluster come in, where Strimzi's status names one.
     outside: Outside | None = None
+    # Others that are reached from outside, and ask in a way that the functions do not speak.
+    unspoken: tuple[str, ...] = ()
     # Somebody has deleted it.
     leaving: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +80,8 @@ class KafkaPool:
     replicas: int
     roles: frozenset[str] = frozenset()
     leaving: bool = False
+    # Its claims are deleted with it, or as it shrinks.
+    claims_go: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +180,8 @@ class Pod:
     # The kind of what controls it.
     owner: str | None = None
     grace_seconds: int
+    # Of Kafka's own container.
+    image: str = ""
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     readiness_gates: frozenset[str]
@@ -200,6 +212,11 @@ class Pod:
     pre_stop_odd: bool = False
     # It takes a network interface of its own (security groups for pods).
     own_interface: bool = False
+    # Proxies of a service mesh that end at the pod's first signal, beside Kafka; and whether it
+    # asks for none.
+    proxies: tuple[str, ...] = ()
+    outside_meshes: bool = False
+    native_proxy: bool = False
 
     @property
     def title(self) -> str:
@@ -267,6 +284,8 @@ class OtherKafka:
     unseen: str | None = None
     # When a StatefulSet deletes claims by itself: whenScaled, whenDeleted.
     claims_go: tuple[str, ...] = ()
+    # Some of its pods are of an earlier description: they are rolled.
+    rolling: bool = False
 
     @property
     def name(self) -> str:

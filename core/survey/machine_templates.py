@@ -58,6 +58,15 @@ def _starts(template: MachineTemplate, group: ScalingGroup, subject: str) -> Ite
             f"it starts machines by {template.title}, which does not exist: no replacement starts",
             "name a template and version that exist before any node leaves",
         )
+    if template.lost:
+        yield Finding(
+            "template-parts",
+            Weight.PRODUCER,
+            subject,
+            f"{template.title} names {listing(template.lost)}, which AWS has no more, or keeps "
+            f"from this account: no replacement starts",
+            "make a version that names what is there, before any node leaves",
+        )
     # What EKS sells as spot it says of its own groups.
     if group.managed_node_group or template.market is None or group.may_be_spot:
         return

@@ -15,6 +15,15 @@ from core.survey.node_facts import Node
 
 # Codes of EC2's scheduled events after which the machine does not go on.
 ENDS_MACHINE = ("instance-retirement", "instance-stop")
+# Tags of a machine, and what others do by them.
+MARKS: Mapping[str, str] = {
+    "Schedule": "Instance Scheduler on AWS starts and stops machines",
+    "maid_status": "Cloud Custodian stops or ends machines",
+    "custodian_cleanup": "Cloud Custodian stops or ends machines",
+    "Patch Group": "Systems Manager patches machines, and reboots them",
+    "PatchGroup": "Systems Manager patches machines, and reboots them",
+}
+ENDED_IMAGE = re.compile(r"Amazon Linux 2(?!\d)")
 # As in t3.large and t4g.medium.
 BURSTABLE = re.compile(r"t\d")
 # How the tags of an instance begin that somebody else than Auto Scaling or Karpenter has started.
@@ -118,6 +127,57 @@ def burstable(seen: Surveyed) -> Iterator[Finding]:
             f"{listing(found)} earn their speed as credits: when a broker copies its replicas back "
             f"these end, and it falls out of sync or is missed",
             "run brokers on machines that keep their speed (m, r or i families)",
+        )
+
+
+def marked(seen: Surveyed) -> Iterator[Finding]:
+    """Name machines that somebody stops or reboots by the clock, as their tags say."""
+    if isinstance(seen.nodes, Unread) or isinstance(seen.instances, Unread):
+        return
+    found: dict[str, list[str]] = {}
+    for node in seen.nodes.values():
+        machine = seen.instances.get(node.instance_id or "")
+        for key in MARKS if machine is not None else ():
+            if machine is not None and machine.tags.get(key):
+                found.setdefault(key, []).append(f"{node.name} ({key}: {machine.tags[key]})")
+    for key, names in found.items():
+        yield Finding(
+            "machine-marked",
+            Weight.ADVICE,
+            "nodes of Kafka",
+            f"{listing(names)} carry a tag by which {MARKS[key]}: a machine ends or reboots at an "
+            f"hour that Kafka did not choose",
+            "take the tag off the machines of Kafka and off what starts them",
+        )
+
+
+def places(seen: Surveyed) -> Iterator[Finding]:
+    """Name machines whose replacement needs more than a zone's capacity, or an image that ended."""
+    if isinstance(seen.nodes, Unread):
+        return
+    known = {} if isinstance(seen.instances, Unread) else seen.instances
+    held = {
+        node.name: machine
+        for node in seen.nodes.values()
+        if (machine := known.get(node.instance_id or ""))
+    }
+    if outposts := {name: m.outpost for name, m in held.items() if m.outpost}:
+        yield Finding(
+            "outpost",
+            Weight.ADVICE,
+            "nodes of Kafka",
+            f"{listing(outposts)} stand in an Outpost: a replacement starts only where that has a "
+            f"machine of the type to spare, and no quota or zone of the region's says so",
+            "see that the Outpost has room for one machine more (its capacity tasks and slots)",
+        )
+    if old := [n.name for n in seen.nodes.values() if ENDED_IMAGE.match(n.os_image)]:
+        yield Finding(
+            "image-ended",
+            Weight.ADVICE,
+            "nodes of Kafka",
+            f"{listing(old)} run Amazon Linux 2, for which EKS makes no images since November "
+            f"2025, and none for Kubernetes 1.33 or newer",
+            "move to Amazon Linux 2023 or Bottlerocket with the next rotation",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from core.survey.selectors import Requirement
 
@@ -40,6 +41,8 @@ class Node:
     taints: tuple[Taint, ...] = ()
     # Of its kubelet: major and minor, as in v1.34.
     version: str | None = None
+    # Of its machine's operating system, in its own words.
+    os_image: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +60,8 @@ class Instance:
     # Its metadata are told without a token; or to the machine's own network alone.
     metadata_open: bool = False
     metadata_far: bool = False
+    # The ARN of the Outpost it stands in.
+    outpost: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +101,12 @@ class MachineTemplate:
     # How it buys them, where that is not on demand: spot, capacity-block.
     market: str | None = None
     metadata_open: bool = False
-    # A placement group, or hosts, that it names.
+    # A placement group, hosts or capacity reservations that it names.
     placement: str | None = None
+    # What it names and AWS has no more: image ami-0a1b, key pair ops.
+    lost: tuple[str, ...] = ()
+    # Keys of KMS's that it names for the disks of its machines.
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +172,8 @@ class ScalingGroup:
     # The share of its machines that its maintenance policy keeps; None: it has none.
     healthy_percent: int | None = None
     placement: str | None = None
+    # The role by which Auto Scaling starts its machines.
+    service_role: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +204,22 @@ class ManagedNodeGroup:
     # What EKS says is wrong with it: code and message.
     issues: tuple[str, ...] = ()
     spot: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FargateProfile:
+    """A Fargate profile of a cluster's: which new pods it takes, by namespace and labels."""
+
+    name: str
+    # Namespaces may have * and ?.
+    selectors: tuple[tuple[str, Mapping[str, str]], ...] = ()
+
+    def takes(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return any(
+            fnmatchcase(namespace, pattern)
+            and all(fnmatchcase(labels.get(key, ""), value) for key, value in wanted.items())
+            for pattern, wanted in self.selectors
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,37 @@ def images(seen: Surveyed) -> Iterator[Finding]:
             )
 
 
+def moving_images(seen: Surveyed) -> Iterator[Finding]:
+    """Find images without a version: who starts next may be of another release."""
+    for other in of(seen.other_kafkas):
+        image = other.image
+        tag = image.rpartition("/")[2].partition(":")[2]
+        # What an operator makes is told in words.
+        if " " not in image and "@" not in image and tag in {"", "latest"}:
+            yield Finding(
+                "image-moving",
+                Weight.PRODUCER,
+                other.title,
+                f"it runs {image}: a pod that starts on a node without it takes the release that "
+                f"is newest then, which may not speak with the others or read their data",
+                "name a version in its image",
+            )
+
+
+def rolling(seen: Surveyed) -> Iterator[Finding]:
+    """Find sets that replace their pods at this moment, or stopped half-way."""
+    for other in of(seen.other_kafkas):
+        if other.rolling:
+            yield Finding(
+                "rolling",
+                Weight.PRODUCER,
+                other.title,
+                "its pods are of two descriptions: a roll is under way, or was left half-way, and "
+                "takes the next pod as soon as the last one is ready",
+                "let it end before any node leaves",
+            )
+
+
 def claims(seen: Surveyed) -> Iterator[Finding]:
     """Find claims that several pods have together, or that end by themselves."""
     for other in of(seen.other_kafkas):

@@ -166,6 +166,15 @@ def controllers(seen: Surveyed) -> Iterator[Finding]:
             "bring Karpenter's controller back before any node leaves",
         )
     for each in running:
+        if each.repairs:
+            yield Finding(
+                "karpenter-repair",
+                Weight.PRODUCER,
+                each.title,
+                f"feature gate NodeRepair is on: a node of {subject} that is unwell for half an "
+                f"hour is ended at once, whatever budgets and Kafka say at the time",
+                "take NodeRepair out of FEATURE_GATES, and replace sick nodes one by one",
+            )
         if each.queue is None:
             yield Finding(
                 "karpenter-deaf",

@@ -30,7 +30,7 @@ def addresses(seen: Surveyed) -> Iterator[Finding]:
     """Find zones whose subnets have no addresses left for a machine and its broker."""
     if isinstance(seen.subnets, Unread):
         return
-    for title, held, subnets in _places(seen, seen.subnets):
+    for title, held, subnets in places(seen, seen.subnets):
         wanted = _addresses_of_a_machine(held, seen)
         for zone in sorted({subnet.zone for subnet in subnets.values()}):
             there = {name: s for name, s in subnets.items() if s.zone == zone}
@@ -64,10 +64,10 @@ def _nowhere(seen: Surveyed, known: Mapping[str, Subnet]) -> Iterator[Finding]:
             )
 
 
-def _places(
+def places(
     seen: Surveyed, known: Mapping[str, Subnet]
 ) -> Iterator[tuple[str, list[Node], dict[str, Subnet]]]:
-    """Yield what starts machines, its nodes, and the subnets it starts them in."""
+    """Yield what starts machines, its nodes, and the subnets of their zones it starts them in."""
     grouped: set[str] = set()
     for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
         nodes = nodes_of(group, seen)

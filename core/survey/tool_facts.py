@@ -12,6 +12,23 @@ from core.survey.selectors import Requirement, selects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbour:
+    """A pod of something else on a node of Kafka's, which a drain of that node evicts as well."""
+
+    namespace: str
+    name: str
+    node: str
+    grace_seconds: int
+    labels: Mapping[str, str]
+    # Nothing makes it again once it has left.
+    alone: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionBudget:
     """A PodDisruptionBudget: its selector, what it says, and its status where it has one."""
 
@@ -25,6 +42,8 @@ class DisruptionBudget:
     # The disruption controller's own numbers; None before it has looked.
     desired_healthy: int | None = None
     expected_pods: int | None = None
+    # How many of them may leave at this moment.
+    allowed_now: int | None = None
     # Pods that run and are not ready may be evicted however many are out (AlwaysAllow).
     unready_always: bool = False
 
@@ -32,7 +51,7 @@ class DisruptionBudget:
     def title(self) -> str:
         return f"PodDisruptionBudget {self.namespace}/{self.name}"
 
-    def covers(self, pod: Pod) -> bool:
+    def covers(self, pod: Pod | Neighbour) -> bool:
         """Say whether its selector matches a pod; an empty one matches every pod beside it."""
         return pod.namespace == self.namespace and selects(
             self.match_labels, self.expressions, pod.labels
@@ -101,9 +120,11 @@ class DrainCleaner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionWebhook:
-    """A validating webhook that is asked about evictions."""
+    """A webhook that is asked about evictions."""
 
     name: str
+    # One that changes what it is asked about judges nothing, and refuses where it is away.
+    mutating: bool = False
     # Without its service, evictions are refused (Fail) or pass it (Ignore).
     fails_closed: bool = False
     # Why nobody answers it: its service, and what is wrong with that.
@@ -115,6 +136,47 @@ class EvictionWebhook:
 
     def asked_in(self, namespace: str) -> bool:
         return self.leaves_out is not None and namespace not in self.leaves_out
+
+    @property
+    def title(self) -> str:
+        return f"{'Mutating' if self.mutating else 'Validating'}WebhookConfiguration {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionPolicy:
+    """A ValidatingAdmissionPolicy that is bound to deny, and what of a broker's move it judges."""
+
+    name: str
+    # In words: a pod is evicted, a node is cordoned.
+    steps: frozenset[str]
+    # Namespaces that it leaves out.
+    leaves_out: frozenset[str] = frozenset()
+    # What the API server finds wrong with its expressions; where they fail, it denies.
+    broken: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngressController:
+    """A proxy by which clients may come in, where a listener is for such."""
+
+    title: str
+    replicas: int
+    down: bool = False
+    # It hands TLS on unread, as Kafka's listeners by ingress need; None: it does so by itself.
+    passes_tls: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeScaler:
+    """An autoscaler of pods (HPA, KEDA), and what it changes the size of."""
+
+    title: str
+    namespace: str
+    # Kind and name of its target.
+    kind: str
+    target: str
+    least: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +196,10 @@ class Operator:
     pod_sets_only: bool = False
     # What STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names.
     plugins: str = ""
+    # Of its image, where that names one of Strimzi's own: major, minor, patch.
+    version: tuple[int, int, int] | None = None
+    # It is told which Kubernetes it runs on (STRIMZI_KUBERNETES_VERSION), and does not ask.
+    knows_kubernetes: bool = False
 
     def watches(self, namespace: str) -> bool:
         return self.namespaces is None or namespace in self.namespaces
@@ -178,6 +244,8 @@ class Balanced:
     of_auto_mode: bool = False
     # ARN or name of the target group that it fills, where it says so.
     target_group: str | None = None
+    # A port of nodes without a balancer, by which Strimzi's clients reach the broker's own node.
+    own_port: bool = False
 
     @property
     def gate(self) -> str:
@@ -211,6 +279,8 @@ class NodeProvisioner:
     # The queue in which AWS announces interruptions and maintenance.
     queue: str | None
     down: bool = False
+    # It ends nodes that are unhealthy for long (feature gate NodeRepair).
+    repairs: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,10 +318,16 @@ class PodWebhook:
     expressions: tuple[Requirement, ...]
     # It is asked of some pods alone, by expressions that are not judged.
     conditional: bool = False
+    # Whether it is asked before a pod is created, and what else of a broker's move waits for its
+    # answer, in words: of its pod (a pod is given its node), and of whatever is in no namespace.
+    of_pods: bool = True
+    pod_steps: frozenset[str] = frozenset()
+    steps: frozenset[str] = frozenset()
 
     def asked_of(self, pod: Pod) -> bool:
         return (
-            self.leaves_out is not None
+            self.of_pods
+            and self.leaves_out is not None
             and pod.namespace not in self.leaves_out
             and selects(self.match_labels, self.expressions, pod.labels)
         )

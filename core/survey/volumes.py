@@ -32,6 +32,16 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
                 "give them a persistent volume for each of their directories (Strimzi's type "
                 "persistent-claim)",
             )
+    ending = [f"{each.namespace}/{each.name}" for each in of(seen.pools) if each.claims_go]
+    if ending:
+        yield Finding(
+            "claims-deleted",
+            Weight.ADVICE,
+            "volumes of Kafka",
+            f"storage of node pools {listing(ending)} says deleteClaim: who deletes such a pool, "
+            f"or its Kafka, deletes the claims of its brokers too",
+            "set deleteClaim to false",
+        )
     every = of(seen.volumes)
     yield from _local(every)
     yield from _shared_volumes(every)

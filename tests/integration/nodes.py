@@ -221,6 +221,12 @@ def make_subnets(twin: Twin) -> Mapping[str, str]:
     """Make a subnet per zone letter, in the half of a twin's addresses the stacks do not use."""
     ec2, number = twin.aws("ec2"), twin.place.number
     vpc = ec2.create_vpc(CidrBlock=f"10.{number}.128.0/17")["Vpc"]["VpcId"]
+    # With a way out, as nodes need one.
+    gateway = ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
+    ec2.attach_internet_gateway(InternetGatewayId=gateway, VpcId=vpc)
+    mine = [{"Name": "vpc-id", "Values": [vpc]}]
+    table = ec2.describe_route_tables(Filters=mine)["RouteTables"][0]["RouteTableId"]
+    ec2.create_route(RouteTableId=table, DestinationCidrBlock="0.0.0.0/0", GatewayId=gateway)
     return {
         letter: ec2.create_subnet(
             VpcId=vpc,

@@ -26,6 +26,7 @@ class Around:
     def __init__(self) -> None:
         # Subnet -> its zone and free addresses.
         self.subnets = {f"subnet-{z}": (f"eu-north-1{z}", 4000) for z in "abc"}
+        self.subnets |= {f"subnet-out-{z}": (f"eu-north-1{z}", 4000) for z in "abc"}
         self.limits: dict[str, float] = dict.fromkeys(
             (STANDARD_QUOTA, *QUOTA_OF_FAMILY.values(), DISKS), 500.0
         )
@@ -70,6 +71,7 @@ class Around:
                     "AvailabilityZone": zone,
                     "AvailabilityZoneId": f"eun1-az{'abc'.find(zone[-1]) + 1}",
                     "AvailableIpAddressCount": free,
+                    "VpcId": "vpc-1",
                 }
                 for name, (zone, free) in self.subnets.items()
                 if name in wanted

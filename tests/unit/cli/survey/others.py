@@ -88,6 +88,10 @@ def combined() -> World:
 def zookeeper_era() -> World:
     """Strimzi 0.3x: v1beta2, no node pools, no roles on pods, ZooKeeper's pods beside Kafka's."""
     world = bare(version="v1beta2")
+    world.versions["core.strimzi.io"] = "v1beta2"
+    world.kinds["deployments"][0] = workload(
+        "strimzi-cluster-operator", "ops", "quay.io/strimzi/operator:0.45.1"
+    )
     world.kinds["kafkanodepools"] = []
     world.kinds["pods"] = world.kinds["pods"][:3]
     for each in world.kinds["pods"]:

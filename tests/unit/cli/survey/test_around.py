@@ -302,5 +302,5 @@ def test_a_cluster_that_nobody_names_is_unknown() -> None:
     world = own()
     (said,) = findings(command.read(world, world.client, None))
     assert (said.check, said.weight) == ("unread", Weight.UNKNOWN)
-    assert said.subject == "control plane, upgrade insights"
+    assert said.subject == "control plane, fargate profiles, upgrade insights"
     assert "--context" in said.evidence

@@ -278,7 +278,7 @@ PROVISIONED: dict[str, tuple[Callable[[], World], Change | None, set[str]]] = {
             "deployments",
             workload("scaler", "ops", "registry.k8s.io/autoscaling/cluster-autoscaler:v1.29.0"),
         ),
-        {"zookeeper", "autoscaler"},
+        {"zookeeper", "strimzi-before-v1", "autoscaler"},
     ),
     "Cluster Autoscaler kept off by its nodes": (
         lambda: autoscaled(TAKES_CUSTOM),

@@ -327,7 +327,13 @@ ZONE = "topology.kubernetes.io/zone"
 UNFORESEEN: dict[str, tuple[Callable[[World], object], set[str]]] = {
     "a zone that is a list": (
         lambda w: w.kinds["nodes"][0]["metadata"]["labels"].update({ZONE: ["a"]}),
-        {"placement: zones", "placement: quorum", "groups: groups", "room: addresses"},
+        {
+            "placement: zones",
+            "placement: quorum",
+            "groups: groups",
+            "room: addresses",
+            "ways_out: ways out",
+        },
     ),
     "a budget that is an object": (
         lambda w: w.only("poddisruptionbudgets")["spec"].update(minAvailable={"a": 1}),

@@ -13,11 +13,19 @@ from core.survey.finding import Finding, Weight
 from core.survey.judge import findings
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.others import bound, changed, own
-from tests.unit.cli.survey.platforms import short
+from tests.unit.cli.survey.platforms import short, template
 from tests.unit.cli.survey.worlds import World
 
+
 # A cluster with something wrong of its own, so that a part of it may go missing.
-BUILD = changed(changed(own, bound), short)
+def build() -> World:
+    world = changed(changed(own, bound), short)()
+    parts = {"ImageId": "ami-1", "SecurityGroupIds": ["sg-1"], "KeyName": "ops"}
+    encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
+    template(**parts, **encrypted)(world)
+    world.profiles["web"] = []
+    world.routes["a"].pop()
+    return world
 
 
 class Asked:
@@ -61,7 +69,7 @@ def read(world: World, refused: str = "") -> tuple[list[Finding], set[str]]:
 
 
 def _everything() -> tuple[list[Finding], list[str], list[str]]:
-    world = BUILD()
+    world = build()
     world.__class__ = Listed
     world.kinds_asked = set()  # type: ignore[attr-defined]
     found, calls = read(world)
@@ -83,11 +91,11 @@ def only_unknown_is_new(found: list[Finding]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_a_kind_that_may_not_be_listed_nothing_is_made(kind: str) -> None:
-    world = BUILD()
+    world = build()
     world.refused.add(kind)
     only_unknown_is_new(read(world)[0])
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_of_a_call_that_may_not_be_made_nothing_is_made(call: str) -> None:
-    only_unknown_is_new(read(BUILD(), call)[0])
+    only_unknown_is_new(read(build(), call)[0])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from core.survey.finding import Weight
 from tests.every_case import every_case
-from tests.unit.cli.survey.machines import managed, own_groups, provisioned
+from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.others import (
     argued_handler,
     autoscaled,
@@ -54,7 +54,6 @@ HEALTHY: dict[str, Callable[[], World]] = {
         lambda w: w.only("nodepools")["spec"]["disruption"].update(consolidationPolicy="WhenEmpty"),
     ),
     "Karpenter with budgets by reason": karpenter_with_reasons,
-    "v1beta2 beside v1": lambda: own_groups(bare(version="v1beta2")),
     "Cluster Autoscaler as it comes": autoscaled,
     "Cluster Autoscaler kept off": lambda: autoscaled(
         "--skip-nodes-with-custom-controller-pods=false", safe="false"
@@ -111,7 +110,7 @@ SAID: dict[str, tuple[Callable[[], World], set[str]]] = {
     "an operator by OLM for others": (olm_elsewhere, {"operator-missing"}),
     "an operator of its own namespace": (own_namespace_operator, {"operator-missing"}),
     "combined roles": (combined, {"combined"}),
-    "ZooKeeper": (zookeeper_era, {"zookeeper"}),
+    "ZooKeeper": (zookeeper_era, {"zookeeper", "strimzi-before-v1"}),
     "a budget of a share": (
         changed(
             lambda: provisioned(bare()),

@@ -14,7 +14,7 @@ from cli.survey import command
 from core.survey.rights import READS
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.machines import managed, own_groups
-from tests.unit.cli.survey.platforms import by_configuration, short
+from tests.unit.cli.survey.platforms import by_configuration, short, template
 from tests.unit.cli.survey.test_around import behind, told
 from tests.unit.cli.survey.worlds import World, bare
 
@@ -69,6 +69,11 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     before_templates = own_groups(bare())
     by_configuration()(before_templates)
     short(world)
+    parts = {"ImageId": "ami-1", "SecurityGroupIds": ["sg-1"], "KeyName": "ops"}
+    encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
+    template(**parts, **encrypted)(world)
+    world.profiles["web"] = []
+    world.routes["a"].pop()
     asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
     assert set().union(*asked) == set(READS)
 
@@ -79,9 +84,12 @@ def test_every_listing_is_read_over_all_of_its_pages() -> None:
     paged = {
         "ec2": (
             *("DescribeSubnets", "DescribeVolumes", "DescribeVolumesModifications"),
-            "DescribeInstances",
+            *("DescribeInstances", "DescribeVolumeStatus", "DescribeSnapshots", "DescribeImages"),
+            *("DescribeRouteTables", "DescribeNatGateways", "DescribeVpcEndpoints"),
+            "DescribeSecurityGroups",
         ),
-        "eks": ("DescribeClusterVersions", "ListInsights"),
+        "eks": ("DescribeClusterVersions", "ListInsights", "ListFargateProfiles"),
+        "kms": ("ListGrants",),
         "service-quotas": ("ListServiceQuotas", "ListAWSDefaultServiceQuotas"),
         "arc-zonal-shift": ("ListManagedResources",),
         "health": ("DescribeEvents", "DescribeAffectedEntities"),

@@ -7,6 +7,7 @@ from typing import Any
 from infra.eks.api import Api, ApiError
 from tests.unit.cli.survey.around import TARGET_GROUP, Around
 from tests.unit.cli.survey.aws_answers import AwsAnswers
+from tests.unit.cli.survey.aws_ways import AwsWays
 from tests.unit.cli.survey.manifests import Item, meta, service_of, storage_class, workload
 
 ZONES = ("eu-north-1a", "eu-north-1b", "eu-north-1c")
@@ -28,6 +29,7 @@ PREFERRED = {
     "karpenter.sh": "v1",
     "elbv2.k8s.aws": "v1beta1",
     "kafka.banzaicloud.io": "v1beta1",
+    "admissionregistration.k8s.io": "v1",
 }
 ANSWERING: Item = {
     "metadata": {"name": "it"},
@@ -41,11 +43,12 @@ NTH = {
 }
 
 
-class World(AwsAnswers, Api):
+class World(AwsAnswers, AwsWays, Api):
     """An API server and an AWS account that hold what somebody else made."""
 
     def __init__(self) -> None:
-        super().__init__("https://unused.example", None)
+        Api.__init__(self, "https://unused.example", None)
+        AwsWays.__init__(self)
         self.kinds: dict[str, list[Item]] = {}
         self.versions = dict(PREFERRED)
         self.groups: dict[str, Item] = {}
@@ -74,6 +77,8 @@ class World(AwsAnswers, Api):
         self.launch_configurations: list[Item] = []
         self.modifications: list[Item] = []
         self.activities: list[Item] = []
+        # Whoever stands behind a Service, in whichever namespace.
+        self.answering = [ANSWERING]
         # Pods of Kafkas that are not Strimzi's.
         self.beside: list[Item] = []
 
@@ -104,21 +109,26 @@ class World(AwsAnswers, Api):
                 if each["metadata"]["name"] == kind:
                     return each
             raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
-        asked = str((given, named))
-        if kind == "pods" and "labelSelector" in asked and "strimzi.io" not in asked:
-            return {"items": self._chosen(given[1]["labelSelector"]), "metadata": {}}
-        found = self.kinds.get(kind, [])
-        if "namespaces" in parts[:-1]:
+        found = self._pods(given) if kind == "pods" else self.kinds.get(kind, [])
+        if "namespaces" in parts[:-1] and found is not self.answering:
             where = parts[parts.index("namespaces") + 1]
             found = [each for each in found if each["metadata"].get("namespace") == where]
         return {"items": found, "metadata": {}}
+
+    def _pods(self, given: Any) -> list[Item]:
+        """Return pods of a selector: Strimzi's, or others'; without one all there are."""
+        selector = str((given[1] if len(given) > 1 else {}).get("labelSelector") or "")
+        mine = self.kinds.get("pods", [])
+        if not selector:
+            return [*mine, *self.beside, *self.kinds.get("neighbours", ())]
+        return mine if "strimzi.io" in selector else self._chosen(selector)
 
     def _chosen(self, selector: str) -> list[Item]:
         """Return pods of Kafkas that are not Strimzi's, or whoever answers behind a Service."""
         mine = [pod for pod in self.beside if chosen_by(pod, selector.split(","))]
         if mine or selector.startswith("kafka_cr="):
             return mine
-        return self.kinds.get("answering", [ANSWERING])
+        return self.kinds.get("answering", self.answering)
 
 
 def chosen_by(pod: Item, pairs: list[str]) -> bool:

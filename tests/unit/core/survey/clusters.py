@@ -9,6 +9,7 @@ from core.survey.account_facts import (
     ControlPlane,
     Subnet,
     TargetGroup,
+    WayOut,
 )
 from core.survey.balancing import GATE_LABEL
 from core.survey.facts import Surveyed
@@ -118,10 +119,12 @@ GOOD = Surveyed(
     pools=(KafkaPool(namespace="streaming", name="main", kafka="payments", replicas=3),),
     pod_sets=(),
     rebalances=(),
+    kafka_versions=frozenset({"v1"}),
     pod_set_versions=frozenset({"v1"}),
     topics=(),
     other_kafkas=(),
     pods=tuple(map(pod, range(3))),
+    neighbours=(),
     nodes={f"ip-10-0-0-{index}": node(index) for index in range(3)},
     instances={f"i-{index}": INSTANCE for index in range(3)},
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
@@ -136,8 +139,10 @@ GOOD = Surveyed(
     queues={"https://sqs/theirs": QUEUE},
     cleaners=(),
     eviction_webhooks=(EvictionWebhook(name="a-gate-of-theirs"),),
+    admission_policies=(),
     operators=(OPERATOR,),
     autoscalers=(),
+    size_scalers=(),
     evictors=(),
     entitled=(),
     node_pools={},
@@ -149,6 +154,7 @@ GOOD = Surveyed(
     ),
     gated_namespaces={"streaming": frozenset({GATE_LABEL})},
     ending_namespaces=frozenset(),
+    injected_namespaces=frozenset(),
     enforced_levels={},
     essentials=(),
     quotas=(),
@@ -156,17 +162,24 @@ GOOD = Surveyed(
     pod_webhooks=(),
     node_provisioners=(NodeProvisioner(title="kube-system/karpenter", queue="theirs"),),
     volume_controllers=(VolumeController(title="kube-system/ebs-csi-controller"),),
+    ingress_controllers=(),
     balancer_controllers=(BalancerController(title="kube-system/lbc", version="v3.5.0"),),
     target_groups={"brokers": TargetGroup(name="brokers", ends_deregistered=True)},
     subnets={
         f"subnet-{index}": Subnet(zone=zone, zone_id=f"eun1-az{index}", free_addresses=250)
         for index, zone in enumerate(ZONES)
     },
+    ways_out={
+        f"subnet-{index}": WayOut(table="rtb-0", target=f"nat-{index}") for index in range(3)
+    },
+    vpc_endpoints=(),
+    encryption_keys={},
     machine_quotas={
         STANDARD_QUOTA: AccountQuota(name=STANDARD_QUOTA, service="ec2", limit=500, used=6)
     },
     disk_quota=AccountQuota(name="gp3", service="ebs", limit=50, used=1),
     control_plane=ControlPlane(name="shop", arn="arn:shop", version="1.34"),
+    fargate_profiles=(),
     upgrade_insights=(),
     zonal_shifts=(),
     aws_health=AwsHealth(),

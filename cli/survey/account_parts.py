@@ -1,0 +1,177 @@
+"""Reads what AWS knows of a cluster's machines and of the account around them, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from cli.survey import account, ebs, keys, machine_templates, surroundings, ways_out
+from cli.survey import queues as handler_queues
+from cli.survey.answers import answer_or_reason, on
+from cli.survey.cluster_name import eks_cluster
+from core.instances import vcpu_quota
+from core.survey.account_facts import (
+    ControlPlane,
+    Disk,
+    EncryptionKey,
+    Subnet,
+    VpcEndpoint,
+    WayOut,
+)
+from core.survey.facts import Unread
+from core.survey.kafka_facts import Volume
+from core.survey.node_facts import MachineTemplate, Node
+from core.survey.tool_facts import TerminationHandler, TerminationQueue
+
+V = TypeVar("V")
+
+
+def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
+    """Read what AWS knows of the nodes: instances, their groups, EKS's own among these."""
+    wanted = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
+    instances = on(wanted, lambda ids: account.instances(aws("ec2"), ids) if ids else {})
+    here = not isinstance(instances, Unread)
+    group_of = on(
+        wanted,
+        lambda ids: (
+            account.seen_here(account.group_of(aws("autoscaling"), ids), known=here) if ids else {}
+        ),
+    )
+    groups = on(
+        group_of,
+        lambda found: account.every_group(aws("autoscaling"), found.values()) if found else {},
+    )
+    return {
+        "instances": instances,
+        "statuses": on(
+            instances, lambda found: account.statuses(aws("ec2"), found) if found else {}
+        ),
+        "group_of": group_of,
+        "groups": groups,
+        "templates": on(
+            groups,
+            lambda found: (
+                machine_templates.templates(aws("ec2"), aws("autoscaling"), found.values())
+                if found
+                else {}
+            ),
+        ),
+        "scale_ins": on(
+            groups,
+            lambda found: account.scale_ins(aws("autoscaling"), found) if found else {},
+        ),
+        "refreshes": on(
+            groups,
+            lambda found: account.refreshes(aws("autoscaling"), found) if found else {},
+        ),
+        "managed_node_groups": on(
+            groups,
+            lambda found: (
+                account.managed_node_groups(aws("eks"), found.values())
+                if any(group.managed_node_group for group in found.values())
+                else {}
+            ),
+        ),
+    }
+
+
+def known_part(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
+    """Return what is known of a part; that it could not be read is said by itself."""
+    return {} if isinstance(part, Unread) else part
+
+
+def cluster_of(machinery: Mapping[str, Any], context: str) -> str | None:
+    """Return what EKS calls the cluster of some machines."""
+    groups, held = known_part(machinery["groups"]), known_part(machinery["instances"])
+    tagged = (*(g.tags or {} for g in groups.values()), *(m.tags for m in held.values()))
+    return eks_cluster(tagged, context)
+
+
+def around(
+    aws: Callable[[str], Any],
+    machinery: Mapping[str, Any],
+    cluster: str | None,
+    region: str | None,
+    subnets: Collection[str] = (),
+) -> dict[str, Any]:
+    """Read the account around the machines: what a replacement needs, what AWS has announced."""
+    instances, groups = machinery["instances"], machinery["groups"]
+    held, owned = known_part(instances), known_part(groups)
+    named = {subnet for group in owned.values() for subnet in group.subnets}
+    named |= {each.subnet for each in held.values() if each.subnet} | set(subnets)
+    plane = answer_or_reason(lambda: surroundings.control_plane(aws("eks"), cluster))
+    types = {each.type for each in held.values() if each.lifecycle is None}
+    subnets_read = on(instances, lambda _: surroundings.subnets(aws("ec2"), named) if named else {})
+    return {
+        "subnets": subnets_read,
+        **_ways(aws, subnets_read),
+        "machine_quotas": on(
+            instances,
+            lambda _: (
+                surroundings.machine_quotas(aws("service-quotas"), aws("ec2"), types)
+                if any(map(vcpu_quota, types))
+                else {}
+            ),
+        ),
+        "disk_quota": answer_or_reason(
+            lambda: surroundings.disk_quota(aws("service-quotas"), aws("ec2"))
+        ),
+        "control_plane": plane,
+        "fargate_profiles": on(
+            plane, lambda found: account.fargate_profiles(aws("eks"), found.name)
+        ),
+        "upgrade_insights": on(
+            plane, lambda found: surroundings.upgrade_insights(aws("eks"), found)
+        ),
+        "zonal_shifts": answer_or_reason(lambda: surroundings.zonal_shifts(aws("arc-zonal-shift"))),
+        "aws_health": answer_or_reason(
+            lambda: surroundings.aws_health(aws("health"), region or _of(plane))
+        ),
+    }
+
+
+def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unread) -> dict[str, Any]:
+    """Read how subnets reach AWS; endpoints are asked for where one of them has no other way."""
+    found = on(subnets, lambda known: ways_out.ways_out(aws("ec2"), known) if known else {})
+
+    def alone(ways: Mapping[str, WayOut]) -> tuple[VpcEndpoint, ...]:
+        mine = {n: s for n, s in known_part(subnets).items() if n in ways and not ways[n].target}
+        return ways_out.endpoints(aws("ec2"), mine) if mine else ()
+
+    return {"ways_out": found, "vpc_endpoints": on(found, alone)}
+
+
+def data_below(
+    aws: Callable[[str], Any],
+    volumes: tuple[Volume, ...] | Unread,
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread,
+    plane: ControlPlane | Unread,
+) -> dict[str, Any]:
+    """Read Kafka's disks as EBS has them, and the keys that they and next machines' disks have."""
+    disks = on(volumes, lambda found: ebs.disks(aws("ec2"), found))
+    account_id = None if isinstance(plane, Unread) else plane.arn.split(":")[4]
+    started = [each for group in known_part(templates).values() for each in group]
+
+    def read_keys(found: Mapping[str, Disk]) -> dict[str, EncryptionKey]:
+        named = any(disk.key for disk in found.values()) or any(each.keys for each in started)
+        return (
+            keys.encryption_keys(aws("kms"), found.values(), started, account_id) if named else {}
+        )
+
+    return {
+        "volumes": ebs.as_they_are(volumes, disks),
+        "disks": disks,
+        "encryption_keys": on(disks, read_keys),
+    }
+
+
+def _of(plane: ControlPlane | Unread) -> str | None:
+    """Return the region that a cluster's ARN names."""
+    return None if isinstance(plane, Unread) else plane.arn.split(":")[3]
+
+
+def queues(
+    aws: Callable[[str], Any], handlers: tuple[TerminationHandler, ...]
+) -> dict[str, TerminationQueue]:
+    urls = {each.queue_url for each in handlers if each.queue_mode and each.queue_url}
+    return {url: handler_queues.queue(aws("sqs"), aws("events"), url) for url in sorted(urls)}

@@ -1,0 +1,77 @@
+"""Reads whether what a template names to start machines by is still there; changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar
+
+from cli.survey.aws_pages import pages
+from core.survey.node_facts import MachineTemplate
+
+# A template, and what it starts machines by as EC2 has it.
+Started: TypeAlias = tuple[MachineTemplate, Mapping[str, Any]]
+Name = TypeVar("Name")
+AT_ONCE = 200
+# By what a part is called in a sentence: the call that lists such, its answer, filter and name.
+LISTED = {
+    "image": ("describe_images", "Images", "image-id", "ImageId"),
+    "security group": ("describe_security_groups", "SecurityGroups", "group-id", "GroupId"),
+    "key pair": ("describe_key_pairs", "KeyPairs", "key-name", "KeyName"),
+}
+# Images that are no longer recommended start machines all the same; disabled ones do not.
+ALSO = {"image": {"IncludeDeprecated": True, "IncludeDisabled": True}}
+# EC2 has no pages of these.
+IN_ONE_PIECE = ("key pair",)
+AVAILABLE = "available"
+
+
+def keys(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of KMS's that a template names for disks."""
+    disks = (each.get("Ebs") or {} for each in data.get("BlockDeviceMappings") or ())
+    return tuple(sorted({str(disk["KmsKeyId"]) for disk in disks if disk.get("KmsKeyId")}))
+
+
+def with_lost(ec2: Any, found: Mapping[Name, Started]) -> dict[Name, MachineTemplate]:
+    """Return templates, each with what it names and AWS has no more."""
+    named = {name: list(_parts(data)) for name, (_, data) in found.items()}
+    wanted: dict[str, set[str]] = {}
+    for kind, part in (each for parts in named.values() for each in parts):
+        wanted.setdefault(kind, set()).add(part)
+    there = {kind: set(_there(ec2, kind, parts)) for kind, parts in wanted.items()}
+    return {
+        name: replace(
+            template, lost=tuple(f"{k} {part}" for k, part in named[name] if part not in there[k])
+        )
+        for name, (template, _) in found.items()
+    }
+
+
+def _parts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a template or a launch configuration names: kind and name."""
+    # One that a parameter of Systems Manager names is looked up when a machine starts.
+    if (image := str(data.get("ImageId") or "")).startswith("ami-"):
+        yield "image", image
+    interfaces = data.get("NetworkInterfaces") or ()
+    groups = [*(data.get("SecurityGroupIds") or ()), *(data.get("SecurityGroups") or ())]
+    groups += [group for each in interfaces for group in each.get("Groups") or ()]
+    for group in sorted({str(each) for each in groups}):
+        # Before VPCs they went by name.
+        if group.startswith("sg-"):
+            yield "security group", group
+    if pair := data.get("KeyName"):
+        yield "key pair", str(pair)
+
+
+def _there(ec2: Any, kind: str, wanted: Iterable[str]) -> Iterator[str]:
+    call, answer, chosen, key = LISTED[kind]
+    names = sorted(wanted)
+    for start in range(0, len(names), AT_ONCE):
+        chosen_ones = [{"Name": chosen, "Values": names[start : start + AT_ONCE]}]
+        asked: dict[str, Any] = {"Filters": chosen_ones, **ALSO.get(kind, {})}
+        paged = kind not in IN_ONE_PIECE
+        found = pages(ec2, call, answer, **asked) if paged else getattr(ec2, call)(**asked)[answer]
+        for each in found:
+            # Only images have a state.
+            if each.get("State", AVAILABLE) == AVAILABLE:
+                yield str(each[key])

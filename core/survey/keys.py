@@ -1,0 +1,95 @@
+"""Judges the keys under which Kafka's disks, and root volumes of its machines, are encrypted.
+
+Sources: AWS KMS's key states; EC2 Auto Scaling's key policy for encrypted volumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from core.survey.account_facts import EncryptionKey
+from core.survey.facts import Surveyed, Unread, of
+from core.survey.finding import Finding, Weight, listing
+from core.survey.node_facts import ScalingGroup
+
+ENABLED, DELETED = "Enabled", ("PendingDeletion", "PendingReplicaDeletion", "gone")
+# Who starts the machines of a group that names no role of its own.
+SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
+
+
+def keys(seen: Surveyed) -> Iterator[Finding]:
+    """Find disks that no machine can open again, and groups whose machines do not start."""
+    if isinstance(seen.encryption_keys, Unread):
+        return
+    known = seen.encryption_keys
+    yield from _of_disks(seen, known)
+    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
+        yield from _of_group(group, seen, known)
+
+
+def _of_disks(seen: Surveyed, known: Mapping[str, EncryptionKey]) -> Iterator[Finding]:
+    disks = {} if isinstance(seen.disks, Unread) else seen.disks
+    held: dict[str, list[str]] = {}
+    for volume in of(seen.volumes):
+        disk = disks.get(volume.handle or "")
+        if disk is not None and disk.key and known.get(disk.key, EncryptionKey()).state != ENABLED:
+            held.setdefault(disk.key, []).append(f"{volume.namespace}/{volume.claim}")
+    for name, claims in sorted(held.items()):
+        key = known[name]
+        lost = key.state in DELETED
+        when = f" on {key.deleted_on}" if key.deleted_on else ""
+        yield Finding(
+            "key-state",
+            Weight.BROKER,
+            "volumes of Kafka",
+            f"{listing(claims)} are encrypted under {_short(name)}, which is "
+            + (f"deleted{when}" if lost else f"{key.state}")
+            + ": they are readable while their machines hold them, and are attached to no other"
+            + (", and after that day nobody reads them again" if lost else ""),
+            "cancel the deletion (`aws kms cancel-key-deletion`) and enable the key, before any "
+            "node leaves"
+            if lost
+            else "enable the key again before any node leaves",
+        )
+
+
+def _of_group(
+    group: ScalingGroup, seen: Surveyed, known: Mapping[str, EncryptionKey]
+) -> Iterator[Finding]:
+    templates = {} if isinstance(seen.templates, Unread) else seen.templates
+    named = {key for template in templates.get(group.name, ()) for key in template.keys}
+    subject = f"Auto Scaling group {group.name}"
+    for name in sorted(named & set(known)):
+        key = known[name]
+        if key.state != ENABLED:
+            yield Finding(
+                "template-key",
+                Weight.PRODUCER,
+                subject,
+                f"disks of machines that it starts are encrypted under {_short(name)}, which is "
+                f"{key.state}: no replacement starts",
+                "enable that key, or name another in its template, before any node leaves",
+            )
+        elif key.users is not None and not _is_named(group, key.users):
+            yield Finding(
+                "key-grant",
+                Weight.PRODUCER,
+                subject,
+                f"disks of machines that it starts are encrypted under {_short(name)}, and "
+                f"neither the key's policy nor a grant names {_role(group)}: its machines end at "
+                f"once (Client.InternalError)",
+                "allow that role to use the key, and to make grants for AWS resources",
+            )
+
+
+def _role(group: ScalingGroup) -> str:
+    return (group.service_role or SERVICE_ROLE).rpartition("/")[2]
+
+
+def _is_named(group: ScalingGroup, users: frozenset[str]) -> bool:
+    return "*" in users or any(each.rpartition("/")[2] == _role(group) for each in users)
+
+
+def _short(key: str) -> str:
+    """Return a key's name without its account: key/0a1b."""
+    return key.rpartition(":")[2]

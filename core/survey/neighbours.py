@@ -1,0 +1,76 @@
+"""Judges what else a drain of Kafka's nodes waits for: pods of others that stand beside brokers.
+
+Sources: the eviction API and the disruption controller; how drainers wait for every pod of a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, of
+from core.survey.finding import Finding, Weight, listing
+from core.survey.tool_facts import DisruptionBudget, Neighbour
+
+
+def neighbours(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods of others that no drain of their node gets rid of, or only late."""
+    every = of(seen.neighbours)
+    if not isinstance(seen.budgets, Unread):
+        budgets = seen.budgets
+        kept = [(each, why) for each in every if (why := _bar(each, budgets))]
+        if kept:
+            yield Finding(
+                "drain-barred",
+                Weight.PRODUCER,
+                "nodes of Kafka",
+                f"beside brokers run {listing(f'{each.title} ({why})' for each, why in kept)}: a "
+                f"drain of {listing(each.node for each, _ in kept)} waits for these until it is "
+                f"over its time, or the node is taken by force",
+                "let their budgets allow one pod to leave (two replicas or more), or keep such "
+                "pods off the nodes of Kafka by a taint",
+            )
+    yield from _slow(every, seen)
+    if bare := [each for each in every if each.alone]:
+        yield Finding(
+            "pod-alone",
+            Weight.ADVICE,
+            "nodes of Kafka",
+            f"beside brokers run {listing(each.title for each in bare)}, which nothing makes "
+            f"again: a drain deletes them for good, or stops at them",
+            "run them as Deployments or Jobs, or off the nodes of Kafka",
+        )
+
+
+def _bar(pod: Neighbour, budgets: tuple[DisruptionBudget, ...]) -> str | None:
+    """Return why the eviction API lets a pod not go."""
+    over = sorted((each for each in budgets if each.covers(pod)), key=lambda each: each.name)
+    if len(over) > 1:
+        return f"covered by {' and '.join(each.name for each in over)}, which is an error"
+    for budget in over:
+        if budget.desired_healthy is None or budget.expected_pods is None:
+            continue
+        if budget.desired_healthy >= budget.expected_pods:
+            return f"{budget.name} lets none of {budget.expected_pods} leave"
+        if budget.allowed_now == 0:
+            return f"{budget.name} lets none leave today"
+    return None
+
+
+def _slow(every: tuple[Neighbour, ...], seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that may take longer to stop than a termination handler gives a drain."""
+    given = [each.drain_timeout_seconds for each in of(seen.handlers) if each.queue_mode]
+    if not given:
+        return
+    slow = [each for each in every if each.grace_seconds >= min(given)]
+    if slow:
+        yield Finding(
+            "drain-slow",
+            Weight.ADVICE,
+            "nodes of Kafka",
+            "beside brokers run "
+            + listing(f"{each.title} ({each.grace_seconds} s to stop)" for each in slow)
+            + f", and the termination handler gives a drain {min(given)} s: it fails while they "
+            f"still stop, and is begun again",
+            "keep such pods off the nodes of Kafka by a taint, or raise "
+            "NODE_TERMINATION_GRACE_PERIOD",
+        )

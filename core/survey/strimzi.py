@@ -1,0 +1,109 @@
+"""Judges releases of Strimzi: which API they read, on which Kubernetes they start, what is rolled.
+
+Sources: Strimzi 0.49's release notes (the API v1 beside v1beta2), 1.0's (v1 alone), 0.45.1's (it
+starts on Kubernetes 1.33).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, of, pods_of
+from core.survey.finding import Finding, Weight, listing
+from core.survey.tool_facts import Operator
+
+V1, BEFORE_V1 = "v1", "v1beta2"
+FIRST_WITH_V1, FIRST_WITHOUT_BEFORE = (0, 49, 0), (0, 52, 0)
+# Kubernetes says more of its version since 1.33 than an older operator can read.
+FIRST_ON_KUBERNETES, KUBERNETES_MINOR = (0, 45, 1), 33
+
+
+def api_versions(seen: Surveyed) -> Iterator[Finding]:
+    """Find operators that ask for an API that is not served, and clusters of before v1."""
+    served = seen.kafka_versions
+    if not isinstance(served, Unread) and served:
+        for each in _watching(seen):
+            read = _read_by(each)
+            if read and not read & served:
+                yield Finding(
+                    "strimzi-api",
+                    Weight.PRODUCER,
+                    each.title,
+                    f"Strimzi {_release(each)} reads its resources as {listing(read)}, and the "
+                    f"API server serves them as {listing(served)} alone: it reconciles nothing, "
+                    f"and a lost pod does not come back",
+                    "apply the CRDs of the operator's release (Helm leaves them as they are)",
+                )
+    versions = seen.pod_set_versions
+    if of(seen.kafkas) and not isinstance(versions, Unread) and versions and V1 not in versions:
+        yield Finding(
+            "strimzi-before-v1",
+            Weight.ADVICE,
+            "Strimzi",
+            f"its resources are served as {listing(versions)} alone, as before Strimzi 0.49: "
+            f"Strimzi 1.0 reads {V1} alone, and so do Stillwater's levels from watch on",
+            "upgrade to a release from 0.49 to 0.51, convert the resources to v1, then go on to "
+            "1.0",
+        )
+
+
+def _watching(seen: Surveyed) -> list[Operator]:
+    kafkas = of(seen.kafkas)
+    return [each for each in of(seen.operators) if any(each.looks_after(k) for k in kafkas)]
+
+
+def _read_by(operator: Operator) -> frozenset[str]:
+    """Return the versions of its resources that an operator can read; none: nobody can tell."""
+    if operator.version is None:
+        return frozenset()
+    if operator.version >= FIRST_WITHOUT_BEFORE:
+        return frozenset({V1})
+    if operator.version >= FIRST_WITH_V1:
+        return frozenset({V1, BEFORE_V1})
+    return frozenset({BEFORE_V1})
+
+
+def _release(operator: Operator) -> str:
+    return ".".join(map(str, operator.version or ()))
+
+
+def kubernetes(seen: Surveyed) -> Iterator[Finding]:
+    """Find operators that do not start on the control plane's version, or on the next one."""
+    plane = seen.control_plane
+    if isinstance(plane, Unread) or (minor := re.match(r"1\.(\d+)", plane.version)) is None:
+        return
+    here = int(minor[1]) >= KUBERNETES_MINOR
+    for each in _watching(seen):
+        if each.version is None or each.version >= FIRST_ON_KUBERNETES or each.knows_kubernetes:
+            continue
+        yield Finding(
+            "strimzi-kubernetes",
+            Weight.PRODUCER if here else Weight.ADVICE,
+            each.title,
+            f"Strimzi {_release(each)} does not start on Kubernetes 1.{KUBERNETES_MINOR} or newer, "
+            f"whose version it cannot read, "
+            + (
+                f"and this is {plane.version}: once its pod restarts, a lost broker's does not "
+                f"come back"
+                if here
+                else f"and this is {plane.version}: an upgrade of the control plane stops it"
+            ),
+            "upgrade Strimzi to 0.45.1 or newer, or tell it the version in "
+            "STRIMZI_KUBERNETES_VERSION",
+        )
+
+
+def images(seen: Surveyed) -> Iterator[Finding]:
+    """Name Kafkas whose pods run different images: their operator rolls the rest."""
+    for kafka in of(seen.kafkas):
+        found = {pod.image for pod in pods_of(seen, kafka) if pod.image}
+        if len(found) > 1:
+            yield Finding(
+                "image-skew",
+                Weight.ADVICE,
+                kafka.title,
+                f"its pods run {listing(found)}: an upgrade is under way or was left half-way, "
+                f"and the operator rolls the rest at any moment",
+                "let it end, or find out why the operator does not go on, before any node leaves",
+            )

@@ -1,0 +1,65 @@
+"""Judges how clients from outside come to brokers where no target group leads them there.
+
+Sources: Strimzi's listeners of type ingress, cluster-ip and nodeport; ingress controllers' TLS
+passthrough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.survey.facts import Surveyed, Unread, of
+from core.survey.finding import Finding, Weight, listing
+
+INGRESS, BEHIND_A_PROXY = "ingress", ("ingress", "cluster-ip")
+
+
+def ingresses(seen: Surveyed) -> Iterator[Finding]:
+    """Find proxies by which all clients of a Kafka come in, and which one node takes along."""
+    if isinstance(seen.ingress_controllers, Unread):
+        return
+    for kafka in of(seen.kafkas):
+        named = {each.kind: each.name for each in kafka.listeners if each.kind in BEHIND_A_PROXY}
+        by_ingress = INGRESS in named
+        if not named:
+            continue
+        found = seen.ingress_controllers
+        if by_ingress and not found:
+            yield Finding(
+                "ingress-unknown",
+                Weight.UNKNOWN,
+                kafka.title,
+                f"clients of listener {named[INGRESS]} come by an ingress controller, and none was "
+                f"found: what becomes of them when a node leaves was not judged",
+                "look at that controller yourself",
+            )
+        serving = [each for each in found if not each.down]
+        if found and not serving:
+            yield Finding(
+                "ingress-down",
+                Weight.PRODUCER,
+                kafka.title,
+                f"no pod of {listing(each.title for each in found)} is available, by which clients "
+                f"of {listing(named.values())} come in",
+                "look at its pods",
+            )
+        elif serving and all(each.replicas < 2 for each in serving):
+            yield Finding(
+                "ingress-single",
+                Weight.PRODUCER if by_ingress else Weight.ADVICE,
+                kafka.title,
+                f"clients of {listing(named.values())} come by "
+                f"{listing(each.title for each in serving)}, which is one pod: with its node all "
+                f"clients of all brokers are cut off",
+                "run two of it or more, with a PodDisruptionBudget, off the nodes of Kafka",
+            )
+        deaf = [each for each in serving if each.passes_tls is False]
+        if by_ingress and deaf and len(deaf) == len(serving):
+            yield Finding(
+                "ingress-tls",
+                Weight.PRODUCER,
+                kafka.title,
+                f"{listing(each.title for each in deaf)} does not hand TLS on, and listener "
+                f"{named[INGRESS]} needs it: nobody comes in by it",
+                "start it with TLS passthrough (nginx: --enable-ssl-passthrough)",
+            )

@@ -1,0 +1,302 @@
+"""Further changes of a healthy cluster: what others run beside Kafka, ask, route and encrypt."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from tests.unit.cli.survey.hidden_changes import Change
+from tests.unit.cli.survey.manifests import Item, meta, workload
+from tests.unit.cli.survey.others import kafka_spec
+from tests.unit.cli.survey.platforms import template
+from tests.unit.cli.survey.worlds import World
+
+ADMISSION = "admissionregistration.k8s.io"
+NODE = "node-of-orders-mains-0"
+# What a VPC without a way to the internet has, for nodes and for the roles of pods.
+PRIVATE = ("ec2", "ecr.api", "ecr.dkr", "s3", "sts")
+
+
+def both(*changes: Change) -> Change:
+    return lambda world: [change(world) for change in changes]
+
+
+def operator(image: str, **env: str) -> Change:
+    def made(world: World) -> None:
+        item = workload("strimzi-cluster-operator", "ops", image, **env)
+        world.kinds["deployments"][0] = item
+
+    return made
+
+
+def served(**versions: str) -> Change:
+    """Serve Strimzi's resources (`kafka`) and its pod sets (`core`) in one version alone."""
+    return lambda world: world.versions.update(
+        {f"{group}.strimzi.io": version for group, version in versions.items()}
+    )
+
+
+def kubernetes(version: str) -> Change:
+    def made(world: World) -> None:
+        world.around.cluster["version"] = version
+        world.around.versions[0]["clusterVersion"] = version
+
+    return made
+
+
+def image_of_one(image: str) -> Change:
+    def made(world: World) -> None:
+        world.kinds["pods"][0]["spec"]["containers"][0]["image"] = image
+
+    return made
+
+
+def neighbour(*, grace: int = 30, owner: str | None = "ReplicaSet", **more: Any) -> Change:
+    """Put a pod of somebody else beside the first broker."""
+    owners = [{"kind": owner, "name": "it", "controller": True}] if owner else []
+    item = {
+        "metadata": meta(
+            "web-0",
+            "shop",
+            labels={"app": "web"},
+            ownerReferences=owners,
+            annotations=more.pop("annotations", {}),
+        ),
+        "spec": {"nodeName": NODE, "terminationGracePeriodSeconds": grace, "containers": []},
+        "status": more,
+    }
+    return lambda world: world.add("neighbours", item)
+
+
+def their_budget(name: str = "web", *, expected: int, desired: int, allowed: int) -> Change:
+    item = {
+        "metadata": meta(name, "shop"),
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {
+            "observedGeneration": 1,
+            "expectedPods": expected,
+            "desiredHealthy": desired,
+            "disruptionsAllowed": allowed,
+        },
+    }
+    return lambda world: world.add("poddisruptionbudgets", item)
+
+
+def webhook(group: str, resource: str, *operations: str, **more: Any) -> Change:
+    """Ask somebody whose Service is gone."""
+    rule = {"apiGroups": [group], "resources": [resource], "operations": list(operations)}
+    kind = more.pop("kind", "validatingwebhookconfigurations")
+    scope = more.pop("scope", None)
+    hook = {
+        "name": "it.example.io",
+        "rules": [rule | ({"scope": scope} if scope else {})],
+        "clientConfig": {"service": {"namespace": "ops", "name": "gone"}},
+        **more,
+    }
+    item = {"metadata": meta("it"), "webhooks": [hook]}
+    return lambda world: world.add(kind, item)
+
+
+def policy(
+    resource: str,
+    *operations: str,
+    actions: tuple[str, ...] = ("Deny",),
+    warning: str = "",
+    **more: Any,
+) -> Change:
+    """Bind a ValidatingAdmissionPolicy."""
+    rule = {"apiGroups": [""], "resources": [resource], "operations": list(operations)}
+    matching = {"resourceRules": [rule], **more}
+    checked = {"expressionWarnings": [{"fieldRef": "it", "warning": warning}]} if warning else {}
+
+    def made(world: World) -> None:
+        world.add(
+            "validatingadmissionpolicies",
+            {
+                "metadata": meta("it"),
+                "spec": {"matchConstraints": matching},
+                "status": {"typeChecking": checked},
+            },
+        )
+        bound = {"policyName": "it", "validationActions": list(actions)}
+        world.add("validatingadmissionpolicybindings", {"metadata": meta("it"), "spec": bound})
+
+    return made
+
+
+# Ways to AWS.
+def no_default_route(*letters: str) -> Change:
+    return lambda world: [world.routes[letter].pop() for letter in letters or "abc"]
+
+
+def endpoint(service: str, **more: Any) -> Item:
+    usual = {
+        "VpcId": "vpc-1",
+        "ServiceName": f"com.amazonaws.eu-north-1.{service}",
+        "State": "available",
+        "VpcEndpointType": "Interface",
+    }
+    gateway = {"VpcEndpointType": "Gateway", "RouteTableIds": ["rtb-a", "rtb-b", "rtb-c"]}
+    return usual | (gateway if service == "s3" else {}) | more
+
+
+def endpoints(*services: str, **more: Any) -> Change:
+    return lambda world: world.endpoints.extend(endpoint(each, **more) for each in services)
+
+
+def blackhole(world: World) -> None:
+    world.routes["b"][-1]["State"] = "blackhole"
+
+
+def nat_gone(world: World) -> None:
+    del world.nats["nat-c"]
+
+
+def one_nat(world: World) -> None:
+    """As people save: all zones by the NAT gateway of the first."""
+    for routes in world.routes.values():
+        routes[-1]["NatGatewayId"] = "nat-a"
+
+
+def routed_to(**target: str) -> Change:
+    def made(world: World) -> None:
+        for routes in world.routes.values():
+            routes[-1] = {"DestinationCidrBlock": "0.0.0.0/0", "State": "active", **target}
+
+    return made
+
+
+# Keys and what templates name.
+KEY = "arn:aws:kms:eu-north-1:111122223333:key/0a1b"
+
+
+def keyed(key: str = KEY, **said: Any) -> Change:
+    """Encrypt the first broker's disk under a key of which something is said."""
+
+    def made(world: World) -> None:
+        world.around.disks["vol-data-orders-mains-0"] = {"KmsKeyId": key}
+        world.key.update(said)
+
+    return made
+
+
+def template_keyed(*users: str, grants: tuple[str, ...] = (), **said: Any) -> Change:
+    disks = [{"Ebs": {"KmsKeyId": KEY, "Encrypted": True}}]
+
+    def made(world: World) -> None:
+        template(BlockDeviceMappings=disks)(world)
+        world.key.update(said)
+        allowed = {"Effect": "Allow", "Principal": {"AWS": list(users)}, "Action": "kms:*"}
+        world.key_policy["Statement"].append(allowed)
+        world.grants += [{"GranteePrincipal": each} for each in grants]
+
+    return made
+
+
+def vanished(name: str, **named: Any) -> Change:
+    """Let a template name something that is gone."""
+
+    def made(world: World) -> None:
+        template(**named)(world)
+        world.vanished.add(name)
+
+    return made
+
+
+def checked_disk(status: str, name: str, said: str) -> Change:
+    item = {
+        "VolumeId": "vol-data-orders-mains-0",
+        "VolumeStatus": {"Status": status, "Details": [{"Name": name, "Status": said}]},
+    }
+    return lambda world: world.checked.append(item)
+
+
+def snapshots(count: int) -> Change:
+    item = {"VolumeId": "vol-data-orders-mains-0", "State": "pending"}
+    return lambda world: world.snapshots.extend([item] * count)
+
+
+# Ways in.
+def listener(kind: str, **more: Any) -> Change:
+    made = {"name": "out", "port": 9094, "type": kind, "tls": True, **more}
+    made.setdefault("authentication", {"type": "tls"})
+    return lambda world: kafka_spec(world)["listeners"].append(made)
+
+
+def proxy(image: str, *args: str, replicas: int = 2, **status: Any) -> Change:
+    def made(world: World) -> None:
+        item = world.add("deployments", workload("proxy", "edge", image, *args))
+        item["spec"]["replicas"] = replicas
+        item["status"] = status
+
+    return made
+
+
+def strimzis_service(kind: str) -> Change:
+    item = {
+        "metadata": meta("orders-mains-0", "shop-kafka", labels={"strimzi.io/cluster": "orders"}),
+        "spec": {"type": kind, "selector": {"strimzi.io/name": "orders-kafka"}, "ports": []},
+    }
+    return lambda world: world.add("services", item)
+
+
+# Sizes, meshes, machines.
+def scaler(kind: str, target: str, namespace: str, least: int = 3, most: int = 9) -> Change:
+    item = {
+        "metadata": meta("it", namespace),
+        "spec": {
+            "scaleTargetRef": {"kind": kind, "name": target},
+            "minReplicas": least,
+            "maxReplicas": most,
+        },
+    }
+    return lambda world: world.add("horizontalpodautoscalers", item)
+
+
+def space_labelled(**labels: str) -> Change:
+    given = {key.replace("__", "/").replace("_", "-"): value for key, value in labels.items()}
+    return lambda world: world.only("namespaces")["metadata"].update(labels=given)
+
+
+def sidecar(*, native: bool = False) -> Change:
+    proxied = {"name": "istio-proxy", "image": "istio/proxyv2:1.27.0"}
+
+    def made(world: World) -> None:
+        for each in world.kinds["pods"]:
+            where = each["spec"].setdefault("initContainers" if native else "containers", [])
+            where.append(copy.deepcopy(proxied))
+
+    return made
+
+
+def pods_labelled(**labels: str) -> Change:
+    given = {key.replace("__", "/"): value for key, value in labels.items()}
+    return lambda world: [each["metadata"]["labels"].update(given) for each in world.kinds["pods"]]
+
+
+def profile(namespace: str, **labels: str) -> Change:
+    given = {key.replace("__", "/"): value for key, value in labels.items()}
+    return lambda world: world.profiles.update(
+        all=[{"namespace": namespace, **({"labels": given} if given else {})}]
+    )
+
+
+def tagged(**tags: str) -> Change:
+    given = [{"Key": key.replace("_", " "), "Value": value} for key, value in tags.items()]
+    return lambda world: [each.update(Tags=given) for each in world.instances.values()]
+
+
+def system(image: str) -> Change:
+    def made(world: World) -> None:
+        for each in world.kinds["nodes"]:
+            each["status"]["nodeInfo"] = {"osImage": image}
+
+    return made
+
+
+def deletes_claims(world: World) -> None:
+    for each in world.kinds["kafkanodepools"]:
+        each["spec"]["storage"] = {
+            "type": "jbod",
+            "volumes": [{"id": 0, "type": "persistent-claim", "deleteClaim": True}],
+        }
