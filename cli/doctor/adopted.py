@@ -22,7 +22,7 @@ from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
 from cli.survey.answers import answer_or_reason, on
 from cli.survey.command import CLIENT
-from cli.survey.listing import items, labels, one
+from cli.survey.listing import items, labels, one, served_versions
 from core import naming
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
@@ -57,15 +57,15 @@ def examine(path: Path) -> Diagnosis:
             f"AWS does not say who is calling ({sentence(error)}); log in to the account of "
             f"{adopted.eks_cluster}, or name its profile in AWS_PROFILE."
         ) from None
-    functions, queues = _ours(adopted)
-    standing = _read(adopted, session, functions, queues)
+    ours, queues = _ours(adopted)
+    standing = _read(adopted, session, ours, queues)
     return Diagnosis(
         environment=str(path),
         cluster=adopted.eks_cluster,
         account=number,
         region=adopted.region,
         seconds=time.monotonic() - started,
-        findings=findings(adopted, standing, functions, queues),
+        findings=findings(adopted, standing, ours, queues),
         unread=[UnreadPart(part, why) for part, why in unread(standing)],
         surroundings=surroundings.findings(
             session,
@@ -75,8 +75,30 @@ def examine(path: Path) -> Diagnosis:
                 groups=adopted.scaling_groups,
                 node_groups=adopted.managed_node_groups,
                 node_pools=adopted.node_pools,
+                function_subnets=adopted.subnets,
+                called=_called_services(adopted, number),
             ),
         ),
+    )
+
+
+def _called_services(adopted: Adoption, number: str) -> frozenset[str]:
+    """Return the services of AWS's that functions in the description's subnets call."""
+    # Pulumi takes seconds to import, and nothing else here needs it.
+    from infra import iam  # noqa: PLC0415
+    from infra.functions.catalogue import functions  # noqa: PLC0415
+    from infra.functions.definition import Scope  # noqa: PLC0415
+
+    account_of = iam.Account(partition="aws", region=adopted.region, account_id=number)
+    clusters = [operated_kafka(adopted, each) for each in adopted.kafkas]
+    return frozenset(
+        action.partition(":")[0]
+        for cluster in clusters
+        for function in functions(cluster)
+        # One that asks nobody in the cluster stands outside the VPC.
+        if function.kubernetes is not None
+        for statement in function.may(Scope(cluster=cluster, account=account_of))
+        for action in statement.actions
     )
 
 
@@ -87,21 +109,21 @@ def _client(session: boto3.Session, service: str) -> Any:
 
 def _ours(adopted: Adoption) -> tuple[dict[str, str], dict[str, str]]:
     """Return the functions and queues of ours that are to be there, by name: of which Kafka."""
-    functions: dict[str, str] = {}
+    ours: dict[str, str] = {}
     queues: dict[str, str] = {}
     for each in adopted.kafkas:
         cluster = operated_kafka(adopted, each)
-        functions |= {
+        ours |= {
             naming.function(cluster.prefix, role): each.title for role in alarms.functions(cluster)
         }
         queues |= dict.fromkeys(alarms.queues(cluster), each.title)
-    return functions, queues
+    return ours, queues
 
 
 def _read(
     adopted: Adoption,
     session: boto3.Session,
-    functions: Iterable[str],
+    ours: Iterable[str],
     queues: Iterable[str],
 ) -> Standing:
     api = answer_or_reason(lambda: _api(adopted, session))
@@ -129,9 +151,10 @@ def _read(
             lambda found: queues_of(lambda service: _client(session, service), found),
         ),
         operators=on(workloads, lambda found: _operators(adopted, found)),
-        functions=answer_or_reason(lambda: _functions(session, functions)),
+        functions=answer_or_reason(lambda: _functions(session, ours)),
         queues=answer_or_reason(lambda: _standing_queues(session, queues)),
         gates=on(api, lambda found: _gates(adopted, found)),
+        pod_set_versions=on(api, lambda found: served_versions(found, kafka.POD_SETS)),
         going=frozenset(
             [f"Auto Scaling group {name}" for name, each in _of(groups).items() if each.deleting]
             + [f"NodePool {name}" for name, each in _of(pools).items() if each.leaving]

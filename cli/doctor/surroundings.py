@@ -14,16 +14,17 @@ from typing import Any
 
 from cli.aws import Clients
 from cli.survey import account, machine_templates
-from cli.survey.account_parts import around
+from cli.survey.account_parts import around, keys_below
 from cli.survey.answers import answer_or_reason, on
 from cli.survey.aws_pages import pages
 from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
 from core.errors import StillwaterError
+from core.survey import ways_out
 from core.survey.account_facts import Subnet
 from core.survey.facts import Surveyed, Unread, only
 from core.survey.finding import Finding, unknown
-from core.survey.judge import around_findings
+from core.survey.judge import around_findings, in_order
 from core.survey.node_facts import Instance, Node
 
 OWNED = "kubernetes.io/cluster/"
@@ -45,6 +46,9 @@ class Machines:
     node_groups: Collection[str] = ()
     # None: whichever it has.
     node_pools: Collection[str] | None = None
+    # Where functions of ours stand in subnets of others, and the services of AWS's they call.
+    function_subnets: Collection[str] = ()
+    called: Collection[str] = ()
 
 
 def findings(session: Any, wanted: Machines) -> list[Finding]:
@@ -60,10 +64,16 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
 
     def found() -> list[Finding]:
         asked = AWS.search(str(aws("ec2").meta.endpoint_url))
-        return around_findings(read(aws, wanted)) if asked else []
+        return judged(read(aws, wanted), wanted) if asked else []
 
     answer = answer_or_reason(found)
     return [unknown(WHOLE, answer)] if isinstance(answer, Unread) else answer
+
+
+def judged(seen: Surveyed, wanted: Machines) -> list[Finding]:
+    """Return what is found around the machines, and around functions in subnets of others."""
+    functions = ways_out.of_functions(seen, wanted.function_subnets, wanted.called)
+    return in_order([*around_findings(seen), *functions])
 
 
 def read(aws: Aws, wanted: Machines) -> Surveyed:
@@ -93,17 +103,17 @@ def read(aws: Aws, wanted: Machines) -> Surveyed:
         },
     )
     machinery = {"instances": instances, "groups": groups}
-    beside = around(aws, machinery, wanted.eks_cluster, wanted.region)
+    beside = around(aws, machinery, wanted.eks_cluster, wanted.region, wanted.function_subnets)
+    templates = on(
+        groups,
+        lambda found: machine_templates.templates(aws("ec2"), aws("autoscaling"), found.values()),
+    )
     zones = {} if isinstance(beside["subnets"], Unread) else beside["subnets"]
     return only(
         time.time(),
         **machinery,
-        templates=on(
-            groups,
-            lambda found: machine_templates.templates(
-                aws("ec2"), aws("autoscaling"), found.values()
-            ),
-        ),
+        templates=templates,
+        encryption_keys=keys_below(aws, {}, templates, beside["control_plane"]),
         scale_ins=on(groups, lambda found: account.scale_ins(aws("autoscaling"), found)),
         refreshes=on(groups, lambda found: account.refreshes(aws("autoscaling"), found)),
         group_of=held,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from cli.survey import account, ebs, keys, machine_templates, surroundings, ways_out
+from cli.survey import account, ebs, joining, keys, machine_templates, surroundings, ways_out
 from cli.survey import queues as handler_queues
 from cli.survey.answers import answer_or_reason, on
 from cli.survey.cluster_name import eks_cluster
@@ -22,6 +22,7 @@ from core.survey.facts import Unread
 from core.survey.kafka_facts import Volume
 from core.survey.node_facts import MachineTemplate, Node
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from infra.eks.api import Api
 
 V = TypeVar("V")
 
@@ -117,9 +118,6 @@ def around(
             lambda: surroundings.disk_quota(aws("service-quotas"), aws("ec2"))
         ),
         "control_plane": plane,
-        "fargate_profiles": on(
-            plane, lambda found: account.fargate_profiles(aws("eks"), found.name)
-        ),
         "upgrade_insights": on(
             plane, lambda found: surroundings.upgrade_insights(aws("eks"), found)
         ),
@@ -135,7 +133,12 @@ def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unread) -> 
     found = on(subnets, lambda known: ways_out.ways_out(aws("ec2"), known) if known else {})
 
     def alone(ways: Mapping[str, WayOut]) -> tuple[VpcEndpoint, ...]:
-        mine = {n: s for n, s in known_part(subnets).items() if n in ways and not ways[n].target}
+        # A function's way out is no internet gateway.
+        mine = {
+            name: subnet
+            for name, subnet in known_part(subnets).items()
+            if name in ways and (ways[name].target or "igw-").startswith("igw-")
+        }
         return ways_out.endpoints(aws("ec2"), mine) if mine else ()
 
     return {"ways_out": found, "vpc_endpoints": on(found, alone)}
@@ -149,8 +152,47 @@ def data_below(
 ) -> dict[str, Any]:
     """Read Kafka's disks as EBS has them, and the keys that they and next machines' disks have."""
     disks = on(volumes, lambda found: ebs.disks(aws("ec2"), found))
+    return {
+        "volumes": ebs.as_they_are(volumes, disks),
+        "disks": disks,
+        "encryption_keys": keys_below(aws, disks, templates, plane),
+    }
+
+
+def joining_below(
+    aws: Callable[[str], Any],
+    api: Api,
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread,
+    plane: ControlPlane | Unread,
+) -> dict[str, Any]:
+    """Read by which roles the next machines come, and which the cluster knows."""
+
+    def read_roles(found: Mapping[str, tuple[MachineTemplate, ...]]) -> dict[str, str | None]:
+        started = _every(found)
+        named = any(each.profile for each in started)
+        return joining.node_roles(aws("iam"), started) if named else {}
+
+    roles = on(templates, read_roles)
+
+    def admitted(found: ControlPlane) -> frozenset[str]:
+        return joining.admitted_roles(aws("eks"), api, found) if roles else frozenset()
+
+    return {"node_roles": roles, "admitted_roles": on(plane, admitted)}
+
+
+def _every(templates: Mapping[str, tuple[MachineTemplate, ...]]) -> list[MachineTemplate]:
+    return [each for group in templates.values() for each in group]
+
+
+def keys_below(
+    aws: Callable[[str], Any],
+    disks: Mapping[str, Disk] | Unread,
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread,
+    plane: ControlPlane | Unread,
+) -> Mapping[str, EncryptionKey] | Unread:
+    """Read the keys of some disks and templates; where none is named nobody is asked."""
     account_id = None if isinstance(plane, Unread) else plane.arn.split(":")[4]
-    started = [each for group in known_part(templates).values() for each in group]
+    started = _every(known_part(templates))
 
     def read_keys(found: Mapping[str, Disk]) -> dict[str, EncryptionKey]:
         named = any(disk.key for disk in found.values()) or any(each.keys for each in started)
@@ -158,11 +200,7 @@ def data_below(
             keys.encryption_keys(aws("kms"), found.values(), started, account_id) if named else {}
         )
 
-    return {
-        "volumes": ebs.as_they_are(volumes, disks),
-        "disks": disks,
-        "encryption_keys": on(disks, read_keys),
-    }
+    return on(disks, read_keys)
 
 
 def _of(plane: ControlPlane | Unread) -> str | None:

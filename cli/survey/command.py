@@ -35,10 +35,12 @@ from cli.survey import (
 )
 from cli.survey import pods as kafka_pods
 from cli.survey import target_groups as groups_of_targets
+from cli.survey.account import fargate_profiles
 from cli.survey.account_parts import (
     around,
     cluster_of,
     data_below,
+    joining_below,
     known_part,
     machines_below,
     queues,
@@ -179,6 +181,10 @@ def read(
         nodes=nodes,
         **machinery,
         **account,
+        fargate_profiles=on(
+            account["control_plane"], lambda found: fargate_profiles(aws("eks"), found.name)
+        ),
+        **joining_below(aws, api, machinery["templates"], account["control_plane"]),
         **data_below(aws, volumes, machinery["templates"], account["control_plane"]),
         # Of every namespace: on Kafka's nodes stand pods of others too.
         budgets=answer_or_reason(lambda: tools.budgets(api, None)),

@@ -81,6 +81,7 @@ def _template(ec2: Any, autoscaling: Any, wanted: TemplateName) -> Started:
         metadata_open=metadata_open(data.get("MetadataOptions") or {}),
         placement=next(_places(data.get("Placement") or {}, reserved), None),
         keys=template_parts.keys(data),
+        profile=template_parts.profile(data.get("IamInstanceProfile")),
     )
     return template, data
 
@@ -96,6 +97,7 @@ def _configuration(autoscaling: Any, name: str) -> Started:
         market="spot" if found[0].get("SpotPrice") else None,
         metadata_open=metadata_open(found[0].get("MetadataOptions") or {}),
         placement="dedicated machines" if found[0].get("PlacementTenancy") == "dedicated" else None,
+        profile=template_parts.profile(found[0].get("IamInstanceProfile")),
     )
     return template, found[0]
 

@@ -32,6 +32,12 @@ def keys(data: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted({str(disk["KmsKeyId"]) for disk in disks if disk.get("KmsKeyId")}))
 
 
+def profile(named: Any) -> str | None:
+    """Return an instance profile's name: of a template by name or ARN, else by itself."""
+    said = (named.get("Arn") or named.get("Name")) if isinstance(named, Mapping) else named
+    return str(said).rpartition("/")[2] if said else None
+
+
 def with_lost(ec2: Any, found: Mapping[Name, Started]) -> dict[Name, MachineTemplate]:
     """Return templates, each with what it names and AWS has no more."""
     named = {name: list(_parts(data)) for name, (_, data) in found.items()}

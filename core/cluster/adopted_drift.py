@@ -21,6 +21,8 @@ from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
 
 REPLICAS = 2
+# The version in which the functions list StrimziPodSets.
+POD_SETS = "v1"
 UP = "`pulumi up --refresh` of its operations stack"
 RENAMED = "name what holds Kafka's nodes now, and run `stillwater adopt plan`"
 TITLES = {
@@ -38,6 +40,7 @@ TITLES = {
     "queues": "queues",
     "gates": "eviction gates",
     "going": "what is being deleted",
+    "pod_set_versions": "versions of StrimziPodSets",
 }
 
 
@@ -75,6 +78,8 @@ class Standing:
     gates: Mapping[str, StandingGate] | Unread
     # What of it somebody has deleted and is still there, by kind and name.
     going: frozenset[str] | Unread = frozenset()
+    # Versions in which the API server serves StrimziPodSets.
+    pod_set_versions: frozenset[str] | Unread = frozenset({POD_SETS})
 
 
 def unread(standing: Standing) -> list[tuple[str, str]]:
@@ -107,6 +112,7 @@ def findings(
             standing.secrets,
             "name the Secret of a KafkaUser that is there, as credentials_secret",
         ),
+        *_pod_sets(standing),
         *_handler(adopted, standing),
         *_there("function", functions, standing.functions, UP),
         *_there("queue", queues, standing.queues, UP),
@@ -152,6 +158,15 @@ def _going(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
         if title in standing.going:
             remedy = "find out who deletes it; its machines and pods end with it"
             yield Drift(title, PRESENT, "somebody deletes it", remedy)
+
+
+def _pod_sets(standing: Standing) -> Iterator[Drift]:
+    """Find a Strimzi of before v1, or none: the functions learn from pod sets who must be there."""
+    found = standing.pod_set_versions
+    if not isinstance(found, Unread) and POD_SETS not in found:
+        remedy = "upgrade Strimzi to 0.49 or newer, with its CRDs: the functions ask for v1"
+        served = f"{', '.join(sorted(found))} alone" if found else MISSING
+        yield Drift("API of StrimziPodSets", POD_SETS, served, remedy)
 
 
 def _groups(adopted: Adoption, standing: Standing) -> Iterator[Drift]:

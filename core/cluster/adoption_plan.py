@@ -67,7 +67,11 @@ def next_level(adopted: Adoption) -> AdoptionPlan | None:
         return None
     following = ORDER[place + 1]
     changes = {Level.WATCH: _watch, Level.GATE: _gate, Level.ACT: _act}[following]
-    before = {Level.GATE: _before_answering, Level.ACT: _before_acting}.get(following)
+    before = {
+        Level.WATCH: _before_watching,
+        Level.GATE: _before_answering,
+        Level.ACT: _before_acting,
+    }.get(following)
     missing = [*_missing(adopted), *(before(adopted) if before else ())]
     return AdoptionPlan(adopted.level, following, tuple(changes(adopted)), tuple(missing))
 
@@ -86,6 +90,14 @@ def _missing(adopted: Adoption) -> Iterator[str]:
             yield f"{key} is empty; name those from which the functions reach Kafka."
     if adopted.scaling_groups and adopted.pool_label is None:
         yield "pool_label is not set; name the node label that tells Kafka's nodes from others."
+
+
+def _before_watching(_: Adoption) -> Iterator[str]:
+    """Say what the functions ask for and nobody can see in a description."""
+    yield (
+        "Strimzi must be 0.49 or newer; the functions list StrimziPodSets in v1, and learn from "
+        "them who must be there."
+    )
 
 
 def _before_answering(adopted: Adoption) -> Iterator[str]:

@@ -98,6 +98,10 @@ class Surveyed:
     groups: Mapping[str, ScalingGroup] | Unread
     # By the group's name.
     templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread
+    # Instance profile of a template's -> its role; None: it is gone, or has none.
+    node_roles: Mapping[str, str | None] | Unread
+    # Roles that the cluster knows, by access entries or aws-auth; asked where there are such.
+    admitted_roles: frozenset[str] | Unread
     # By the group's name; a group that nothing shrinks is not in it.
     scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unread
     # Group's name -> the state of the instance refresh it is in.

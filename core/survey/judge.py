@@ -15,6 +15,7 @@ from core.survey import (
     evictors,
     groups,
     handlers,
+    joining,
     kafka,
     keys,
     machine_templates,
@@ -92,6 +93,7 @@ _JUDGES: tuple[Judge, ...] = (
     groups.groups,
     machine_templates.templates,
     machine_templates.metadata,
+    joining.roles,
     machine_templates.node_classes,
     machines.orphans,
     machines.scheduled_findings,
@@ -139,11 +141,18 @@ def findings(seen: Surveyed) -> list[Finding]:
 
 def around_findings(seen: Surveyed) -> list[Finding]:
     """Return what was found of a cluster's machines and of the account around it, worst first."""
-    return _all_findings((groups.by_themselves, machine_templates.templates, *_AROUND), seen)
+    judges = (groups.by_themselves, machine_templates.templates, machines.marked, keys.keys)
+    return _all_findings((*judges, *_AROUND), seen)
 
 
 def _all_findings(judges: tuple[Judge, ...], seen: Surveyed) -> list[Finding]:
-    found = [*_unread(seen), *(each for judge in judges for each in _findings_of(judge, seen))]
+    return in_order(
+        [*_unread(seen), *(each for judge in judges for each in _findings_of(judge, seen))]
+    )
+
+
+def in_order(found: list[Finding]) -> list[Finding]:
+    """Return findings worst first."""
     return sorted(found, key=lambda each: list(Weight).index(each.weight))
 
 

@@ -107,6 +107,8 @@ class MachineTemplate:
     lost: tuple[str, ...] = ()
     # Keys of KMS's that it names for the disks of its machines.
     keys: tuple[str, ...] = ()
+    # The name of the instance profile by which its machines have their role.
+    profile: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

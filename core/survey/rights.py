@@ -24,6 +24,8 @@ READS: Mapping[str, str] = {
     "ec2:DescribeImages": "whether the image that a template names is there",
     "ec2:DescribeSecurityGroups": "the same of its security groups",
     "ec2:DescribeKeyPairs": "the same of its key pair",
+    "iam:GetInstanceProfile": "which role a template's machines have",
+    "eks:ListAccessEntries": "whether the cluster knows that role",
     "kms:DescribeKey": "whether the keys of disks are enabled",
     "kms:GetKeyPolicy": "whether Auto Scaling may use a key that a template names",
     "kms:ListGrants": "the same, by grants",

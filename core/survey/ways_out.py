@@ -5,7 +5,7 @@ Source: Amazon VPC's route tables; what EKS asks of clusters without a way to th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from core.survey.account_facts import Subnet, VpcEndpoint, WayOut
 from core.survey.facts import Surveyed, Unread, of
@@ -14,6 +14,7 @@ from core.survey.room import places
 
 # What a node asks before it runs a broker: itself, its images, who its pods are.
 ASKED_BY_NODES = ("ec2", "ecr.api", "ecr.dkr", "s3")
+INTERNET_GATEWAY = "igw-"
 IDENTITY = ("sts", "eks-auth")
 SUBJECT = "subnets of Kafka's nodes"
 
@@ -40,6 +41,58 @@ def ways_out(seen: Surveyed) -> Iterator[Finding]:
         )
     yield from _by_endpoints(mine, ways, seen)
     yield from _one_nat(mine, ways)
+
+
+def of_functions(
+    seen: Surveyed, names: Collection[str], called: Collection[str]
+) -> Iterator[Finding]:
+    """Find subnets from which functions of ours do not reach what they call.
+
+    A function in a VPC has no address of its own outside it: an internet gateway is no way out.
+    """
+    if isinstance(seen.subnets, Unread) or isinstance(seen.ways_out, Unread):
+        return
+    subject = "subnets of the functions"
+    if lost := set(names) - set(seen.subnets):
+        yield Finding(
+            "function-subnets",
+            Weight.PRODUCER,
+            subject,
+            f"EC2 does not know {listing(lost)}: a function cannot stand there",
+            "name subnets that exist in `subnets`",
+        )
+    known = {name: seen.ways_out[name] for name in names if name in seen.ways_out}
+    if gone := {f"{name} (to {way.target})" for name, way in known.items() if way.gone}:
+        yield Finding(
+            "function-route",
+            Weight.PRODUCER,
+            subject,
+            f"the default route of {listing(gone)} leads to what is no more: functions there "
+            f"reach nobody",
+            "give the route table a NAT gateway that is there",
+        )
+    alone = {
+        name: way
+        for name, way in known.items()
+        if way.target is None or way.target.startswith(INTERNET_GATEWAY)
+    }
+    if isinstance(seen.vpc_endpoints, Unread):
+        return
+    wanted = tuple(sorted(called))
+    missing = {
+        each
+        for name, way in alone.items()
+        for each in lacking(seen.subnets[name], way, seen.vpc_endpoints, wanted)
+    }
+    if missing:
+        yield Finding(
+            "function-endpoints",
+            Weight.PRODUCER,
+            subject,
+            f"from {listing(alone)} functions reach no NAT gateway, and no endpoint for "
+            f"{', '.join(sorted(missing))}: they see and do nothing",
+            "name private subnets behind a NAT gateway in `subnets`, or make these endpoints",
+        )
 
 
 def lacking(

@@ -87,6 +87,9 @@ class Server:
 
     held: dict[str, Any]
 
+    def judged(self, machines: object) -> None:
+        """Take note of what the doctor asks to have judged around the machines."""
+
     def get(self, path: str, **_query: object) -> Any:
         found = self.held.get(path)
         if isinstance(found, int) or found is None:
@@ -102,6 +105,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     made.held = {
         "/api/v1/nodes": {"items": [{"metadata": {"name": "a", "labels": {"kafka-pool": "b"}}}]},
         "/apis/kafka.strimzi.io": {"preferredVersion": {"groupVersion": "kafka.strimzi.io/v1"}},
+        "/apis/core.strimzi.io": {"versions": [{"version": "v1"}]},
         "/apis/kafka.strimzi.io/v1/kafkas": {"items": [KAFKA]},
         "/api/v1/namespaces/shop-kafka/secrets/eyes": {},
         "/api/v1/namespaces/shop-kafka/secrets/orders-cluster-ca-cert": {},
@@ -112,7 +116,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     }
     monkeypatch.setattr(adopted, "_api", lambda *_: made)
     monkeypatch.setattr(adopted.aws, "session", lambda **_: Session())
-    monkeypatch.setattr(adopted.surroundings, "findings", lambda *_: [])
+
+    def judged(_: object, machines: object) -> list[object]:
+        made.judged(machines)
+        return []
+
+    monkeypatch.setattr(adopted.surroundings, "findings", judged)
     return made
 
 
@@ -130,6 +139,23 @@ def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Pat
         "queue shop-orders-ticks",
     ]
     assert (found.exit_code, found.account, found.cluster) == (1, "111122223333", "shop")
+
+
+def test_a_strimzi_of_before_v1_is_found(server: Server, tmp_path: Path) -> None:
+    server.held["/apis/core.strimzi.io"] = {"versions": [{"version": "v1beta2"}]}
+    found = adopted.examine(described(tmp_path, "watch")).findings
+    assert ("API of StrimziPodSets", "v1beta2 alone") in [(e.what, e.found) for e in found]
+
+
+def test_functions_in_subnets_call_what_their_rights_name(server: Server, tmp_path: Path) -> None:
+    asked = []
+    server.judged = asked.append  # type: ignore[attr-defined]
+    adopted.examine(described(tmp_path, "act"))
+    (machines,) = asked
+    assert machines.function_subnets == ("subnet-0123456789abcdef0",)
+    assert machines.called >= {"autoscaling", "dynamodb", "ec2", "sqs"}
+    # Slack's function stands outside the VPC.
+    assert "secretsmanager" not in machines.called
 
 
 def test_an_operator_elsewhere_is_read_by_its_account(server: Server, tmp_path: Path) -> None:

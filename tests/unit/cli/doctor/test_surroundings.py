@@ -11,11 +11,18 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cli.doctor import report
-from cli.doctor.surroundings import Machines, findings, read
+from cli.doctor.surroundings import Machines, findings, judged, read
 from core.instances import STANDARD_QUOTA
 from core.survey.finding import Weight
 from core.survey.judge import around_findings
 from tests.unit.cli.doctor.test_examine import FINDING, diagnosis
+from tests.unit.cli.survey.further_changes import (
+    both,
+    endpoints,
+    nat_gone,
+    routed_to,
+    template_keyed,
+)
 from tests.unit.cli.survey.machines import own_groups
 from tests.unit.cli.survey.others import surveyed
 from tests.unit.cli.survey.worlds import World, bare
@@ -89,6 +96,11 @@ SAID: dict[str, tuple[Change, dict[str, Weight]]] = {
     "a version in extended support": (extended, {"support-extended": Weight.ADVICE}),
     "an issue of EC2's": (trouble, {"health-issue": Weight.PRODUCER}),
     "a zone that is shifted away": (shifted, {"zone-shifted": Weight.PRODUCER}),
+    "a template's key for the account alone": (
+        template_keyed("arn:aws:iam::111122223333:root"),
+        {"key-grant": Weight.PRODUCER},
+    ),
+    "a NAT gateway that is gone": (nat_gone, {"route-gone": Weight.PRODUCER}),
     "a right that is missing": (denied, {"unread": Weight.UNKNOWN}),
 }
 
@@ -100,6 +112,55 @@ def test_the_doctor_says_of_the_account_what_a_survey_says(
     made = world(change)
     assert checks(made) == said
     assert set(said) <= {each.check for each in surveyed(made)}
+
+
+FUNCTIONS: dict[str, tuple[Change, dict[str, Weight]]] = {
+    "behind a NAT gateway": (lambda _: None, {}),
+    "behind an internet gateway alone": (
+        routed_to(GatewayId="igw-1"),
+        {"function-endpoints": Weight.PRODUCER},
+    ),
+    "by endpoints alone": (
+        both(routed_to(GatewayId="igw-1"), endpoints("sqs", "dynamodb", "ec2")),
+        {},
+    ),
+    "by some of the endpoints": (
+        both(routed_to(GatewayId="igw-1"), endpoints("sqs", "ec2")),
+        {"function-endpoints": Weight.PRODUCER},
+    ),
+    "behind a NAT gateway that is gone": (
+        nat_gone,
+        {"route-gone": Weight.PRODUCER, "function-route": Weight.PRODUCER},
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), FUNCTIONS.values(), ids=FUNCTIONS.keys())
+def test_functions_in_subnets_of_others_reach_what_they_call(
+    change: Change, said: dict[str, Weight]
+) -> None:
+    made = world(change)
+    asked = Machines(
+        eks_cluster="shop",
+        region="eu-north-1",
+        groups=tuple(made.groups),
+        function_subnets=("subnet-c",),
+        called=("sqs", "dynamodb", "ec2"),
+    )
+    found = judged(read(lambda _: made, asked), asked)
+    assert {each.check: each.weight for each in found} == said
+
+
+def test_functions_in_a_subnet_that_is_gone_are_found() -> None:
+    made = world()
+    asked = Machines(
+        eks_cluster="shop",
+        region="eu-north-1",
+        groups=tuple(made.groups),
+        function_subnets=("subnet-z",),
+    )
+    found = judged(read(lambda _: made, asked), asked)
+    assert [each.check for each in found] == ["function-subnets"]
 
 
 def test_the_subnets_of_somebody_elses_groups_are_not_judged() -> None:

@@ -39,6 +39,9 @@ class AwsWays:
         self.key: Item = {"KeyState": "Enabled", "KeyManager": "CUSTOMER"}
         self.key_policy: Item = {"Statement": []}
         self.grants: list[Item] = []
+        # Instance profile -> its role; and roles that have an access entry.
+        self.roles: dict[str, str] = {}
+        self.entries: list[str] = []
         self.profiles: dict[str, list[Item]] = {}
 
     def describe_route_tables(self, **_: Any) -> Item:
@@ -95,6 +98,17 @@ class AwsWays:
 
     def list_grants(self, **_: Any) -> Item:
         return {"Grants": self.grants}
+
+    def get_instance_profile(self, *, InstanceProfileName: str) -> Item:  # noqa: N803
+        if InstanceProfileName not in self.roles:
+            error = {"Error": {"Code": "NoSuchEntity", "Message": "no"}}
+            raise ClientError(error, "GetInstanceProfile")
+        return {"InstanceProfile": {"Roles": [{"RoleName": self.roles[InstanceProfileName]}]}}
+
+    def list_access_entries(self, **_: Any) -> Item:
+        return {
+            "accessEntries": [f"arn:aws:iam::111122223333:role/{each}" for each in self.entries]
+        }
 
     def list_fargate_profiles(self, **_: Any) -> Item:
         return {"fargateProfileNames": list(self.profiles)}

@@ -203,6 +203,20 @@ def vanished(name: str, **named: Any) -> Change:
     return made
 
 
+def role(name: str | None, *, mode: str, known: tuple[str, ...] = (), mapped: str = "") -> Change:
+    """Let templates name an instance profile, and the cluster know some roles."""
+
+    def made(world: World) -> None:
+        template(IamInstanceProfile={"Arn": "arn:aws:iam::1:instance-profile/eks/nodes"})(world)
+        world.roles = {"nodes": name} if name else {}
+        world.entries = list(known)
+        world.around.cluster["accessConfig"] = {"authenticationMode": mode}
+        roles = f"- rolearn: arn:aws:iam::1:role/{mapped}\n" if mapped else ""
+        world.add("configmaps", {"metadata": meta("aws-auth"), "data": {"mapRoles": roles}})
+
+    return made
+
+
 def checked_disk(status: str, name: str, said: str) -> Change:
     item = {
         "VolumeId": "vol-data-orders-mains-0",

@@ -16,6 +16,7 @@ from tests.unit.cli.survey.further_changes import (
     no_default_route,
     one_nat,
     profile,
+    role,
     routed_to,
     snapshots,
     system,
@@ -99,6 +100,20 @@ ACCOUNT: dict[str, tuple[Change, set[str]]] = {
     "a key pair that somebody deleted": (vanished("ops", KeyName="ops"), {"template-parts"}),
     "a security group that is gone": (
         vanished("sg-1", NetworkInterfaces=[{"DeviceIndex": 0, "Groups": ["sg-1"]}]),
+        {"template-parts"},
+    ),
+    "a role with an access entry": (role("eks-nodes", mode="API", known=("eks-nodes",)), set()),
+    "a role in aws-auth": (role("eks-nodes", mode="CONFIG_MAP", mapped="eks-nodes"), set()),
+    "a role in aws-auth, which is not asked": (
+        role("eks-nodes", mode="API", mapped="eks-nodes"),
+        {"node-role"},
+    ),
+    "a role that nobody lets in": (
+        role("eks-nodes", mode="API_AND_CONFIG_MAP", known=("people",)),
+        {"node-role"},
+    ),
+    "an instance profile that is gone": (
+        role(None, mode="API", known=("eks-nodes",)),
         {"template-parts"},
     ),
     "capacity reservations alone": (

@@ -12,6 +12,7 @@ from cli.survey import command
 from core.survey.finding import Finding, Weight
 from core.survey.judge import findings
 from tests.unit.cli.survey.around import CLUSTER
+from tests.unit.cli.survey.further_changes import role
 from tests.unit.cli.survey.others import bound, changed, own
 from tests.unit.cli.survey.platforms import short, template
 from tests.unit.cli.survey.worlds import World
@@ -22,6 +23,7 @@ def build() -> World:
     world = changed(changed(own, bound), short)()
     parts = {"ImageId": "ami-1", "SecurityGroupIds": ["sg-1"], "KeyName": "ops"}
     encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
+    role("eks-nodes", mode="API_AND_CONFIG_MAP", known=("eks-nodes",))(world)
     template(**parts, **encrypted)(world)
     world.profiles["web"] = []
     world.routes["a"].pop()

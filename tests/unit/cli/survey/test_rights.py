@@ -71,7 +71,8 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     short(world)
     parts = {"ImageId": "ami-1", "SecurityGroupIds": ["sg-1"], "KeyName": "ops"}
     encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
-    template(**parts, **encrypted)(world)
+    template(**parts, **encrypted, IamInstanceProfile={"Name": "nodes"})(world)
+    world.around.cluster["accessConfig"] = {"authenticationMode": "API"}
     world.profiles["web"] = []
     world.routes["a"].pop()
     asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
@@ -88,7 +89,12 @@ def test_every_listing_is_read_over_all_of_its_pages() -> None:
             *("DescribeRouteTables", "DescribeNatGateways", "DescribeVpcEndpoints"),
             "DescribeSecurityGroups",
         ),
-        "eks": ("DescribeClusterVersions", "ListInsights", "ListFargateProfiles"),
+        "eks": (
+            "DescribeClusterVersions",
+            "ListInsights",
+            "ListFargateProfiles",
+            "ListAccessEntries",
+        ),
         "kms": ("ListGrants",),
         "service-quotas": ("ListServiceQuotas", "ListAWSDefaultServiceQuotas"),
         "arc-zonal-shift": ("ListManagedResources",),

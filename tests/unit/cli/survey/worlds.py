@@ -104,8 +104,8 @@ class World(AwsAnswers, AwsWays, Api):
             return {"preferredVersion": served[0], "versions": served}
         if self.only_in.get(kind, path.split("/")[3]) != path.split("/")[3]:
             raise ApiError(404, "NotFound", f"GET {path} was refused (404)")
-        if len(parts) >= 2 and parts[-2] == "services":
-            for each in self.kinds.get("services", ()):
+        if len(parts) >= 2 and parts[-2] in {"services", "configmaps"}:
+            for each in self.kinds.get(parts[-2], ()):
                 if each["metadata"]["name"] == kind:
                     return each
             raise ApiError(404, "NotFound", f"GET {path} was refused (404)")

@@ -120,6 +120,12 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
         "Secret shop-kafka/eyes: present, found missing",
     ),
     ("watch", {"functions": frozenset()}, "function shop-orders-tick: present, found missing"),
+    (
+        "watch",
+        {"pod_set_versions": frozenset({"v1beta2"})},
+        "API of StrimziPodSets: v1, found v1beta2 alone",
+    ),
+    ("watch", {"pod_set_versions": frozenset()}, "API of StrimziPodSets: v1, found missing"),
     ("watch", {"queues": frozenset()}, "queue shop-orders-ticks: present, found missing"),
     (
         "watch",

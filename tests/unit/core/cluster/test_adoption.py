@@ -218,4 +218,5 @@ def test_what_must_be_filled_in_first_is_said() -> None:
     assert [each.split(";")[0] for each in plan.missing] == [
         "Kafka a/b has no bootstrap",
         "Kafka a/b has no credentials_secret",
+        "Strimzi must be 0.49 or newer",
     ]
