@@ -37,6 +37,7 @@ REFRESHED = {"Successful", "Failed", "Cancelled", "RollbackFailed", "RollbackSuc
 NODE_GROUP_TAG = "eks:nodegroup-name"
 CLUSTER_TAG = "eks:cluster-name"
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
+LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 
 
 def _portions(wanted: Iterable[str]) -> Iterator[list[str]]:
@@ -205,6 +206,11 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
         weighted=machine_templates.is_weighted(item),
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
+        launch_hooks=tuple(
+            f"{hook['LifecycleHookName']} ({hook['HeartbeatTimeout']} s)"
+            for hook in hooks
+            if hook["LifecycleTransition"] == LAUNCHING and hook["DefaultResult"] == "ABANDON"
+        ),
         service_role=item.get("ServiceLinkedRoleARN"),
     )
 

@@ -22,6 +22,7 @@ from core.survey.kafka_facts import (
 from infra.eks.api import Api, Object
 
 GROUP, POD_SETS = "kafka.strimzi.io", "core.strimzi.io"
+AUTHORITIES = ("clusterCa", "clientsCa")
 # How the functions can say who they are.
 SPOKEN = (None, "tls", "scram-sha-512")
 NETWORK_DRIVERS = (
@@ -68,6 +69,11 @@ def _kafka(item: Object) -> Kafka:
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
         unspoken=_unspoken(item, spec),
+        own_authorities=tuple(
+            name
+            for name in AUTHORITIES
+            if (item["spec"].get(name) or {}).get("generateCertificateAuthority") is False
+        ),
         leaving=going(item),
         unreconciled=_changed_since(item),
         labels=labels(item),
@@ -186,6 +192,8 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
             ),
         )
         for item in custom(api, POD_SETS, "strimzipodsets", namespace)
+        # Connect and others have such too, and may be called as a Kafka is.
+        if labels(item).get("strimzi.io/kind", "Kafka") == "Kafka"
     )
 
 

@@ -121,6 +121,7 @@ def control_plane(client: Any, name: str | None) -> ControlPlane:
         extended_ends=_moment(calendar.get("endOfExtendedSupportDate")),
         policy=(item.get("upgradePolicy") or {}).get("supportType"),
         ipv6=(item.get("kubernetesNetworkConfig") or {}).get("ipFamily") == "ipv6",
+        private=(item.get("resourcesVpcConfig") or {}).get("endpointPrivateAccess"),
         authentication=(item.get("accessConfig") or {}).get("authenticationMode"),
         issues=tuple(
             f"{issue['code']}: {issue.get('message') or 'no more is said'}"

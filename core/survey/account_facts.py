@@ -107,6 +107,8 @@ class ControlPlane:
     # What follows standard support: STANDARD, an upgrade by AWS; EXTENDED, a dearer year.
     policy: str | None = None
     ipv6: bool = False
+    # Its API server has an address in the VPC; None: EKS does not say.
+    private: bool | None = None
     # How callers are known: API, API_AND_CONFIG_MAP or CONFIG_MAP; None: EKS does not say.
     authentication: str | None = None
     # What EKS says is wrong with it: code and message.

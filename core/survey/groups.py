@@ -47,6 +47,7 @@ def groups(seen: Surveyed) -> Iterator[Finding]:
         yield from _room(group, subject)
         yield from _there(group, subject)
         yield from _own_ends(group, subject)
+        yield from _launching(group, subject)
         yield from _at_once(group, subject)
         yield from _shrinks(group, subject, seen)
         yield from _now(group, subject, seen)
@@ -248,6 +249,19 @@ def _zone_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterato
             f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes "
             f"in {listing(group.zones)} alone: a replacement cannot take the broker's volume",
             "give it a subnet of that zone again before the node leaves",
+        )
+
+
+def _launching(group: ScalingGroup, subject: str) -> Iterator[Finding]:
+    """Name hooks by which a machine that has just joined may end again."""
+    if group.launch_hooks and not group.managed_node_group:
+        yield Finding(
+            "launch-hook",
+            Weight.ADVICE,
+            subject,
+            f"a new machine waits in {listing(group.launch_hooks)}, and ends when nobody completes "
+            f"that in time (ABANDON), with the broker that came to it meanwhile",
+            "see that whoever completes it runs, or set its default result to CONTINUE",
         )
 
 

@@ -63,6 +63,8 @@ _JUDGES: tuple[Judge, ...] = (
     strimzi.api_versions,
     strimzi.kubernetes,
     strimzi.images,
+    strimzi.authorities,
+    strimzi.shrinking,
     others.whole_today,
     others.one_zone,
     others.ready_too_soon,

@@ -59,6 +59,8 @@ class Kafka:
     unreconciled: bool = False
     # The listener by which clients outside the cluster come in, where Strimzi's status names one.
     outside: Outside | None = None
+    # Authorities that Strimzi does not make and renew: clusterCa, clientsCa.
+    own_authorities: tuple[str, ...] = ()
     # Others that are reached from outside, and ask in a way that the functions do not speak.
     unspoken: tuple[str, ...] = ()
     # Somebody has deleted it.

@@ -174,6 +174,8 @@ class ScalingGroup:
     # The share of its machines that its maintenance policy keeps; None: it has none.
     healthy_percent: int | None = None
     placement: str | None = None
+    # Hooks in which a new machine waits, and ends if nobody completes them in time.
+    launch_hooks: tuple[str, ...] = ()
     # The role by which Auto Scaling starts its machines.
     service_role: str | None = None
 

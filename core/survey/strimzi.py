@@ -94,6 +94,39 @@ def kubernetes(seen: Surveyed) -> Iterator[Finding]:
         )
 
 
+def authorities(seen: Surveyed) -> Iterator[Finding]:
+    """Name Kafkas whose certificates' authority nobody renews by itself."""
+    for kafka in of(seen.kafkas):
+        if kafka.own_authorities:
+            yield Finding(
+                "own-authority",
+                Weight.ADVICE,
+                kafka.title,
+                f"Strimzi does not make its {' and '.join(kafka.own_authorities)} "
+                f"(generateCertificateAuthority is false), and renews it never: on the day that it "
+                f"ends a broker that starts is trusted by nobody",
+                "know its last day, and who renews it",
+            )
+
+
+def shrinking(seen: Surveyed) -> Iterator[Finding]:
+    """Name Kafkas that have more pods than their pools want."""
+    for kafka in of(seen.kafkas):
+        mine = [
+            p for p in of(seen.pools) if (p.namespace, p.kafka) == (kafka.namespace, kafka.name)
+        ]
+        wanted, there = sum(pool.replicas for pool in mine), len(pods_of(seen, kafka))
+        if mine and 0 < wanted < there:
+            yield Finding(
+                "shrinking",
+                Weight.ADVICE,
+                kafka.title,
+                f"{there} pods exist and its node pools want {wanted}: Strimzi removes the last "
+                f"ones as soon as no partition is on them",
+                "move their partitions away, or set the replicas back, before any node leaves",
+            )
+
+
 def images(seen: Surveyed) -> Iterator[Finding]:
     """Name Kafkas whose pods run different images: their operator rolls the rest."""
     for kafka in of(seen.kafkas):

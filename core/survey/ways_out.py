@@ -111,6 +111,16 @@ def _by_endpoints(
         return
     alone = {name: way for name, way in ways.items() if way.target is None}
     found = seen.vpc_endpoints
+    plane = seen.control_plane
+    if alone and not isinstance(plane, Unread) and plane.private is False:
+        yield Finding(
+            "api-server-far",
+            Weight.PRODUCER,
+            SUBJECT,
+            f"{listing(alone)} has no default route, and the API server of EKS cluster "
+            f"{plane.name} has no address in the VPC: a node that starts there does not join",
+            "enable private access of the cluster's endpoint",
+        )
     missing = {
         each
         for name, way in alone.items()

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from tests.unit.cli.survey.hidden_changes import Change
+from tests.unit.cli.survey.machines import hook
 from tests.unit.cli.survey.manifests import Item, meta, workload
 from tests.unit.cli.survey.others import kafka_spec
 from tests.unit.cli.survey.platforms import template
@@ -215,6 +216,16 @@ def role(name: str | None, *, mode: str, known: tuple[str, ...] = (), mapped: st
         world.add("configmaps", {"metadata": meta("aws-auth"), "data": {"mapRoles": roles}})
 
     return made
+
+
+def launching(**more: Any) -> Change:
+    usual = {"LifecycleTransition": "autoscaling:EC2_INSTANCE_LAUNCHING"}
+    return lambda world: world.hooks[min(world.groups)].append(hook(**usual, **more))
+
+
+def endpoint_of_api_server(*, private: bool) -> Change:
+    given = {"endpointPrivateAccess": private}
+    return lambda world: world.around.cluster.update(resourcesVpcConfig=given)
 
 
 def checked_disk(status: str, name: str, said: str) -> Change:

@@ -10,8 +10,10 @@ from tests.unit.cli.survey.further_changes import (
     blackhole,
     both,
     checked_disk,
+    endpoint_of_api_server,
     endpoints,
     keyed,
+    launching,
     nat_gone,
     no_default_route,
     one_nat,
@@ -70,6 +72,25 @@ ACCOUNT: dict[str, tuple[Change, set[str]]] = {
         ),
         {"endpoints-missing"},
     ),
+    "an API server that private subnets do not reach": (
+        both(
+            no_default_route(),
+            endpoints(*PRIVATE, "sqs", "autoscaling"),
+            endpoint_of_api_server(private=False),
+        ),
+        {"api-server-far"},
+    ),
+    "an API server in the VPC": (
+        both(
+            no_default_route(),
+            endpoints(*PRIVATE, "sqs", "autoscaling"),
+            endpoint_of_api_server(private=True),
+        ),
+        set(),
+    ),
+    "a public API server, and a way to it": (endpoint_of_api_server(private=False), set()),
+    "new machines that end unless somebody completes a hook": (launching(), {"launch-hook"}),
+    "new machines that go on by themselves": (launching(DefaultResult="CONTINUE"), set()),
     "no way out and no endpoint": (no_default_route(), {"endpoints-missing"}),
     # Keys.
     "a key that is enabled": (keyed(), set()),

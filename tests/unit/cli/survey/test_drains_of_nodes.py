@@ -16,7 +16,9 @@ from tests.unit.cli.survey.further_changes import (
     webhook,
 )
 from tests.unit.cli.survey.hidden_changes import Change
+from tests.unit.cli.survey.manifests import meta
 from tests.unit.cli.survey.others import changed, checks, own
+from tests.unit.cli.survey.platforms import pod_set
 
 OPERATOR = "quay.io/strimzi/operator"
 BEFORE_V1 = served(kafka="v1beta2", core="v1beta2")
@@ -58,6 +60,31 @@ STRIMZI: dict[str, tuple[Change, set[str]]] = {
     "pods of two images": (
         image_of_one("quay.io/strimzi/kafka:1.1.0-kafka-4.2.0"),
         {"image-skew"},
+    ),
+    "Connect of the same name that is rolled": (
+        pod_set(
+            metadata=meta(
+                "orders-connect",
+                "shop-kafka",
+                labels={"strimzi.io/cluster": "orders", "strimzi.io/kind": "KafkaConnect"},
+            ),
+            status={"pods": 3, "currentPods": 1},
+        ),
+        set(),
+    ),
+    "an authority of one's own": (
+        lambda w: w.only("kafkas")["spec"].update(
+            clusterCa={"generateCertificateAuthority": False}
+        ),
+        {"own-authority"},
+    ),
+    "authorities that Strimzi makes": (
+        lambda w: w.only("kafkas")["spec"].update(clientsCa={"validityDays": 365}),
+        set(),
+    ),
+    "a pool that wants fewer than there are": (
+        lambda w: w.kinds["kafkanodepools"][0]["spec"].update(replicas=2),
+        {"shrinking"},
     ),
     "storage that says deleteClaim": (deletes_claims, {"claims-deleted"}),
     "an open listener behind networkPolicyPeers": (
