@@ -174,10 +174,11 @@ def joining_below(
 
     roles = on(templates, read_roles)
 
-    def admitted(found: ControlPlane) -> frozenset[str]:
-        return joining.admitted_roles(aws("eks"), api, found) if roles else frozenset()
-
-    return {"node_roles": roles, "admitted_roles": on(plane, admitted)}
+    # Without a role to look for nobody is asked which the cluster knows.
+    if not known_part(roles):
+        return {"node_roles": roles, "admitted_roles": frozenset()}
+    admitted = on(plane, lambda found: joining.admitted_roles(aws("eks"), api, found))
+    return {"node_roles": roles, "admitted_roles": admitted}
 
 
 def _every(templates: Mapping[str, tuple[MachineTemplate, ...]]) -> list[MachineTemplate]:

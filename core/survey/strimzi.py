@@ -110,19 +110,21 @@ def authorities(seen: Surveyed) -> Iterator[Finding]:
 
 
 def shrinking(seen: Surveyed) -> Iterator[Finding]:
-    """Name Kafkas that have more pods than their pools want."""
+    """Name Kafkas that have more brokers than their pools want."""
     for kafka in of(seen.kafkas):
         mine = [
             p for p in of(seen.pools) if (p.namespace, p.kafka) == (kafka.namespace, kafka.name)
         ]
-        wanted, there = sum(pool.replicas for pool in mine), len(pods_of(seen, kafka))
-        if mine and 0 < wanted < there:
+        # Of a pool that names no roles its pods are brokers.
+        wanted = sum(pool.replicas for pool in mine if not pool.roles or "broker" in pool.roles)
+        there = sum(pod.broker for pod in pods_of(seen, kafka))
+        if 0 < wanted < there:
             yield Finding(
                 "shrinking",
                 Weight.ADVICE,
                 kafka.title,
-                f"{there} pods exist and its node pools want {wanted}: Strimzi removes the last "
-                f"ones as soon as no partition is on them",
+                f"there are {there} brokers and its node pools want {wanted}: Strimzi removes the "
+                f"last ones as soon as no partition is on them",
                 "move their partitions away, or set the replicas back, before any node leaves",
             )
 

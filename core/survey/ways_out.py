@@ -107,12 +107,11 @@ def _by_endpoints(
     subnets: Mapping[str, Subnet], ways: Mapping[str, WayOut], seen: Surveyed
 ) -> Iterator[Finding]:
     """Find subnets without a default route, and the endpoints that they lack in its place."""
-    if isinstance(seen.vpc_endpoints, Unread):
-        return
     alone = {name: way for name, way in ways.items() if way.target is None}
-    found = seen.vpc_endpoints
-    plane = seen.control_plane
-    if alone and not isinstance(plane, Unread) and plane.private is False:
+    if isinstance(seen.vpc_endpoints, Unread) or not alone:
+        return
+    found, plane = seen.vpc_endpoints, seen.control_plane
+    if not isinstance(plane, Unread) and plane.private is False:
         yield Finding(
             "api-server-far",
             Weight.PRODUCER,
@@ -130,38 +129,42 @@ def _by_endpoints(
         )
     }
     if missing:
-        # Who has none of them has a proxy, of which nothing is known here.
-        designed = any(each.service in (*ASKED_BY_NODES, *IDENTITY) for each in found)
-        yield Finding(
-            "endpoints-missing",
-            Weight.PRODUCER if designed else Weight.UNKNOWN,
-            SUBJECT,
-            f"{listing(alone)} has no default route, and its VPC no endpoint for "
-            f"{listing(missing)}: "
-            + (
-                "a node that starts there fetches no image, or does not join"
-                if designed
-                else "how a node that starts there comes to its images is not known"
-            ),
-            "make the endpoints that EKS asks of private clusters, or a default route",
-        )
+        yield _missing_endpoints(alone, missing, found)
+        return
     users = {
         service: who
         for service, who in _asked_beside(seen).items()
         if any(lacking(subnets[name], way, found, (service,)) for name, way in alone.items())
     }
-    if users and not missing:
+    if users:
         yield Finding(
             "endpoints-beside",
             Weight.ADVICE,
             SUBJECT,
-            "from "
-            + listing(alone)
-            + " nobody reaches "
+            f"from {listing(alone)} nobody reaches "
             + listing(f"{service} ({who})" for service, who in users.items())
             + ": who needs that must not come to run there",
             "make these endpoints too, or keep those who need them elsewhere",
         )
+
+
+def _missing_endpoints(
+    alone: Mapping[str, WayOut], missing: set[str], found: tuple[VpcEndpoint, ...]
+) -> Finding:
+    # Who has none of them may have a proxy, of which nothing is known here.
+    designed = any(each.service in (*ASKED_BY_NODES, *IDENTITY) for each in found)
+    return Finding(
+        "endpoints-missing",
+        Weight.PRODUCER if designed else Weight.UNKNOWN,
+        SUBJECT,
+        f"{listing(alone)} has no default route, and its VPC no endpoint for {listing(missing)}: "
+        + (
+            "a node that starts there fetches no image, or does not join"
+            if designed
+            else "how a node that starts there comes to its images is not known"
+        ),
+        "make the endpoints that EKS asks of private clusters, or a default route",
+    )
 
 
 def _nameless(subnet: Subnet, way: WayOut, found: tuple[VpcEndpoint, ...]) -> list[str]:

@@ -150,10 +150,10 @@ def test_a_strimzi_of_before_v1_is_found(server: Server, tmp_path: Path) -> None
 def test_functions_in_subnets_call_what_their_rights_name(server: Server, tmp_path: Path) -> None:
     asked = []
     server.judged = asked.append  # type: ignore[attr-defined]
-    adopted.examine(described(tmp_path, "act"))
+    adopted.examine(described(tmp_path, "watch"))
     (machines,) = asked
     assert machines.function_subnets == ("subnet-0123456789abcdef0",)
-    assert machines.called >= {"autoscaling", "dynamodb", "ec2", "sqs"}
+    assert machines.called >= {"autoscaling", "dynamodb", "ec2", "sqs", "s3"}
     # Slack's function stands outside the VPC.
     assert "secretsmanager" not in machines.called
 

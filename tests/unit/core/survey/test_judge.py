@@ -156,7 +156,11 @@ BROKEN = {
         "spot",
     ),
     "two on a node": (
-        replace(GOOD, pods=(*GOOD.pods, replace(pod(0), name="payments-main-3"))),
+        replace(
+            GOOD,
+            pools=tuple(replace(pool, replicas=4) for pool in GOOD.pools),
+            pods=(*GOOD.pods, replace(pod(0), name="payments-main-3")),
+        ),
         "shared-node",
     ),
     "free to share": (first_pod(alone_on_its_node=False), "anti-affinity"),
