@@ -34,6 +34,9 @@ OPERATOR = re.compile(r"strimzi[^/]*(/|-)((cluster|kafka|rhel[0-9]+)-)?operator(
 OS = "kubernetes.io/os"
 V1 = "/api/v1"
 ENFORCED, LEVELS = "pod-security.kubernetes.io/enforce", {"baseline", "restricted"}
+# How Istio's and Linkerd's webhooks for new pods are called, whatever the revision.
+INJECTOR = re.compile(r"sidecar-injector|proxy-injector")
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 EVICTORS = {
     "descheduler": "the descheduler",
     "kured": "kured",
@@ -276,7 +279,10 @@ def enforced_levels(api: Api) -> dict[str, str]:
 
 
 def injected_namespaces(api: Api) -> frozenset[str]:
-    """Return the namespaces in which a service mesh puts a proxy into new pods."""
+    """Return the namespaces in which a service mesh that is there puts a proxy into new pods."""
+    hooks = items(api, ADMISSION, "mutatingwebhookconfigurations")
+    if not any(INJECTOR.search(str(each["metadata"]["name"])) for each in hooks):
+        return frozenset()
     return frozenset(
         str(item["metadata"]["name"])
         for item in items(api, V1, "namespaces")

@@ -22,7 +22,7 @@ def scalers(seen: Surveyed) -> Iterator[Finding]:
         if each.kind == "KafkaNodePool" and mine in pools:
             yield _finding(
                 each,
-                Weight.PRODUCER,
+                Weight.ADVICE,
                 "Strimzi removes a broker only once nothing is on it, and until then reverts it "
                 "at each turn",
             )

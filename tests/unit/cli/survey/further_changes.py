@@ -278,9 +278,21 @@ def scaler(kind: str, target: str, namespace: str, least: int = 3, most: int = 9
     return lambda world: world.add("horizontalpodautoscalers", item)
 
 
-def space_labelled(**labels: str) -> Change:
+def meshed(**labels: str) -> Change:
+    """Label Kafka's namespace (an _ for a -, two for a /), in a cluster with Istio's injector."""
     given = {key.replace("__", "/").replace("_", "-"): value for key, value in labels.items()}
-    return lambda world: world.only("namespaces")["metadata"].update(labels=given)
+
+    def made(world: World) -> None:
+        world.only("namespaces")["metadata"].update(labels=given)
+        world.add(
+            "mutatingwebhookconfigurations", {"metadata": meta("istio-sidecar-injector-1-27")}
+        )
+
+    return made
+
+
+def without_injector(world: World) -> None:
+    world.kinds["mutatingwebhookconfigurations"] = []
 
 
 def sidecar(*, native: bool = False) -> Change:

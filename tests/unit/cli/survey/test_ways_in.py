@@ -11,6 +11,7 @@ from tests.unit.cli.survey.further_changes import (
     endpoints,
     kubernetes,
     listener,
+    meshed,
     no_default_route,
     operator,
     pods_labelled,
@@ -19,8 +20,8 @@ from tests.unit.cli.survey.further_changes import (
     scaler,
     served,
     sidecar,
-    space_labelled,
     strimzis_service,
+    without_injector,
 )
 from tests.unit.cli.survey.hidden_changes import Change
 from tests.unit.cli.survey.machines import provisioned
@@ -76,19 +77,23 @@ WAYS_IN: dict[str, tuple[Change, set[str]]] = {
     # Meshes.
     "a sidecar of Istio's": (sidecar(), {"mesh-sidecar"}),
     "a native sidecar": (
-        both(sidecar(native=True), space_labelled(istio_injection="enabled")),
+        both(sidecar(native=True), meshed(istio_injection="enabled")),
         set(),
     ),
-    "a mesh that came later": (space_labelled(istio_injection="enabled"), {"mesh-later"}),
-    "a mesh of a revision that came later": (space_labelled(istio_io__rev="x"), set()),
+    "a mesh that came later": (meshed(istio_injection="enabled"), {"mesh-later"}),
+    "a mesh of a revision that came later": (meshed(**{"istio.io__rev": "x"}), {"mesh-later"}),
+    "a label of a mesh that is gone": (
+        both(meshed(istio_injection="enabled"), without_injector),
+        set(),
+    ),
     "a mesh that Kafka is kept out of": (
         both(
-            space_labelled(istio_injection="enabled"),
+            meshed(istio_injection="enabled"),
             pods_labelled(**{"sidecar.istio.io__inject": "false"}),
         ),
         set(),
     ),
-    "an ambient mesh": (space_labelled(**{"istio.io__dataplane_mode": "ambient"}), set()),
+    "an ambient mesh": (meshed(**{"istio.io__dataplane_mode": "ambient"}), set()),
 }
 
 
