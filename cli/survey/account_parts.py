@@ -192,16 +192,22 @@ def keys_below(
     plane: ControlPlane | Unread,
 ) -> Mapping[str, EncryptionKey] | Unread:
     """Read the keys of some disks and templates; where none is named nobody is asked."""
-    account_id = None if isinstance(plane, Unread) else plane.arn.split(":")[4]
     started = _every(known_part(templates))
 
     def read_keys(found: Mapping[str, Disk]) -> dict[str, EncryptionKey]:
         named = any(disk.key for disk in found.values()) or any(each.keys for each in started)
         return (
-            keys.encryption_keys(aws("kms"), found.values(), started, account_id) if named else {}
+            keys.encryption_keys(aws("kms"), found.values(), started, account_id(plane))
+            if named
+            else {}
         )
 
     return on(disks, read_keys)
+
+
+def account_id(plane: ControlPlane | Unread) -> str | None:
+    """Return the account that a cluster's ARN names."""
+    return None if isinstance(plane, Unread) else plane.arn.split(":")[4]
 
 
 def _of(plane: ControlPlane | Unread) -> str | None:

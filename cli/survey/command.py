@@ -23,6 +23,7 @@ from cli.survey import (
     balancers,
     controllers,
     draft,
+    images,
     ingress,
     kafka,
     machines,
@@ -37,6 +38,7 @@ from cli.survey import pods as kafka_pods
 from cli.survey import target_groups as groups_of_targets
 from cli.survey.account import fargate_profiles
 from cli.survey.account_parts import (
+    account_id,
     around,
     cluster_of,
     data_below,
@@ -172,6 +174,15 @@ def read(
         topics=answer_or_reason(lambda: kafka.topics(api, namespace)),
         other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,
+        lost_images=on(
+            pods,
+            lambda found: images.lost_images(
+                aws("ecr"),
+                {pod.image for pod in found},
+                region,
+                account_id(account["control_plane"]),
+            ),
+        ),
         neighbours=on(
             pods,
             lambda found: neighbours.neighbours(

@@ -155,6 +155,21 @@ def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator
     )
 
 
+def images(seen: Surveyed) -> Iterator[Finding]:
+    """Find images that only nodes have which run them."""
+    lost = frozenset() if isinstance(seen.lost_images, Unread) else seen.lost_images
+    for kafka in every_kafka(seen):
+        if gone := {pod.image for pod in pods_of(seen, kafka)} & lost:
+            yield Finding(
+                "image-gone",
+                Weight.PRODUCER,
+                kafka.title,
+                f"its pods run {listing(gone)}, which ECR has no more: on a node that has not run "
+                f"it before, a pod stays in ImagePullBackOff",
+                "push the image again, and keep the repository's lifecycle policy off it",
+            )
+
+
 def fargate(seen: Surveyed) -> Iterator[Finding]:
     """Find Fargate profiles that take pods whose disks Fargate cannot attach."""
     for kafka in every_kafka(seen):

@@ -87,6 +87,8 @@ class Surveyed:
     topics: tuple[Topic, ...] | Unread
     other_kafkas: tuple[OtherKafka, ...] | Unread
     pods: tuple[Pod, ...] | Unread
+    # Images of Kafka's pods that their registry at ECR has no more.
+    lost_images: frozenset[str] | Unread
     # Pods of others on the nodes of Kafka's.
     neighbours: tuple[Neighbour, ...] | Unread
     nodes: Mapping[str, Node] | Unread

@@ -116,6 +116,7 @@ _JUDGES: tuple[Judge, ...] = (
     coming_back.refusals,
     coming_back.steps,
     coming_back.policies,
+    coming_back.images,
     coming_back.fargate,
     coming_back.limits,
     coming_back.asked_outside,

@@ -24,6 +24,8 @@ READS: Mapping[str, str] = {
     "ec2:DescribeImages": "whether the image that a template names is there",
     "ec2:DescribeSecurityGroups": "the same of its security groups",
     "ec2:DescribeKeyPairs": "the same of its key pair",
+    "ecr:DescribeImages": "whether images of Kafka's pods are in ECR, if they are of ECR's",
+    "ecr:DescribePullThroughCacheRules": "whether ECR fetches those that are not",
     "iam:GetInstanceProfile": "which role a template's machines have",
     "eks:ListAccessEntries": "whether the cluster knows that role",
     "kms:DescribeKey": "whether the keys of disks are enabled",

@@ -36,6 +36,9 @@ class AwsWays:
         self.snapshots: list[Item] = []
         # Of images, security groups and key pairs, those that are gone.
         self.vanished: set[str] = set()
+        # Registry at ECR -> with which code it refuses; and prefixes that it fetches from others.
+        self.registries: dict[str, str] = {}
+        self.cached: list[str] = []
         self.key: Item = {"KeyState": "Enabled", "KeyManager": "CUSTOMER"}
         self.key_policy: Item = {"Statement": []}
         self.grants: list[Item] = []
@@ -75,7 +78,19 @@ class AwsWays:
         return {"Snapshots": self.snapshots}
 
     def describe_images(self, **given: Any) -> Item:
+        """Return images of EC2's, or of ECR's where a repository is named."""
+        if "repositoryName" in given:
+            return self._of_ecr(given["registryId"])
         return {"Images": self._left(given, "ImageId")}
+
+    def _of_ecr(self, registry: str) -> Item:
+        if registry in self.registries:
+            error = {"Error": {"Code": self.registries[registry], "Message": "no"}}
+            raise ClientError(error, "DescribeImages")
+        return {"imageDetails": [{}]}
+
+    def describe_pull_through_cache_rules(self, **_: Any) -> Item:
+        return {"pullThroughCacheRules": [{"ecrRepositoryPrefix": each} for each in self.cached]}
 
     def describe_security_groups(self, **given: Any) -> Item:
         return {"SecurityGroups": self._left(given, "GroupId")}

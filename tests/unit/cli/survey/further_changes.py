@@ -228,6 +228,19 @@ def endpoint_of_api_server(*, private: bool) -> Change:
     return lambda world: world.around.cluster.update(resourcesVpcConfig=given)
 
 
+def of_ecr(refused: str = "", *, cached: str = "", account: str = "111122223333") -> Change:
+    """Let all pods run an image of ECR's, whose registry may refuse it."""
+    image = f"{account}.dkr.ecr.eu-north-1.amazonaws.com/strimzi/kafka:1.2.0-kafka-4.3.1"
+
+    def made(world: World) -> None:
+        for each in world.kinds["pods"]:
+            each["spec"]["containers"][0]["image"] = image
+        world.registries = {account: refused} if refused else {}
+        world.cached = [cached] if cached else []
+
+    return made
+
+
 def checked_disk(status: str, name: str, said: str) -> Change:
     item = {
         "VolumeId": "vol-data-orders-mains-0",

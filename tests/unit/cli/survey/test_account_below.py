@@ -16,6 +16,7 @@ from tests.unit.cli.survey.further_changes import (
     launching,
     nat_gone,
     no_default_route,
+    of_ecr,
     one_nat,
     profile,
     role,
@@ -91,6 +92,18 @@ ACCOUNT: dict[str, tuple[Change, set[str]]] = {
     "a public API server, and a way to it": (endpoint_of_api_server(private=False), set()),
     "new machines that end unless somebody completes a hook": (launching(), {"launch-hook"}),
     "new machines that go on by themselves": (launching(DefaultResult="CONTINUE"), set()),
+    "an image in ECR": (of_ecr(), set()),
+    "an image that ECR has no more": (of_ecr("ImageNotFoundException"), {"image-gone"}),
+    "a repository that is gone": (of_ecr("RepositoryNotFoundException"), {"image-gone"}),
+    "an image that ECR fetches anew": (
+        of_ecr("ImageNotFoundException", cached="strimzi"),
+        set(),
+    ),
+    "an image of another account's": (
+        of_ecr("AccessDeniedException", account="999988887777"),
+        set(),
+    ),
+    "an image that nobody may look up": (of_ecr("AccessDeniedException"), {"unread"}),
     "no way out and no endpoint": (no_default_route(), {"endpoints-missing"}),
     # Keys.
     "a key that is enabled": (keyed(), set()),

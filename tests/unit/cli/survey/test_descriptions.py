@@ -207,3 +207,9 @@ def test_check_takes_a_description_too(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["check", str(path)])
     assert refused.exit_code == 1
     assert "level is 'own'" in str(refused.exception)
+
+
+def test_a_listener_that_a_network_policy_fences_is_noted() -> None:
+    world = own()
+    served_at("kafka.example.com:9094", networkPolicyPeers=[{"podSelector": {}}])(world)
+    assert "add the addresses of the functions' subnets" in described(world)[1]

@@ -12,7 +12,7 @@ from cli.survey import command
 from core.survey.finding import Finding, Weight
 from core.survey.judge import findings
 from tests.unit.cli.survey.around import CLUSTER
-from tests.unit.cli.survey.further_changes import role
+from tests.unit.cli.survey.further_changes import of_ecr, role
 from tests.unit.cli.survey.others import bound, changed, own
 from tests.unit.cli.survey.platforms import short, template
 from tests.unit.cli.survey.worlds import World
@@ -26,6 +26,7 @@ def build() -> World:
     role("eks-nodes", mode="API_AND_CONFIG_MAP", known=("eks-nodes",))(world)
     template(**parts, **encrypted)(world)
     world.profiles["web"] = []
+    of_ecr("ImageNotFoundException", cached="strimzi")(world)
     world.routes["a"].pop()
     return world
 

@@ -13,6 +13,7 @@ from botocore.validate import ParamValidator
 from cli.survey import command
 from core.survey.rights import READS
 from tests.unit.cli.survey.around import CLUSTER
+from tests.unit.cli.survey.further_changes import of_ecr
 from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.platforms import by_configuration, short, template
 from tests.unit.cli.survey.test_around import behind, told
@@ -74,6 +75,7 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     template(**parts, **encrypted, IamInstanceProfile={"Name": "nodes"})(world)
     world.around.cluster["accessConfig"] = {"authenticationMode": "API"}
     world.profiles["web"] = []
+    of_ecr("ImageNotFoundException")(world)
     world.routes["a"].pop()
     asked = (_asked_of(each) for each in (world, managed(bare()), before_templates))
     assert set().union(*asked) == set(READS)
@@ -96,6 +98,7 @@ def test_every_listing_is_read_over_all_of_its_pages() -> None:
             "ListAccessEntries",
         ),
         "kms": ("ListGrants",),
+        "ecr": ("DescribePullThroughCacheRules",),
         "service-quotas": ("ListServiceQuotas", "ListAWSDefaultServiceQuotas"),
         "arc-zonal-shift": ("ListManagedResources",),
         "health": ("DescribeEvents", "DescribeAffectedEntities"),

@@ -124,6 +124,7 @@ GOOD = Surveyed(
     topics=(),
     other_kafkas=(),
     pods=tuple(map(pod, range(3))),
+    lost_images=frozenset(),
     neighbours=(),
     nodes={f"ip-10-0-0-{index}": node(index) for index in range(3)},
     instances={f"i-{index}": INSTANCE for index in range(3)},
