@@ -254,9 +254,29 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
         remedy = "run it in queue mode on that queue, or name its own as queue_url"
         yield Drift("termination handler", f"one that reads {url}", "none", remedy)
     for each in reading:
-        if not each.drains:
-            remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
-            yield Drift(each.title, "drains", "only cordons, or only says so", remedy)
+        yield from _their_handler(adopted, each)
+
+
+def _their_handler(adopted: Adoption, found: TerminationHandler) -> Iterator[Drift]:
+    """Find a termination handler of theirs that drains nothing of ours, or waits for longer."""
+    if not found.drains:
+        remedy = "let it drain: CORDON_ONLY and DRY_RUN off"
+        yield Drift(found.title, "drains", "only cordons, or only says so", remedy)
+    if found.down:
+        remedy = "see its pods: what is held is drained by nobody"
+        yield Drift(found.title, "runs", "none of its pods is available", remedy)
+    if found.refuses:
+        remedy = "set these to true: Strimzi's pods have an emptyDir, nodes a DaemonSet's pods"
+        yield Drift(found.title, "drains every pod", f"{', '.join(found.refuses)} false", remedy)
+    given = adopted.timings.nth_drain_timeout_seconds
+    if found.drain_timeout_seconds > given:
+        yield Drift(
+            f"NODE_TERMINATION_GRACE_PERIOD of {found.title}",
+            f"{given} s at the most",
+            f"{found.drain_timeout_seconds} s",
+            "set timings.nth_drain_timeout_seconds as high, or lower it: the hook's time is "
+            "reckoned with it",
+        )
 
 
 def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:

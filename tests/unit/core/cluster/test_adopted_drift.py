@@ -73,6 +73,7 @@ NTH = TerminationHandler(
 )
 WELL = StandingGate(available=2, image=IMAGE, trusted=True)
 OTHER = "system:serviceaccount:ops:strimzi"
+TIMEOUT = "NODE_TERMINATION_GRACE_PERIOD"
 UNASKED, RETAIN = "not asked by the gate before it rolls a pod", "retain on TerminateHookAbandon"
 BESIDE = "system:serviceaccount:shop-kafka:strimzi-cluster-operator"
 
@@ -219,6 +220,21 @@ TABLE: list[tuple[str, dict[str, Any], str]] = [
         "act",
         {"handlers": (replace(NTH, drains=False),)},
         "Deployment kube-system/nth: drains, found only cordons, or only says so",
+    ),
+    (
+        "act",
+        {"handlers": (replace(NTH, down=True),)},
+        "Deployment kube-system/nth: runs, found none of its pods is available",
+    ),
+    (
+        "act",
+        {"handlers": (replace(NTH, refuses=("DELETE_LOCAL_DATA",)),)},
+        "Deployment kube-system/nth: drains every pod, found DELETE_LOCAL_DATA false",
+    ),
+    (
+        "act",
+        {"handlers": (replace(NTH, drain_timeout_seconds=7200),)},
+        f"{TIMEOUT} of Deployment kube-system/nth: 420 s at the most, found 7200 s",
     ),
 ]
 
