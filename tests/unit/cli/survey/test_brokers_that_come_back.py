@@ -278,7 +278,7 @@ def test_a_refused_mutating_webhook_listing_is_unknown() -> None:
     world = own()
     world.refused = {MUTATING}
     (found,) = surveyed(world)
-    assert found.subject == "eviction webhooks, pod webhooks"
+    assert found.subject == "eviction webhooks, injected namespaces, pod webhooks"
 
 
 def test_a_tool_that_is_known_by_its_image_is_found_without_a_look_at_roles() -> None:
