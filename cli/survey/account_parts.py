@@ -155,6 +155,10 @@ def data_below(
     return {
         "volumes": ebs.as_they_are(volumes, disks),
         "disks": disks,
+        "disk_checks": on(disks, lambda found: ebs.checks(aws("ec2"), found) if found else {}),
+        "disk_snapshots": on(
+            disks, lambda found: ebs.snapshots(aws("ec2"), found) if found else {}
+        ),
         "encryption_keys": keys_below(aws, disks, templates, plane),
     }
 

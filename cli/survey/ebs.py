@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,13 +26,6 @@ def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
     """Return Kafka's disks by id; one that is gone is left out, since a filter passes over it."""
     names = sorted({v.handle for v in volumes if v.handle and v.handle.startswith(EBS_IDS)})
     found: dict[str, Disk] = {}
-    # All that are unwell: this call has no filter by name, and fails where one of some is gone.
-    unwell = {
-        str(each["VolumeId"]): _failed_checks(each.get("VolumeStatus") or {})
-        for each in (
-            pages(ec2, "describe_volume_status", "VolumeStatuses", Filters=UNWELL) if names else ()
-        )
-    }
     for start in range(0, len(names), AT_ONCE):
         asked = [{"Name": "volume-id", "Values": names[start : start + AT_ONCE]}]
         changes = {
@@ -41,12 +34,6 @@ def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
                 ec2, "describe_volumes_modifications", "VolumesModifications", Filters=asked
             )
         }
-        copied = Counter(
-            str(each["VolumeId"])
-            for each in pages(
-                ec2, "describe_snapshots", "Snapshots", OwnerIds=["self"], Filters=[*asked, *MADE]
-            )
-        )
         for item in pages(ec2, "describe_volumes", "Volumes", Filters=asked):
             name = str(item["VolumeId"])
             change = changes.get(name, OVER)
@@ -63,10 +50,18 @@ def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
                     if each.get("InstanceId")
                 },
                 change=None if change == OVER else change,
-                unwell=unwell.get(name),
-                snapshots=copied[name],
             )
     return found
+
+
+def checks(ec2: Any, known: Collection[str]) -> dict[str, str]:
+    """Return what EBS's checks say of those of some disks that are not ok."""
+    # All that are unwell: this call has no filter by name, and fails where one of some is gone.
+    return {
+        name: _failed_checks(each.get("VolumeStatus") or {})
+        for each in pages(ec2, "describe_volume_status", "VolumeStatuses", Filters=UNWELL)
+        if (name := str(each["VolumeId"])) in known
+    }
 
 
 def _failed_checks(status: Mapping[str, Any]) -> str:
@@ -77,6 +72,17 @@ def _failed_checks(status: Mapping[str, Any]) -> str:
         if each.get("Status") in FAILED
     ]
     return str(status.get("Status")) + (f" ({', '.join(failed)})" if failed else "")
+
+
+def snapshots(ec2: Any, known: Collection[str]) -> dict[str, int]:
+    """Return how many snapshots of each of some disks are being made."""
+    names = sorted(known)
+    found: Counter[str] = Counter()
+    for start in range(0, len(names), AT_ONCE):
+        asked = [{"Name": "volume-id", "Values": names[start : start + AT_ONCE]}, *MADE]
+        for each in pages(ec2, "describe_snapshots", "Snapshots", OwnerIds=["self"], Filters=asked):
+            found[str(each["VolumeId"])] += 1
+    return dict(found)
 
 
 def as_they_are(

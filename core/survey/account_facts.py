@@ -70,10 +70,6 @@ class Disk:
     attached: Mapping[str, str] = field(default_factory=dict)
     # How far its last modification is, where that is not over: modifying, optimizing, failed.
     change: str | None = None
-    # What EBS's own checks say of it, where they are not ok: impaired (io-enabled: failed).
-    unwell: str | None = None
-    # How many snapshots of it are being made.
-    snapshots: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,8 +56,9 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
     yield from _attachments(seen.disks, seen)
     yield from _keys(known, seen)
     yield from _changing(known)
-    yield from _checked(known)
-    if copied := [claim for claim, disk in known.items() if disk.snapshots > 1]:
+    yield from _checked(held, seen)
+    counted = {} if isinstance(seen.disk_snapshots, Unread) else seen.disk_snapshots
+    if copied := [claim for handle, claim in held.items() if counted.get(handle, 0) > 1]:
         yield Finding(
             "volume-snapshots",
             Weight.ADVICE,
@@ -120,9 +121,10 @@ def _account(arn: str | None) -> str | None:
     return next(iter((arn or "").split(":")[4:5]), None)
 
 
-def _checked(known: Mapping[str, Disk]) -> Iterator[Finding]:
+def _checked(held: Mapping[str, str], seen: Surveyed) -> Iterator[Finding]:
     """Find disks that EBS's own checks call impaired, or slower than they were bought."""
-    found = {claim: disk.unwell for claim, disk in known.items() if disk.unwell}
+    said_of = {} if isinstance(seen.disk_checks, Unread) else seen.disk_checks
+    found = {claim: said_of[handle] for handle, claim in held.items() if handle in said_of}
     for ill in (True, False):
         mine = {c: said for c, said in found.items() if said.startswith(IMPAIRED) is ill}
         if mine:

@@ -129,6 +129,10 @@ class Surveyed:
     volumes: tuple[Volume, ...] | Unread
     # By its id at EBS; one that is gone is not in it.
     disks: Mapping[str, Disk] | Unread
+    # What EBS's checks say of disks that are not ok: impaired (io-enabled: failed).
+    disk_checks: Mapping[str, str] | Unread
+    # How many snapshots of a disk are being made.
+    disk_snapshots: Mapping[str, int] | Unread
     balanced: tuple[Balanced, ...] | Unread
     # Namespace -> labels by which its pods get readiness gates: the controller's, or Auto Mode's.
     gated_namespaces: Mapping[str, frozenset[str]] | Unread

@@ -60,7 +60,7 @@ CUSTOM = {
 # Services that the twin's AWS has not, or in part.
 NOT_SERVED = {
     *("machine quotas", "disk quota", "control plane", "upgrade insights"),
-    *("zonal shifts", "aws health"),
+    *("zonal shifts", "aws health", "fargate profiles", "disk checks"),
 }
 GATE = {"conditionType": "target-health.elbv2.k8s.aws/boot"}
 PLANTED = {

@@ -152,6 +152,8 @@ GOOD = Surveyed(
     node_classes={},
     volumes=(VOLUME,),
     disks={},
+    disk_checks={},
+    disk_snapshots={},
     balanced=(
         Balanced(namespace="streaming", name="brokers", selector=LABELS, target_group="brokers"),
     ),
