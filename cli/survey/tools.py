@@ -198,9 +198,10 @@ def strimzi_version(image: str) -> tuple[int, int, int] | None:
     ((0, 45, 1), None)
     """
     tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", tag)
+    # One digit of major version: a tag of another kind may be a date.
+    found = re.match(r"v?(\d)\.(\d+)(?:\.(\d+))?", tag)
     # Red Hat counts its own releases.
-    if found is None or "amq-streams" in image:
+    if found is None or re.search(r"amq-streams|rhel\d", image):
         return None
     major, minor, patch = found.groups()
     return int(major), int(minor), int(patch or 0)

@@ -45,6 +45,18 @@ STRIMZI: dict[str, tuple[Change, set[str]]] = {
         operator("registry.redhat.io/amq-streams/strimzi-rhel9-operator:2.9.0"),
         set(),
     ),
+    "a mirror of Red Hat's release 2.9 before v1": (
+        both(BEFORE_V1, operator("mirror.example/strimzi-rhel9-operator:2.9.0-3")),
+        {"strimzi-before-v1"},
+    ),
+    "a rebuild that is tagged by its day": (
+        both(BEFORE_V1, operator("mirror.example/strimzi/operator:2026.11.03")),
+        {"strimzi-before-v1"},
+    ),
+    "a mirror's tag with a v": (
+        both(BEFORE_V1, operator("mirror.example/strimzi/operator:v0.45.0")),
+        {"strimzi-before-v1", "strimzi-kubernetes"},
+    ),
     "0.45.0 on 1.34": (
         both(BEFORE_V1, operator(f"{OPERATOR}:0.45.0")),
         {"strimzi-before-v1", "strimzi-kubernetes"},
