@@ -91,8 +91,8 @@ def _called_services(adopted: Adoption, number: str) -> frozenset[str]:
 
     account_of = iam.Account(partition="aws", region=adopted.region, account_id=number)
     clusters = [operated_kafka(adopted, each) for each in adopted.kafkas]
-    return frozenset(
-        action.partition(":")[0]
+    actions = (
+        action
         for cluster in clusters
         for function in functions(cluster)
         # One that asks nobody in the cluster stands outside the VPC.
@@ -100,6 +100,8 @@ def _called_services(adopted: Adoption, number: str) -> frozenset[str]:
         for statement in function.may(Scope(cluster=cluster, account=account_of))
         for action in statement.actions
     )
+    # A key is used for them by SNS, which they ask.
+    return frozenset(action.partition(":")[0] for action in actions) - {"kms"}
 
 
 def _client(session: boto3.Session, service: str) -> Any:
