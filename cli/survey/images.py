@@ -27,13 +27,12 @@ def lost_images(
     return frozenset(
         image
         for image, found in named.items()
-        if found[2] == region and _is_lost(ecr, *found.group(1, 3, 4, 5), account)
+        if found[2] == region and _is_lost(ecr, found, account)
     )
 
 
-def _is_lost(
-    ecr: Any, registry: str, name: str, tag: str | None, digest: str | None, account: str | None
-) -> bool:
+def _is_lost(ecr: Any, found: re.Match[str], account: str | None) -> bool:
+    registry, name, tag, digest = found.group(1, 3, 4, 5)
     wanted = {"imageDigest": digest} if digest else {"imageTag": tag or "latest"}
     try:
         ecr.describe_images(registryId=registry, repositoryName=name, imageIds=[wanted])
