@@ -73,10 +73,15 @@ def narrow_problems(tags: Mapping[str, str], *, snapshots: bool) -> Iterator[str
             )
 
 
+def bill_characters(written: str) -> list[str]:
+    """Return the characters of a tag of the bill's that no resource's tag has."""
+    return sorted(set(_CHARACTERS.sub("", written)))
+
+
 def bill_problems(cluster: str | None, pool: str | None) -> Iterator[str]:
     """Yield a sentence for each tag of the bill's that no resource can have."""
     for setting, text in (("bill_cluster_tag", cluster), ("bill_pool_tag", pool)):
-        wrong = sorted(set(re.sub(KEY_CHARACTERS, "", text or "")))
+        wrong = bill_characters(text or "")
         if wrong:
             yield (
                 f"{setting} has {' '.join(map(repr, wrong))}, and tags have letters, digits, "

@@ -6,12 +6,15 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from core.cluster.limits import BUCKET, RESERVED_STARTS
 from infra import buckets
 from infra.analytics import bill_export
 from infra.package import facts
 
 TYPE = "stillwater:index:BillExport"
-PREFIX = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+# S3 keeps some beginnings of a bucket's name for itself.
+_OF_S3 = "|".join(start for start, what in RESERVED_STARTS.items() if what == BUCKET)
+PREFIX = re.compile(rf"(?!{_OF_S3})[a-z0-9][a-z0-9-]{{0,39}}")
 
 
 class BillExportArgs(TypedDict):

@@ -13,6 +13,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from core.cluster import tagging
 from core.errors import InvalidInput
 from infra.iam import Account
 
@@ -100,7 +101,21 @@ def tags(given: Mapping[str, Any], key: str) -> dict[str, str]:
     value = plain_value(given.get(key), key) or {}
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
         raise InvalidInput([f"{_argument(key)} is {value!r}; it must be texts by name."])
+    if problems := tagging.problems(value):
+        raise InvalidInput([f"{each}." for each in problems])
     return dict(sorted(value.items()))
+
+
+def bill_tags(given: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the tags that mean a Kafka and its pools on the bill, which may be left out."""
+    cluster, pool = optional(given, "cluster_tag"), optional(given, "pool_tag")
+    for key, value in (("cluster_tag", cluster), ("pool_tag", pool)):
+        if value is not None and tagging.bill_characters(value):
+            wrong = " ".join(map(repr, tagging.bill_characters(value)))
+            raise InvalidInput(
+                [f"{_argument(key)} is {value!r}, and no tag has {wrong}; write it as it is."]
+            )
+    return cluster, pool
 
 
 def by_key(

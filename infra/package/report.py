@@ -6,6 +6,7 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
+from core.cluster import tagging
 from core.cluster.facts import RESYNC_WITHIN_SECONDS, RETENTION_SECONDS
 from core.errors import InvalidInput
 from core.settings.facts import Facts, Pool, Volume, to_json
@@ -90,6 +91,10 @@ class Report(pulumi.ComponentResource):
         account = facts.account(self)
         cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
         described = _facts_of(args, cluster, account)
+        cluster_tag, pool_tag = facts.bill_tags(args)
+        tags = facts.tags(args, "tags")
+        if problems := [*tagging.narrow_problems(tags, snapshots=False)]:
+            raise InvalidInput(problems)
         if isinstance(args["bill"], str):
             # At once, and not while resources are made.
             _folder(args["bill"])
@@ -109,9 +114,9 @@ class Report(pulumi.ComponentResource):
                 bill=delivered.apply(lambda found: found[1]),
                 facts=to_json(described),
                 incidents_bucket=args.get("incidents_bucket"),
-                tags=facts.tags(args, "tags"),
-                bill_cluster_tag=facts.optional(args, "cluster_tag"),
-                bill_pool_tag=facts.optional(args, "pool_tag"),
+                tags=tags,
+                bill_cluster_tag=cluster_tag,
+                bill_pool_tag=pool_tag,
             ),
             opts=child,
         )

@@ -247,6 +247,29 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
             "tags is {'team': 5.0}; it must be texts by name.",
         ),
         (
+            BrokerNodes,
+            {**NODES_ARGS, "tags": {"aws:team": "orders"}},
+            "tag aws:team belongs to AWS, Kubernetes or this project; choose another key.",
+        ),
+        (
+            Report,
+            {**REPORT_ARGS, "tags": {"team": "Köln"}},
+            (
+                "tags has 'team' with 'ö' in its value, and EMR Serverless, where reports run, "
+                "takes ASCII letters, digits, spaces and + - = . _ : / @ alone; replace it."
+            ),
+        ),
+        (
+            Report,
+            {**REPORT_ARGS, "cluster_tag": "team\tkafka"},
+            "clusterTag is 'team\\tkafka', and no tag has '\\t'; write it as it is.",
+        ),
+        (
+            BillExport,
+            {**BILL_ARGS, "prefix": "sthree-orders"},
+            "prefix is 'sthree-orders'; it must be like shop-orders.",
+        ),
+        (
             Report,
             {**REPORT_ARGS, "bill": "shop-billing"},
             "bill is 'shop-billing'; it must be like s3://shop-billing/export/shop.",
@@ -281,6 +304,10 @@ def test_a_report_reads_the_incidents_that_are_filed() -> None:
         "a security group of another kind",
         "no machine",
         "a tag that is a number",
+        "a tag of AWS's",
+        "a tag that is not ASCII",
+        "a tag in two columns",
+        "a prefix of S3's",
         "no folder",
         "no pool",
         "no node",
