@@ -198,7 +198,7 @@ def read(
         **joining_below(aws, api, machinery["templates"], account["control_plane"]),
         **data_below(aws, volumes, machinery["templates"], account["control_plane"]),
         # Of every namespace: on Kafka's nodes stand pods of others too.
-        budgets=answer_or_reason(lambda: tools.budgets(api, None)),
+        budgets=answer_or_reason(lambda: tools.budgets(api, namespace)),
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
         cleaners=on(workloads, tools.cleaners),

@@ -25,7 +25,7 @@ from core.survey.tool_facts import (
     Quota,
     TerminationHandler,
 )
-from infra.eks.api import Api, Object
+from infra.eks.api import Api, ApiError, Object
 
 # NTH's own defaults.
 DRAIN_TIMEOUT_SECONDS = 120
@@ -33,6 +33,7 @@ MANAGED_TAG = "aws-node-termination-handler/managed"
 OPERATOR = re.compile(r"strimzi[^/]*(/|-)((cluster|kafka|rhel[0-9]+)-)?operator([:@]|$)")
 OS = "kubernetes.io/os"
 V1 = "/api/v1"
+FORBIDDEN = 403
 ENFORCED, LEVELS = "pod-security.kubernetes.io/enforce", {"baseline", "restricted"}
 # How Istio's and Linkerd's webhooks for new pods are called, whatever the revision.
 INJECTOR = re.compile(r"sidecar-injector|proxy-injector")
@@ -70,7 +71,13 @@ HEARING = {"keikoproj/lifecycle-manager"}
 
 
 def budgets(api: Api, namespace: str | None) -> tuple[DisruptionBudget, ...]:
-    found = items(api, "/apis/policy/v1", "poddisruptionbudgets", namespace)
+    """Return the budgets of every namespace, for whoever may list them; else those of one."""
+    try:
+        found = list(items(api, "/apis/policy/v1", "poddisruptionbudgets"))
+    except ApiError as error:
+        if namespace is None or error.status != FORBIDDEN:
+            raise
+        found = list(items(api, "/apis/policy/v1", "poddisruptionbudgets", namespace))
     return tuple(_budget(each) for each in found if each["spec"].get("selector") is not None)
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from cli.survey import tools
 from infra.eks.api import ApiError
 from tests.unit.cli.survey.others import checks, own, surveyed
 
@@ -36,3 +39,18 @@ def test_a_listing_without_end_ends() -> None:
     world._request = request  # type: ignore[method-assign]
     (said,) = surveyed(world)
     assert "the same next page" in said.evidence
+
+
+def test_who_may_list_the_budgets_of_one_namespace_alone_is_told_of_these() -> None:
+    world = own()
+    asked = world._request
+
+    def request(method: str, path: str, *given: Any, **named: Any) -> Any:
+        if path.endswith("/v1/poddisruptionbudgets"):
+            raise ApiError(403, "Forbidden", "no")
+        return asked(method, path, *given, **named)
+
+    world._request = request  # type: ignore[method-assign]
+    assert [each.name for each in tools.budgets(world, "shop-kafka")] == ["orders-kafka"]
+    with pytest.raises(ApiError):
+        tools.budgets(world, None)
