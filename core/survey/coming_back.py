@@ -100,8 +100,8 @@ def steps(seen: Surveyed) -> Iterator[Finding]:
                 Weight.UNKNOWN if hook.conditional else Weight.PRODUCER,
                 f"webhook {hook.name}",
                 ("on matchConditions that were not judged, " if hook.conditional else "")
-                + f"it asks {hook.unanswered} before {' and before '.join(sorted(words))}, and "
-                f"each of these is refused without an answer (failurePolicy Fail)",
+                + f"before {' and before '.join(sorted(words))} it asks {hook.unanswered}: without "
+                f"an answer that is refused (failurePolicy Fail)",
                 "have somebody answer it again, or remove it",
             )
 

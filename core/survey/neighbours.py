@@ -50,9 +50,9 @@ def _bar(pod: Neighbour, budgets: tuple[DisruptionBudget, ...]) -> str | None:
         if budget.desired_healthy is None or budget.expected_pods is None:
             continue
         if budget.desired_healthy >= budget.expected_pods:
-            return f"{budget.name} lets none of {budget.expected_pods} leave"
+            return f"budget {budget.name} lets none of its {budget.expected_pods} leave"
         if budget.allowed_now == 0:
-            return f"{budget.name} lets none leave today"
+            return f"budget {budget.name} lets none leave today"
     return None
 
 
