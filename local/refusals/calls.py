@@ -49,9 +49,9 @@ class TypeCall:
             if key not in self.built and key not in {"tags", "tagsAll"}
         }
         rebuilt = self.build(wanted.inputs) if self.build is not None else {}
-        parameters = {**coerce(shape, given), **rebuilt}
-        if wanted.tags:
-            parameters.update(_tags(shape, wanted.tags, self.tagged))
+        # What a build makes of tags stands before the resource's own: a group's tag is one itself.
+        tags = _tags(shape, wanted.tags, self.tagged) if wanted.tags else {}
+        parameters = {**coerce(shape, given), **tags, **rebuilt}
         return {key: value for key, value in parameters.items() if value is not None}
 
     def make(self, client: Any, wanted: Wanted, **more: Any) -> Any:

@@ -31,6 +31,14 @@ def test_every_limit_says_where_it_stands_written() -> None:
     assert len(limits.LIMITS) > 40
 
 
+def test_a_tag_of_a_group_is_put_whole_though_the_provider_tags_everything() -> None:
+    tag = {"key": "owner", "value": "streaming", "propagateAtLaunch": True}
+    inputs = {"autoscalingGroupName": "pool-a", "tag": tag, "tagsAll": {"stack": "prod"}}
+    (made_by,) = calls.TYPES["aws:autoscaling/tag:Tag"].calls
+    (put,) = made_by.parameters(Wanted("aws:autoscaling/tag:Tag", "t", inputs))["Tags"]
+    assert (put["ResourceId"], put["Key"], put["PropagateAtLaunch"]) == ("pool-a", "owner", True)
+
+
 def test_no_type_is_let_through_without_calls_or_a_reason() -> None:
     for token, made in calls.TYPES.items():
         assert made.calls, token
