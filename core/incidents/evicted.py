@@ -27,6 +27,7 @@ from core.incidents.sections import SOMEBODY
 from core.incidents.standing_drains import standing
 from core.incidents.terminating import kept_back, others_first, overtaken
 from core.incidents.turns import asking, who_goes_first
+from core.window import clock
 
 # kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would
 # not drain alone for 5 min. Who has been silent for longer has given up.
@@ -123,10 +124,21 @@ def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if _waits_for_room(incident, seen):
         return go(State.REPLACING, nowhere_to_go(incident))
     refusal = hindrance(incident, seen, policy)
-    waits = stay(incident, policy, refusal or f"{_asker(incident)} is let through when it asks.")
+    reason = refusal or f"{_asker(incident)} is let through when it asks."
+    waits = stay(incident, policy, reason, *_told_late(incident, seen, policy, refusal))
     others = seen.lease_holder or who_goes_first(incident, seen, policy)
     asks = _asked_lately(incident, seen) and (others or refusal is None)
     return asking(waits, incident, seen, policy) if asks else waits
+
+
+def _told_late(
+    incident: Incident, seen: Observation, policy: Policy, refusal: str | None
+) -> tuple[Page, ...]:
+    """Call a person for a drain that was refused for long: who drains may wait for ever."""
+    since = max(incident.entered_at, incident.kept_at or 0.0)
+    if refusal is None or seen.now - since <= policy.hold_limit_seconds:
+        return ()
+    return (Page("waits_long", f"{incident.node_name} waits since {clock(since)}. {refusal}"),)
 
 
 def _asked_lately(incident: Incident, seen: Observation) -> bool:
