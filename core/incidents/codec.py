@@ -121,6 +121,8 @@ SECTIONS: Mapping[str, Section] = {
 _ADDED_MEANWHILE = frozenset(
     {"pages", "reason", "notes", "heartbeat_at", "next_tick_at", "ticked_at", "version"}
 )
+# Of what stands in a document's place, so much is kept as evidence.
+LONGEST_KEPT = 4096
 _TIMES = ("_at", "_until", "_since")
 _OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys() - {UNREAD}
 _KNOWN = _OWN | {key for section in SECTIONS.values() for key in section.keys.values()}
@@ -142,12 +144,20 @@ def to_json(incident: Incident) -> str:
 
 
 def from_json(document: str) -> Incident:
-    """Read what any release wrote; raises KeyError for what names no incident."""
+    """Read what any release wrote; raises KeyError for what names no incident.
+
+    AttributeError, TypeError or ValueError for what is no document at all.
+    """
     stored: dict[str, Any] = json.loads(document)
     try:
         return _read(stored)
     except (AttributeError, KeyError, TypeError, ValueError):
         return _of_another_shape(stored)
+
+
+def without_document(id_: str, text: str) -> Incident:
+    """Stand in for an incident of which the ledger has no document that anybody can read."""
+    return _of_another_shape({"id": id_, "kind": "no document", "text": text[:LONGEST_KEPT]})
 
 
 def _of_another_shape(stored: Mapping[str, Any]) -> Incident:

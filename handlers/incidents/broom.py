@@ -117,9 +117,8 @@ class Broom:
         try:
             seen = self._lists(kubernetes, now)
             cursor = self.records.read(CURSOR)
-            whose_turn, following = turn(
-                seen.instance_ids(), cursor.document or "", self.most_instances
-            )
+            after = cursor.document if isinstance(cursor.document, str) else ""
+            whose_turn, following = turn(seen.instance_ids(), after, self.most_instances)
             seen = self._closely(seen, whose_turn)
         except (StillwaterError, BotoCoreError, ClientError):
             for incident in self.reception.ledger.open_incidents():
@@ -135,25 +134,38 @@ class Broom:
                 (partial(self._carry_out, finding, now, done) for finding in found),
             )
         )
-        if following != (cursor.document or ""):
+        if following != after:
             self._remember(following, cursor.version)
 
     def _look_after(self, found: _Found, now: float) -> None:
         """Ask for what is to be given back, carry the run, and call for what lasts."""
+        take_each(
+            (
+                partial(self._ask_for_a_shift, now),
+                partial(self._look_after_run, found, now),
+                partial(self._tell_of_pause, now),
+                partial(self._call_for, UNSEEN, found.unread, now),
+            )
+        )
+
+    def _ask_for_a_shift(self, now: float) -> None:
         if pending(self.freezes, self.records, self.cluster, now):
             self.reception.ticks.send(SHIFT_MESSAGE)
+
+    def _look_after_run(self, found: _Found, now: float) -> None:
         run = LedgerRuns(self.records, self.cluster).current()
+        self._wake_run(run, now)
         left = tuple(self._left(found, run, now))
         if left:
             self.reception.ticks.send(STRAYS_MESSAGE)
-        self._wake_run(run, now)
+        self._call_for(NOT_GIVEN_BACK, (*left, *self._moved(now)), now)
+
+    def _tell_of_pause(self, now: float) -> None:
+        """Call for a pause that nobody here has made, nor knows the end of."""
         pause = self.freezes.current_pause(now)
         if pause is not None and pause.unreadable:
-            # Nobody here has paused it, nor knows until when: somebody is to.
             reason = f"{pause.sentence} Deploy that release again, or `stillwater resume`."
             self._call_once(Concern("unreadable:pause", reason, "unreadable"), now)
-        self._call_for(NOT_GIVEN_BACK, (*left, *self._moved(now)), now)
-        self._call_for(UNSEEN, found.unread, now)
 
     def _file(self, done: Counter[str]) -> None:
         done["filed"] = self.archivist.file_closed()

@@ -30,8 +30,8 @@ def overdue(
     """Yield a call for each thing that has lasted for too long; what is over is forgotten."""
     key = f"lasting#{cluster}#{page}"
     record = records.read(key)
-    known: dict[str, float] = record.document or {}
-    since = {each: known.get(each, now) for each in what}
+    known = record.document if isinstance(record.document, dict) else {}
+    since = {each: at if isinstance(at := known.get(each), float) else now for each in what}
     if since != known:
         try:
             records.write(key, since, record.version)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from core.availability.leaders import LeaderPlan, Order, Partition, plan
 from core.errors import StillwaterError
 from core.stored import unread_keys, without
+from handlers.adapters.shapes import known_shape
 from handlers.store.records import Records
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def _key(cluster: str) -> str:
     return f"leaders#{cluster}"
 
 
+@known_shape("The ledger's document of leaders")
 def _read(records: Records, key: str) -> tuple[Shifted, int]:
     record = records.read(key)
     stored: dict[str, Any] = record.document or {"avoided": {}, "original": []}

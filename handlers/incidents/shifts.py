@@ -27,6 +27,7 @@ from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.pages import call
+from handlers.adapters.shapes import known_shape
 from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership, shift_in_force
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
@@ -50,7 +51,14 @@ def pending(freezes: Freezes, records: Records, cluster: str, now: float) -> boo
 
 def protected_groups(records: Records, cluster: str) -> tuple[str, ...]:
     """Return the groups whose instances are kept from a scale-in."""
-    return tuple(sorted(records.read(_protected_key(cluster)).document or {}))
+    return tuple(sorted(_protection(records, _protected_key(cluster))[0]))
+
+
+@known_shape("The ledger's document of protected groups")
+def _protection(records: Records, key: str) -> tuple[Protected, int]:
+    record = records.read(key)
+    stored: dict[str, list[str]] = {**(record.document or {})}
+    return {name: frozenset(ids) for name, ids in stored.items()}, record.version
 
 
 def _protected_key(cluster: str) -> str:
@@ -137,7 +145,7 @@ class Shifts:
 
         What somebody else has protected stays so: only our own is remembered, and undone.
         """
-        held, version = self._protection()
+        held, version = _protection(self.records, self._key)
         groups = {group.name: group for group in self.cloud.groups_of(self.whose)}
         frozen = {name: g for name, g in groups.items() if zones & set(g.zones)}
         wanted = {
@@ -181,11 +189,6 @@ class Shifts:
         }
         for cause in self.leadership.keep_only(current.__contains__):
             logger.info("Leaders were given back.", cause=cause)
-
-    def _protection(self) -> tuple[Protected, int]:
-        record = self.records.read(self._key)
-        stored: dict[str, list[str]] = record.document or {}
-        return {name: frozenset(ids) for name, ids in stored.items()}, record.version
 
     def _write_protected(self, protected: Protected, version: int) -> None:
         document = {name: sorted(ids) for name, ids in protected.items()}

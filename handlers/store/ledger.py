@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from core.availability.lease import Lease, LeaseDecision, grant, release
 from core.errors import Conflict
 from core.fields import digest
-from core.incidents.codec import from_json, to_json
+from core.incidents.codec import from_json, to_json, without_document
 from core.incidents.record import Incident, incident_id
 from core.rotation import begin
 from core.stored import as_document, values_in, without
+from handlers.adapters.shapes import known_shape
 from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
@@ -247,6 +248,7 @@ class DynamoLedger:
             # slow writer of that version would then pass for a current one.
             self._write_leases(left, before)
 
+    @known_shape("The lease in the ledger's table")
     def _lease_record(self) -> _LeaseRecord:
         item = self._table.item(self._lease_key)
         if item is None:
@@ -301,4 +303,11 @@ def _item(incident: Incident) -> dict[str, Any]:
 
 def incident_in(item: dict[str, Any]) -> Incident:
     """Read an incident's item."""
-    return replace(from_json(item["document"]["S"]), version=int(item["version"]["N"]))
+    version = int(item["version"]["N"])
+    text = item.get("document", {}).get("S", "")
+    try:
+        return replace(from_json(text), version=version)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        # Somebody has edited it: the others are read all the same, and a person is told of this.
+        id_ = item["pk"]["S"].partition("#")[2]
+        return replace(without_document(id_, text), version=version)

@@ -7,7 +7,8 @@ import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handlers.store.table import VersionedTable
+from handlers.adapters.shapes import known_shape
+from handlers.store.table import Item, VersionedTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
@@ -39,10 +40,7 @@ class DynamoRecords:
 
     def read(self, key: str) -> Record:
         item = self._table.item(key)
-        if item is None:
-            return Record(None, 0)
-        packed = item["packed"]["B"]
-        return Record(json.loads(zlib.decompress(packed)), int(item["version"]["N"]))
+        return Record(None, 0) if item is None else _unpacked(item)
 
     def write(self, key: str, document: Any, version: int) -> None:
         packed = zlib.compress(json.dumps(document, separators=(",", ":")).encode())
@@ -52,3 +50,12 @@ class DynamoRecords:
             "packed": {"B": packed},
         }
         self._table.write(item, version, f"{key} was changed by another invocation.")
+
+
+@known_shape("The ledger's table")
+def _unpacked(item: Item) -> Record:
+    try:
+        document = json.loads(zlib.decompress(item["packed"]["B"]))
+    except zlib.error as error:
+        raise ValueError(error) from None
+    return Record(document, int(item["version"]["N"]))

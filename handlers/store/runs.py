@@ -12,6 +12,7 @@ from typing import Protocol
 from core.errors import Conflict
 from core.rotation.run_codec import from_document, to_document
 from core.rotation.run_record import Run
+from handlers.adapters.shapes import known_shape
 from handlers.store.records import Records
 
 
@@ -26,15 +27,17 @@ class Runs(Protocol):
 
 
 class LedgerRuns:
-    """The runs of one cluster."""
+    """The runs of one cluster; one that cannot be read at all raises StillwaterError."""
 
     def __init__(self, records: Records, cluster: str) -> None:
         self._records, self._key = records, f"rotation#{cluster}"
 
+    @known_shape("The ledger's document of the rotation run")
     def current(self) -> Run | None:
         record = self._records.read(self._key)
         return None if record.document is None else from_document(record.document, record.version)
 
+    @known_shape("The ledger's document of a rotation run")
     def find(self, id_: str) -> Run | None:
         """Return a run by its id: the one that goes on, the last one, or one before it."""
         if not id_.startswith("rotation-"):

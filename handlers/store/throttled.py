@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.rotation.run_record import Run, RunState
+from handlers.adapters.shapes import known_shape
 from handlers.store.records import Records
 
 
@@ -11,6 +12,7 @@ def throttle_key(cluster: str) -> str:
     return f"throttle#{cluster}"
 
 
+@known_shape("The ledger's document of throttled topics")
 def is_left_throttled(records: Records, cluster: str, run: Run | None) -> bool:
     """Say whether something is throttled for a run that does not want it any more."""
     document = records.read(throttle_key(cluster)).document

@@ -31,9 +31,9 @@ def remember(records: Records, key: str, now: float) -> None:
         return  # Another call was remembered at this moment: this one may come once more.
 
 
-def _recent(document: dict[str, object] | None, now: float) -> dict[str, float]:
+def _recent(document: object, now: float) -> dict[str, float]:
     return {
         name: at
-        for name, at in (document or {}).items()
+        for name, at in (document.items() if isinstance(document, dict) else ())
         if isinstance(at, int | float) and now - at < KEPT_SECONDS
     }

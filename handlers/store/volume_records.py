@@ -14,6 +14,7 @@ from core.stored import unread_keys, without
 from core.volumes.forecast import FillSample
 from core.volumes.ledger import History, ModificationState, from_json, to_json, with_end
 from core.volumes.views import Hour
+from handlers.adapters.shapes import known_shape
 from handlers.store.records import Records
 
 PLAN = "volume#plan"
@@ -36,6 +37,7 @@ class Memory:
     unread: Mapping[str, Any] = unread_keys()
 
 
+@known_shape("The ledger's document of a volume")
 def read(records: Records, volume_id: str) -> Memory:
     """Return what is known of a volume; of one never seen, nothing."""
     record = records.read(_key(volume_id))

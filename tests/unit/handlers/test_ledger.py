@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import boto3
 import pytest
 
 from core.availability.lease import Lease
-from core.errors import Conflict
+from core.errors import Conflict, StillwaterError
 from core.events import parse
 from core.incidents.joining import open_incident
 from core.incidents.record import Incident, State
@@ -158,3 +159,32 @@ def test_only_what_was_filed_with_a_time_expires(aws: None) -> None:
     assert "expires_at" not in stored_items("incident#i-0a")[0]
     ledger.file(over, 5000.4)
     assert stored_items("incident#i-0a")[0]["expires_at"] == {"N": "5000"}
+
+
+@pytest.mark.parametrize("text", ["not json", "[]", "{}"])
+def test_an_incident_that_somebody_has_edited_hides_no_other(aws: None, text: str) -> None:
+    ledger = DynamoLedger(TABLE, "orders", REGION)
+    ledger.put(incident("i-0a"))
+    ledger.put(incident("i-0b"))
+    edited = {"pk": {"S": "incident#i-0a"}, "version": {"N": "1"}, "open": {"S": "open"}}
+    boto3.client("dynamodb", region_name=REGION).put_item(
+        TableName=TABLE, Item={**edited, "document": {"S": text}}
+    )
+    found = {each.id: each for each in ledger.open_incidents()}
+    assert found.keys() == {"i-0a", "i-0b"}
+    assert found["i-0a"].unreadable
+    assert found["i-0b"].unreadable is None
+    # It is held, and a person told once: what is written then can be read again.
+    ledger.put(replace(found["i-0a"], pages=("unreadable",)))
+    again = ledger.get("i-0a")
+    assert again is not None
+    assert again.unreadable
+    assert again.pages == ("unreadable",)
+
+
+@pytest.mark.parametrize("text", ["not json", '{"leases": [{"holder": "i-0a"}]}'])
+def test_a_lease_that_somebody_has_edited_is_refused_in_a_sentence(aws: None, text: str) -> None:
+    item = {"pk": {"S": "lease#orders"}, "version": {"N": "1"}, "document": {"S": text}}
+    boto3.client("dynamodb", region_name=REGION).put_item(TableName=TABLE, Item=item)
+    with pytest.raises(StillwaterError, match="cannot read"):
+        DynamoLedger(TABLE, "orders", REGION).leases()
