@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from core.incidents.observation import Policy
+from core.incidents.observation import PodView, Policy
 from core.rotation.ahead import with_machines_ahead
 from core.rotation.clients import for_clients
 from core.rotation.estimate import expecting
-from core.rotation.following import HOPELESS, carry
+from core.rotation.following import HOPELESS, STUCK_SECONDS, carry
 from core.rotation.hours import WindowWait, wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order
@@ -265,10 +265,18 @@ def _is_forgotten(node_id: int, seen: RunObservation) -> bool:
     return kafka.forgot(node_id) or node_id in kafka.idle_fenced
 
 
+def _lasts(pod: PodView, now: float) -> bool:
+    return pod.out_since is None or now - pod.out_since > STUCK_SECONDS
+
+
 def _stuck_pods(seen: RunObservation) -> Iterator[str]:
-    """Yield pods that will not start by themselves: no other node goes before they do."""
+    """Yield pods that will not start by themselves: no other node goes before they do.
+
+    One that an operator has just made anew may have no node for a moment; Kafka waits for it.
+    """
     for pod in seen.pods:
-        if pod.trouble in HOPELESS or (pod.trouble and pod.node_name is None):
+        homeless = pod.trouble and pod.node_name is None
+        if pod.trouble in HOPELESS or (homeless and _lasts(pod, seen.now)):
             yield (
                 f"Pod {pod.name} does not start: {pod.trouble}. Nothing else is rotated before it "
                 f"runs; see runbook KafkaRotationStuck."

@@ -57,7 +57,7 @@ RACED = frozenset(
     }
 )
 # Between a check and the one call it guards lies no more than a function may run.
-GUARDED = frozenset({"nth.send", "cloud.set_desired"})
+GUARDED = frozenset({"nth.send", "cloud.set_desired", "kafka.reorder"})
 # Instead of a call's number: every kind of write loses its race once.
 EVERY_WRITE = -1
 
