@@ -80,7 +80,9 @@ def _detached(world: World, instance_id: str) -> None:
     if group is None or group.instances[instance_id] != "InService":
         return
     left = {i: s for i, s in group.instances.items() if i != instance_id}
-    world.groups[group.name] = replace(group, instances=left)
+    # AWS: a detached instance loses its protection from scale-in.
+    protected = group.protected.intersection(left)
+    world.groups[group.name] = replace(group, instances=left, protected=protected)
     world.instances[instance_id] = replace(world.instances[instance_id], group=None)
     _wants_less(world, group.name)
 
