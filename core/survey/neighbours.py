@@ -11,13 +11,20 @@ from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.tool_facts import DisruptionBudget, Neighbour
 
+# Strimzi's label of pods of a Kafka, ZooKeeper's among them.
+KIND = "strimzi.io/kind"
+
 
 def neighbours(seen: Surveyed) -> Iterator[Finding]:
     """Find pods of others that no drain of their node gets rid of, or only late."""
     every = of(seen.neighbours)
     if not isinstance(seen.budgets, Unread):
         budgets = seen.budgets
-        kept = [(each, why) for each in every if (why := _bar(each, budgets))]
+        kept = [
+            (each, why)
+            for each in every
+            if not _is_moved(each, seen) and (why := _bar(each, budgets))
+        ]
         if kept:
             yield Finding(
                 "drain-barred",
@@ -39,6 +46,15 @@ def neighbours(seen: Surveyed) -> Iterator[Finding]:
             f"again: a drain deletes them for good, or stops at them",
             "run them as Deployments or Jobs, or off the nodes of Kafka",
         )
+
+
+def _is_moved(pod: Neighbour, seen: Surveyed) -> bool:
+    """Say whether Drain Cleaner has Strimzi move a pod: of a Kafka elsewhere, or ZooKeeper's."""
+    if pod.labels.get(KIND) != "Kafka":
+        return False
+    return isinstance(seen.cleaners, Unread) or any(
+        each.namespaces is None or pod.namespace in each.namespaces for each in seen.cleaners
+    )
 
 
 def _bar(pod: Neighbour, budgets: tuple[DisruptionBudget, ...]) -> str | None:

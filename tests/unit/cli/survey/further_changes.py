@@ -59,7 +59,7 @@ def neighbour(*, grace: int = 30, owner: str | None = "ReplicaSet", **more: Any)
         "metadata": meta(
             "web-0",
             "shop",
-            labels={"app": "web"},
+            labels={"app": "web", **more.pop("labels", {})},
             ownerReferences=owners,
             annotations=more.pop("annotations", {}),
         ),

@@ -15,13 +15,14 @@ from tests.unit.cli.survey.further_changes import (
     their_budget,
     webhook,
 )
-from tests.unit.cli.survey.hidden_changes import Change
+from tests.unit.cli.survey.hidden_changes import Change, container_of
 from tests.unit.cli.survey.manifests import meta
 from tests.unit.cli.survey.others import changed, checks, own
 from tests.unit.cli.survey.platforms import pod_set
 
 OPERATOR = "quay.io/strimzi/operator"
 BEFORE_V1 = served(kafka="v1beta2", core="v1beta2")
+OF_STRIMZI = {"strimzi.io/kind": "Kafka", "strimzi.io/name": "orders-zookeeper"}
 LEASES = {"matchLabels": {"kubernetes.io/metadata.name": "web"}}
 MUTATING = "mutatingwebhookconfigurations"
 
@@ -125,6 +126,18 @@ DRAINS: dict[str, tuple[Change, set[str]]] = {
             their_budget("too", expected=3, desired=2, allowed=1),
         ),
         {"drain-barred"},
+    ),
+    "ZooKeeper's, which Drain Cleaner moves": (
+        both(neighbour(labels=OF_STRIMZI), their_budget(expected=3, desired=3, allowed=0)),
+        set(),
+    ),
+    "ZooKeeper's, which nobody moves": (
+        both(
+            neighbour(labels=OF_STRIMZI),
+            their_budget(expected=3, desired=3, allowed=0),
+            container_of("drain-cleaner", lambda c: c.update(image="example/else:1")),
+        ),
+        {"drain-barred", "budget-blocks"},
     ),
     "one of a DaemonSet under such a budget": (
         both(neighbour(owner="DaemonSet"), their_budget(expected=1, desired=1, allowed=0)),
