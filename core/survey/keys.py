@@ -12,7 +12,11 @@ from core.survey.facts import Surveyed, Unread, of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ScalingGroup
 
-ENABLED, DELETED = "Enabled", ("PendingDeletion", "PendingReplicaDeletion", "gone")
+# In which a key decrypts, or is about to.
+USABLE, DELETED = (
+    ("Enabled", "Creating", "Updating"),
+    ("PendingDeletion", "PendingReplicaDeletion", "gone"),
+)
 # Who starts the machines of a group that names no role of its own.
 SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
 
@@ -32,7 +36,11 @@ def _of_disks(seen: Surveyed, known: Mapping[str, EncryptionKey]) -> Iterator[Fi
     held: dict[str, list[str]] = {}
     for volume in of(seen.volumes):
         disk = disks.get(volume.handle or "")
-        if disk is not None and disk.key and known.get(disk.key, EncryptionKey()).state != ENABLED:
+        if (
+            disk is not None
+            and disk.key
+            and known.get(disk.key, EncryptionKey()).state not in USABLE
+        ):
             held.setdefault(disk.key, []).append(f"{volume.namespace}/{volume.claim}")
     for name, claims in sorted(held.items()):
         key = known[name]
@@ -61,7 +69,7 @@ def _of_group(
     subject = f"Auto Scaling group {group.name}"
     for name in sorted(named & set(known)):
         key = known[name]
-        if key.state != ENABLED:
+        if key.state not in USABLE:
             yield Finding(
                 "template-key",
                 Weight.PRODUCER,

@@ -23,12 +23,17 @@ def ways_out(seen: Surveyed) -> Iterator[Finding]:
     """Find subnets from which a node that starts there reaches nobody, or only by one zone."""
     if isinstance(seen.subnets, Unread) or isinstance(seen.ways_out, Unread):
         return
-    mine = {
-        name: subnet
-        for _, _, subnets in places(seen, seen.subnets)
-        for name, subnet in subnets.items()
-        if name in seen.ways_out
-    }
+    every = {n: s for _, _, subnets in places(seen, seen.subnets) for n, s in subnets.items()}
+    if unseen := set(every) - set(seen.ways_out):
+        yield Finding(
+            "route-unseen",
+            Weight.UNKNOWN,
+            SUBJECT,
+            f"EC2 lists no route table of {listing(unseen)}: whether a node that starts there "
+            f"reaches anybody was not judged",
+            "look at its route table in the account that owns the VPC",
+        )
+    mine = {name: subnet for name, subnet in every.items() if name in seen.ways_out}
     ways = {name: seen.ways_out[name] for name in mine}
     if gone := {f"{name} (to {way.target})" for name, way in ways.items() if way.gone}:
         yield Finding(

@@ -44,6 +44,7 @@ ACCOUNT: dict[str, tuple[Change, set[str]]] = {
     "an internet gateway": (routed_to(GatewayId="igw-1"), set()),
     "a transit gateway": (routed_to(TransitGatewayId="tgw-1"), set()),
     "a route that leads nowhere": (blackhole, {"route-gone"}),
+    "a route table that nobody lists": (lambda w: w.routes.pop("b"), {"route-unseen"}),
     "a NAT gateway that was deleted": (nat_gone, {"route-gone"}),
     "a private cluster with its endpoints": (
         both(no_default_route(), endpoints(*PRIVATE, "sqs", "autoscaling")),
@@ -107,6 +108,7 @@ ACCOUNT: dict[str, tuple[Change, set[str]]] = {
     "no way out and no endpoint": (no_default_route(), {"endpoints-missing"}),
     # Keys.
     "a key that is enabled": (keyed(), set()),
+    "a key that is being made": (keyed(KeyState="Creating"), set()),
     "a key that is disabled": (keyed(KeyState="Disabled"), {"key-state"}),
     "a key that is deleted next week": (keyed(KeyState="PendingDeletion"), {"key-state"}),
     "a key that is gone": (keyed(error="NotFoundException"), {"key-state"}),
