@@ -85,6 +85,19 @@ def is_by_the_month(days: Collection[date], today: date) -> bool:
     return is_first and today > max(days) + timedelta(days=2)
 
 
+def last_complete_day(last: date, read_on: date | None) -> date:
+    """Return the last day whose charges are all there, of a bill that ends with `last`.
+
+    AWS bills with a day's delay, so the last day of a bill is half of one. That of a month is whole
+    where the bill was read when the month was final; nothing is of a day that had not passed then,
+    though a fee may name one.
+    """
+    ends_its_month = last + timedelta(days=1) == first_day_after(f"{last:%Y-%m}")
+    is_final = read_on is not None and read_on >= settled_on(f"{last:%Y-%m}")
+    complete = last if ends_its_month and is_final else last - timedelta(days=1)
+    return complete if read_on is None else min(complete, read_on - timedelta(days=1))
+
+
 def month_before(billing_period: str) -> str:
     """Return the month before one: 2027-01 -> 2026-12."""
     return f"{date.fromisoformat(f'{billing_period}-01') - timedelta(days=1):%Y-%m}"

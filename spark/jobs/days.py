@@ -6,7 +6,7 @@ before either is planned, and planning is most of what a small bill takes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -16,23 +16,30 @@ from pyspark.sql import functions as F
 from spark import frames
 from spark.findings import ANOMALIES_TABLE, UNIT_TABLE
 from spark.jobs import anomaly, unit
+from spark.months import last_complete_day
 from spark.tables import Store
 from spark.transforms.daily import is_of_its_month
 
 
 @dataclass(frozen=True)
 class Days:
-    """A COST table, the day before its last, and whether it names any cluster."""
+    """A COST table, the last day of it that is complete, and whether it names any cluster."""
 
     cost: DataFrame
     last_complete: date | None
     has_cluster: bool
 
 
-def known(cost: DataFrame) -> Days:
+def known(cost: DataFrame, deliveries: Mapping[str, Row]) -> Days:
+    """Return what is known of a COST table's days; `deliveries` say when each month was read."""
     of_months = cost.where(is_of_its_month())
-    found = of_months.agg(F.date_sub(F.max("day"), 1), F.max("cluster").isNotNull()).head()
-    return Days(cost, *found) if found else Days(cost, None, has_cluster=False)
+    found = of_months.agg(F.max("day"), F.max("cluster").isNotNull()).head()
+    last, has_cluster = found or (None, False)
+    if last is None:
+        return Days(cost, None, has_cluster=False)
+    note = deliveries.get(f"{last:%Y-%m}")
+    read_on = note.ingested_at.date() if note is not None else None
+    return Days(cost, last_complete_day(last, read_on), has_cluster)
 
 
 def units(

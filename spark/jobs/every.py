@@ -91,6 +91,12 @@ class Inputs:
     # Months of the bill that were left where they are, since tables hold them as they are final.
     kept: Sequence[str] = ()
 
+    @property
+    def now(self) -> datetime:
+        """Return when the bill is read: on the day that the report is of."""
+        now = datetime.now(UTC)
+        return now if self.today is None else datetime.combine(self.today, now.timetz())
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -156,7 +162,7 @@ def _ingested(session: SparkSession, store: Store, inputs: Inputs, read: _Read) 
         session,
         delivery,
         store,
-        now=datetime.now(UTC),
+        now=inputs.now,
         cluster=inputs.facts.cluster if inputs.facts else None,
         beside={
             tables.COST: partial(cost.cost_table, rotations=read.rotations),
@@ -182,7 +188,7 @@ def _known(
     tag, _ = tagged.made_by(note) or inputs.kafka.asked
     report = replace(report_of(store, month, deliveries, today), tag=tag)
     evidence = replace(
-        _of_bill(store, read, report, chosen_month.compared(month, deliveries), ingested.beside),
+        _of_bill(store, read, report, deliveries, month, ingested.beside),
         notes=(
             *chosen_month.others(month, deliveries, report.currency),
             *_of_deliveries(month, deliveries, report),
@@ -283,16 +289,17 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
 
 
 def _of_bill(
-    store: Store, read: _Read, report: Report, recent: Sequence[str], beside: Callable[[], object]
+    store: Store,
+    read: _Read,
+    report: Report,
+    deliveries: Mapping[str, Row],
+    month: str,
+    beside: Callable[[], object],
 ) -> Evidence:
-    """Run the jobs that need a bill alone, side by side.
-
-    `recent` is the month that the report's is compared with, and its own. `beside` is one more job
-    that needs no other's table.
-    """
-    month = recent[-1]
+    """Run the jobs that need a bill alone, side by side; `beside` is one that needs no table."""
+    recent = chosen_month.compared(month, deliveries)
     with frames.kept(store.read(tables.COST).where(F.col("billing_period").isin(*recent))) as paid:
-        known = days.known(paid)
+        known = days.known(paid, deliveries)
         with ThreadPoolExecutor(3) as pool:
             other = pool.submit(beside)
             units = pool.submit(days.units, store, known, read.traffic, read.samples, recent)

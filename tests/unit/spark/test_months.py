@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.months import Held, Refresh, settled_on, unsettled
+from spark.months import Held, Refresh, last_complete_day, settled_on, unsettled
 from spark.tag_keys import KafkaTags
+from tests.every_case import every_case
 
 FINAL = date(2026, 11, 15)
 A, B = Refresh("a"), Refresh("b")
@@ -128,3 +129,34 @@ def test_a_job_that_runs_every_day_makes_the_open_month_and_at_most_the_one_befo
         assert made[-1] == f"{today:%Y-%m}"
         assert len(made) <= 2
     assert set(held) == set(delivered)
+
+
+@every_case(
+    ("last", "read_on", "complete"),
+    [
+        (date(2026, 11, 30), date(2026, 12, 15), date(2026, 11, 30)),
+        (date(2026, 11, 30), date(2026, 12, 14), date(2026, 11, 29)),
+        (date(2026, 11, 30), None, date(2026, 11, 29)),
+        (date(2028, 2, 28), date(2028, 4, 1), date(2028, 2, 27)),
+        (date(2028, 2, 29), date(2028, 4, 1), date(2028, 2, 29)),
+        (date(2026, 12, 31), date(2027, 1, 15), date(2026, 12, 31)),
+        (date(2026, 11, 20), date(2027, 1, 20), date(2026, 11, 19)),
+        (date(2026, 11, 20), date(2026, 11, 21), date(2026, 11, 19)),
+        (date(2026, 11, 30), date(2026, 11, 21), date(2026, 11, 20)),
+    ],
+    ids=[
+        "the last of a final month",
+        "the last of a month that may still change",
+        "nobody knows when it was read",
+        "not the last in a leap year",
+        "the last in a leap year",
+        "the last of a year",
+        "a final month's bill that ends before it",
+        "an open month",
+        "a fee that begins on a day to come",
+    ],
+)
+def test_a_bills_last_day_is_complete_where_its_month_was_final_when_it_was_read(
+    last: date, read_on: date | None, complete: date
+) -> None:
+    assert last_complete_day(last, read_on) == complete
