@@ -231,7 +231,11 @@ HAS_NET = "has_net"
 # How many delivered lines a row of lines stands for: 1 but where a reader has added them up.
 CHARGES = "charges"
 # What exports write for "nothing", and what databases (\\N), Python and pandas do.
-EMPTY = ("", "NULL", "null", "\\N", "None", "nan", "NaN", "NaT", "<NA>")
+EMPTY = (
+    *("", "NULL", "null", "\\N", "None", "nan", "NaN", "NaT", "<NA>"),
+    # What people and spreadsheets write for it.
+    *("-", "n/a", "N/A", "#N/A", "(null)", "<null>", "nil", "none"),
+)
 LINE_AMOUNTS = ("quantity", "billed_cost", "amortised_cost", "net_cost")
 
 

@@ -7,7 +7,7 @@ where present.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
@@ -71,6 +71,12 @@ SELLERS = (
     *("ProviderName", "ServiceProviderName", "HostProviderName"),
     *("PublisherName", "InvoiceIssuerName", "x_UsageType"),
 )
+# The specification's display names, where those are other words than the column's own.
+DISPLAYED = {
+    "provider": "ProviderName",
+    "publisher": "PublisherName",
+    "invoiceissuer": "InvoiceIssuerName",
+}
 AWS_NAME, MARKETPLACE = "AWS", "AWS Marketplace"
 # Who publishes what AWS sells itself: its companies, and in China those that run its regions.
 PUBLISHERS = r"(?i)\b(AWS|AISPL|Amazon)\b|Sinnet|Western Cloud Data"
@@ -116,7 +122,7 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         refreshes=source.refreshes,
         simulated=source.simulated,
         kafka=kafka,
-        notes=_lacking(spellings(source.columns)),
+        notes=_lacking(spellings(_named_by_id(source.columns).values())),
         tagged=lambda: reduce(DataFrame.unionByName, map(_tagged, months())),
     )
 
@@ -128,8 +134,16 @@ def _lacking(known: Collection[str]) -> list[str]:
 
 
 def _named(frame: DataFrame, what: str) -> DataFrame:
-    raw = named(frame, REQUIRED, [*OPTIONAL, DELIVERED_PERIOD, CHARGES], what)
+    by_id = frame.toDF(*_named_by_id(frame.columns).values())
+    raw = named(by_id, REQUIRED, [*OPTIONAL, DELIVERED_PERIOD, CHARGES], what)
     return as_map(raw, "Tags")
+
+
+def _named_by_id(columns: Sequence[str]) -> dict[str, str]:
+    """Return the columns by their own names, of those that are written as they are displayed."""
+    known = {letters(name) for name in columns}
+    own = {name: DISPLAYED.get(letters(name), name) for name in columns}
+    return {n: n if letters(own[n]) in known else own[n] for n in columns}
 
 
 def _tagged(raw: DataFrame) -> DataFrame:

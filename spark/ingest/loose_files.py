@@ -6,9 +6,14 @@ refused by name: a total of half a bill looks like any other.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import re
-from collections.abc import Sequence
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from core.errors import InvalidInput
 from spark.ingest.files import CHUNK_BYTES, Files
@@ -21,7 +26,7 @@ UNREAD = re.compile(
     r"(?i)(\.(csv|tsv|parquet|parq|pq|orc|avro|jsonl|xlsx?|gz|zip|bz2|zst|zstd|xz|lz4|snappy|7z|tar|tgz)"
     r"|(^|/)(part|data|\d)[^./]*)$"
 )
-PARQUET_BEGINS = b"PAR1"
+PARQUET_BEGINS, ZIP_BEGINS = b"PAR1", b"PK"
 # What AWS writes beside an Athena report: how far its newest delivery is.
 STATUS = "cost_and_usage_data_status"
 
@@ -109,14 +114,44 @@ def _held_twice(files: Files, paths: Sequence[str]) -> str:
     """Name two files that hold the same, as copies do; no more than a header several may hold."""
     begins: dict[bytes, list[str]] = {}
     for path in paths:
-        begins.setdefault(files.read(path, CHUNK_BYTES), []).append(path)
+        begins.setdefault(_beginning(files, path), []).append(path)
     held: dict[bytes, str] = {}
     for start, alike in begins.items():
-        is_text = not start.startswith(PARQUET_BEGINS)
-        if len(alike) < 2 or (is_text and len(start) < CHUNK_BYTES and start.count(b"\n") < 2):
+        is_short = len(start) < CHUNK_BYTES and start.count(b"\n") < 2
+        if len(alike) < 2 or (is_short and not start.startswith((PARQUET_BEGINS, ZIP_BEGINS))):
             continue
         for path in alike:
-            other = held.setdefault(hashlib.sha256(files.read(path)).digest(), path)
+            other = held.setdefault(_digest(files, path), path)
             if other != path:
                 return f"{other} and {path} hold the same; take one of them out."
     return ""
+
+
+def _beginning(files: Files, path: str) -> bytes:
+    """Return how a file's lines begin; of a zip archive, what says what is in it."""
+    if path.endswith(ZIP):
+        return _digest(files, path)
+    return next(_pieces(path, files.read(path, CHUNK_BYTES)), b"")
+
+
+def _digest(files: Files, path: str) -> bytes:
+    """Return what tells a file's lines from others, however they are packed."""
+    data = files.read(path)
+    if path.endswith(ZIP) and zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            sums = sorted((each.CRC, each.file_size) for each in archive.infolist())
+        return ZIP_BEGINS + repr(sums).encode()
+    digest = hashlib.sha256()
+    for piece in _pieces(path, data):
+        digest.update(piece)
+    return digest.digest()
+
+
+def _pieces(path: str, data: bytes) -> Iterator[bytes]:
+    """Yield a file's lines piece by piece; of a damaged one the reader says what is wrong."""
+    if not path.endswith(".gz"):
+        yield data
+        return
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as lines, suppress(OSError, EOFError, zlib.error):
+        while piece := lines.read(CHUNK_BYTES):
+            yield piece

@@ -74,12 +74,12 @@ def pinned(files: Files, folder: str, months: Collection[str] = ()) -> Export:
     """
     if not files.is_folder(folder):
         raise InvalidInput([f"The export {folder} is not a folder; name the export's own."])
-    newest = _newest_by_period(files, folder)
+    own, newest = _newest_by_period(files, folder)
     _require_months(folder, newest, months)
     chosen = {p: path for p, path in sorted(newest.items()) if not months or p in months}
     problems: list[str] = []
-    versions = files.versions(folder)
-    delivered = [_month(files, folder, p, path, versions, problems) for p, path in chosen.items()]
+    versions = files.versions(own)
+    delivered = [_month(files, own, p, path, versions, problems) for p, path in chosen.items()]
     kinds = {_format(file) for month in delivered for file in month.files}
     if "" in kinds or len(kinds) > 1:
         problems.append(
@@ -102,18 +102,21 @@ def refreshes(files: Files, folder: str) -> tuple[str, dict[str, Refresh]]:
 
     Those that are need not be there: those of a month that nobody reads may be gone.
     """
-    newest, versions = _newest_by_period(files, folder), files.versions(folder)
+    own, newest = _newest_by_period(files, folder)
+    versions = files.versions(own)
     found = {}
     for period, path in newest.items():
         manifest = _manifest(files, path)
-        places = [_below_export(files, folder, name) for name in _named(manifest)]
-        found[period] = _refresh(manifest, versions, folder, [each or "" for each in places])
+        places = [_below_export(files, own, name) for name in _named(manifest)]
+        found[period] = _refresh(manifest, versions, own, [each or "" for each in places])
     _require_files(list(newest.values()), [each for each in found.values() if each.files])
     return _name(min(newest.values())), found
 
 
-def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
-    """Return each month's newest manifest: the last in order, since a refresh's folder is a time.
+def _newest_by_period(files: Files, folder: str) -> tuple[str, dict[str, str]]:
+    """Return the export's own folder, and each month's newest manifest.
+
+    That is the last in order, since a refresh's folder is a time.
 
     Legacy CUR names a refresh's folder by chance, but keeps a copy of the newest manifest above
     them, which is the shorter address; without it nothing says which refresh is the newest.
@@ -133,7 +136,7 @@ def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
             newest[modern] = path
         elif month is not None:
             legacy.setdefault(f"{month[1]}-{month[2]}", []).append(path)
-    _require_one_export(folder, names)
+    own = _own_folder(folder, names)
     newest |= {period: _above(folder, period, paths) for period, paths in legacy.items()}
     if not newest:
         problem = (
@@ -141,7 +144,7 @@ def _newest_by_period(files: Files, folder: str) -> dict[str, str]:
             f"YYYYMMDD-YYYYMMDD/); name the folder that holds data/ and metadata/."
         )
         raise InvalidInput([problem])
-    return newest
+    return own, newest
 
 
 def _above(folder: str, period: str, paths: Sequence[str]) -> str:
@@ -156,13 +159,31 @@ def _above(folder: str, period: str, paths: Sequence[str]) -> str:
     return first
 
 
-def _require_one_export(folder: str, manifests: Sequence[str]) -> None:
-    """Refuse a folder of two exports: of a month that both have one would be read."""
+def _own_folder(folder: str, manifests: Sequence[str]) -> str:
+    """Return the folder that an export's manifests stand in, the named one or one below it.
+
+    Refuses two exports, or two copies of one: of a month that both have one would be read.
+    """
     names = sorted({_name(path) for path in manifests})
     if len(names) > 1:
         raise InvalidInput(
             [f"The folder {folder} holds {len(names)} exports, {', '.join(names)}; name one's own."]
         )
+    places = sorted({_export_of(path) for path in manifests})
+    if len(places) > 1:
+        twice = " and ".join(places)
+        raise InvalidInput([f"The folder {folder} holds an export twice, {twice}; name one."])
+    own = next(iter(places), folder)
+    if own != folder and folder.startswith(f"{own}/"):
+        raise InvalidInput([f"{folder} is a part of an export; name {own}, the whole of it."])
+    return own
+
+
+def _export_of(manifest: str) -> str:
+    """Return the folder of the export that a manifest describes a month of."""
+    parts = manifest.split("/")
+    month = next(i for i, p in enumerate(parts) if _PERIOD.match(p) or _LEGACY_PERIOD.match(p))
+    return "/".join(parts[: month - (parts[month - 1] == "metadata")])
 
 
 def _require_one_way(folder: str, deliveries: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
     cost -> guard -> standing_out, and where there are any: + rotations -> why -> guard -> table
 
-Complete days only: the last day of a bill is half of one. The reason names the component, whose
+Complete days only: the last day of a bill is half of one (spark.months). The reason names the component, whose
 charges moved most, and what of ours happened that day.
 """
 

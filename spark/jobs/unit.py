@@ -2,8 +2,8 @@
 
     cost + traffic + samples -> guard -> units -> guard -> table
 
-A day counts as complete once a later one is on the bill: AWS bills with a day's delay, and half a
-day would look like a cheap one.
+A day counts as complete once a later one is on the bill, or its month is final: AWS bills with a
+day's delay, and half a day would look like a cheap one.
 """
 
 from __future__ import annotations

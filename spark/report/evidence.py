@@ -69,6 +69,20 @@ class Evidence:
         own = [each.day.day for each in self.all_days if f"{each.day:%Y-%m}" == self.month]
         return None if self.is_by_the_month else max(own, default=None)
 
+    @property
+    def ends_early(self) -> date | None:
+        """Return the last day of the bill, of a month that is over and has later ones.
+
+        Either nothing was bought since, or the bill is older than the month's end: no line says.
+        """
+        if self.month is None or self.is_by_the_month:
+            return None
+        ends = first_day_after(self.month) - timedelta(days=1)
+        own = [each.day for each in self.all_days if f"{each.day:%Y-%m}" == self.month]
+        last = max(own, default=ends)
+        is_over = self.report.today > ends + timedelta(days=1)
+        return last if is_over and last < ends else None
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -90,8 +104,9 @@ class Comparison:
 def compared(evidence: Evidence) -> Comparison | None:
     """Compare the month with the one before, or return None without one.
 
-    AWS bills with a day's delay, so the last day of an open month is left out; of the month before
-    as many days are taken, which makes half a month comparable.
+    AWS bills with a day's delay, so the last day of an open month, or of a bill that ends before
+    its month did, is left out; of the month before as many days are taken, which makes half a month
+    comparable.
     """
     if evidence.month is None:
         return None
@@ -103,8 +118,9 @@ def compared(evidence: Evidence) -> Comparison | None:
         return None
     last = max(each.day for each in own)
     ends = first_day_after(evidence.month) - timedelta(days=1)
-    # A month that is over is whole, though nothing was charged on its last days.
-    is_whole = evidence.report.today > ends + timedelta(days=1)
+    # A month that is over is whole, though Kafka was charged nothing on its last days.
+    is_over = evidence.report.today > ends + timedelta(days=1)
+    is_whole = is_over and evidence.ends_early is None
     complete = ends.day if is_whole else last.day - 1
     if complete < 1:
         return None

@@ -33,6 +33,10 @@ BY_THE_MONTH = (
     "Every charge stands on the first day of its month, as in an export by the month: nothing is "
     "said of single days, of what a unit cost, or of a volume's size."
 )
+ENDS_EARLY = (
+    "The last charge on this bill is of {}, though its month is over: either nothing was bought "
+    "since, or the bill was exported before the month ended and holds a part of it."
+)
 UNNAMED = "system nodes, taxes, fees, and meters that this report does not tell apart"
 
 
@@ -215,4 +219,5 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
             f"dearest is {dearest.easy.value}, {dollars(dearest.usd)} {currency}."
         )
     by_the_month = [BY_THE_MONTH] if evidence.is_by_the_month else []
-    return [*told, *by_the_month, *evidence.notes]
+    early = [ENDS_EARLY.format(evidence.ends_early)] if evidence.ends_early else []
+    return [*told, *by_the_month, *early, *evidence.notes]

@@ -120,16 +120,17 @@ RULES = (
     ),
     Rule(
         Component.LOAD_BALANCER,
-        # LCUs may be reserved ahead of need. What a classic one passes on is on a meter that
-        # CloudWatch Logs has as well.
-        r"^(Outposts-)?(LoadBalancerUsage|LCUUsage|ReservedLCUUsage|IdleProvisionedLBCapacity)$",
+        # LCUs may be reserved ahead of need; a trust store has hours of its own (TS). What a
+        # classic one passes on is on a meter that CloudWatch Logs has as well.
+        r"^(Outposts-|TS-)?(LoadBalancerUsage|(Reserved)?LCUUsage|IdleProvisionedLBCapacity)$",
         r"^(Elastic Load Balancing|AWSELB)$",
         r"^(Hours|Hrs|LCU-Hours|LCU-Hrs)$",
         _ANY,
     ),
     Rule(
         Component.PRIVATELINK,
-        r"^VpcEndpoint-(Hours|Bytes|Service-Hours)",
+        # Gateway load balancers', resources' and service networks' endpoints have words between.
+        r"^VpcEndpoint-([A-Za-z]+-)?(Hours|Bytes)",
         r"^(Amazon Virtual Private Cloud|AmazonVPC)$",
         r"^(Hours|Hrs|GB)$",
         r"(?i)VPC ?endpoint",

@@ -64,6 +64,19 @@ def test_an_open_month_is_never_compared_with_more_days_than_the_one_before_has(
     assert changes.against(comparison).endswith("30 days against 28")
 
 
+def test_a_bill_that_ends_before_its_month_did_is_compared_as_far_as_it_goes_and_says_so() -> None:
+    every = days(date(2026, 10, 1), 31) + days(date(2026, 11, 1), 20)
+    told = story.told(evidence(every, "2026-11", date(2027, 1, 20)))
+    assert told.total.against == "+0.0% against the month before, day for day"
+    assert story.ENDS_EARLY.format("2026-11-20") in told.story
+    of_others = dataclasses.replace(days(date(2026, 11, 30), 1)[0], is_kafkas=False)
+    for known in (
+        evidence(every, "2026-11", date(2026, 11, 22)),
+        evidence([*every, of_others], "2026-11", date(2027, 1, 20)),
+    ):
+        assert "The last charge on this bill" not in " ".join(story.told(known).story)
+
+
 @pytest.mark.parametrize(
     ("count", "said"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from core.errors import InvalidInput
 from spark.ingest.files import LocalFiles
 from spark.ingest.loose_files import unlisted
+from tests.every_case import every_case
 
 PERIOD = "BILLING_PERIOD=2026-11"
 LINES = "a,b\n1,2\n"
@@ -80,6 +83,25 @@ def test_a_copy_of_a_file_is_refused_and_a_header_alone_is_none(tmp_path: Path) 
     _written(tmp_path, "bill.csv", "bill (1).csv", content=LINES)
     assert "bill (1).csv and" in _refused(tmp_path)
     assert "hold the same; take one of them out" in _refused(tmp_path)
+
+
+@every_case("ending", [".csv.gz", ".csv.zip"])
+def test_a_copy_that_is_packed_another_way_is_refused(tmp_path: Path, ending: str) -> None:
+    folder = tmp_path / ending
+    for name, level in (("bill", 9), ("copy", 1)):
+        _packed(folder / f"{name}{ending}", LINES * 50_000, level)
+    assert "hold the same; take one of them out" in _refused(folder)
+    _packed(folder / f"copy{ending}", LINES * 50_000 + "3,4\n", 1)
+    assert len(unlisted(LocalFiles(), str(folder))) == 2
+
+
+def _packed(path: Path, lines: str, level: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(lines.encode(), level, mtime=level))
+        return
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
+        archive.writestr("bill.csv", lines)
 
 
 def test_links_are_followed_and_a_folder_is_read_once(tmp_path: Path) -> None:

@@ -246,3 +246,28 @@ def test_a_month_that_is_both_overwritten_and_kept_is_refused_since_neither_is_n
     (tmp_path / "metadata" / PERIOD / "export-Manifest.json").unlink()
     deliver(tmp_path, ["export-00001.csv.gz"], period="BILLING_PERIOD=2026-10")
     assert pinned(tmp_path).periods == ["2026-10", "2026-11"]
+
+
+def test_an_export_is_found_below_the_folder_that_was_named(tmp_path: Path) -> None:
+    own = tmp_path / "prefix" / "export"
+    deliver(own, ["a.parquet"])
+    assert pinned(tmp_path).files == pinned(own).files
+    assert manifest.refreshes(LocalFiles(), str(tmp_path)) == (
+        manifest.refreshes(LocalFiles(), str(own))
+    )
+    shutil.copytree(own, tmp_path / "backup" / "export")
+    with pytest.raises(InvalidInput, match=r"holds an export twice, .*backup/export and .*prefix"):
+        pinned(tmp_path)
+
+
+def test_a_legacy_report_is_found_below_the_folder_that_was_named(tmp_path: Path) -> None:
+    own = tmp_path / "prefix" / "report"
+    bill = list(lines(ClusterBill(hours=1)))
+    export.write(own, bill, layout=export.Layout.LEGACY, suffix=".csv.gz", execution="0a9e")
+    assert pinned(tmp_path).files == pinned(own).files
+
+
+def test_of_an_exports_metadata_the_export_is_named(tmp_path: Path) -> None:
+    deliver(tmp_path, ["a.parquet"])
+    with pytest.raises(InvalidInput, match=rf"is a part of an export; name {tmp_path}, the whole"):
+        pinned(tmp_path / "metadata")

@@ -18,7 +18,7 @@ def component(usage_type: str) -> Component:
 # GovCloud's, China's, a Local Zone's, a Wavelength Zone's and the Sovereign Cloud's among them.
 PLACES = (
     *("", "APS1-", "EU-", "USW2-", "UGW1-", "CNN1-", "CNW1-"),
-    *("LAX1-", "USW2-LAX1-", "USE1-WL1-BOS1-", "USE1-WL1-BOS1-USW2-", "EUSCDEE1-"),
+    *("LAX1-", "USW2-LAX1-", "USE1-WL1-BOS1-", "USE1-WL1-BOS1-USW2-", "EUSCDEE1-", "APS10-"),
 )
 
 
@@ -37,6 +37,7 @@ PLACES = (
         ("ElasticIP:IdleAddress", Component.PUBLIC_IPV4),
         ("ReservedLCUUsage", Component.LOAD_BALANCER),
         ("Outposts-LoadBalancerUsage", Component.LOAD_BALANCER),
+        ("TS-LoadBalancerUsage", Component.LOAD_BALANCER),
         ("DataProcessing-Bytes", Component.OTHER),
         ("CPUCredits:db.t4g", Component.OTHER),
         ("AmazonEKS-Local-Outposts-Hours:perCluster", Component.CONTROL_PLANE),
@@ -62,6 +63,8 @@ PLACES = (
         ("AmazonEKS-Hours:XL-ProvisionedTier", Component.CONTROL_PLANE),
         ("NatGateway-Hours", Component.NAT_GATEWAY),
         ("VpcEndpoint-Bytes", Component.PRIVATELINK),
+        ("VpcEndpoint-Service-Hours", Component.PRIVATELINK),
+        ("VpcEndpoint-GWLBE-Bytes", Component.PRIVATELINK),
         ("EMR-SERVERLESS-ARM-vCPUHours", Component.REPORTS),
         ("Kafka.m7g.large", Component.MANAGED_KAFKA),
         ("Kafka.Storage.GP2", Component.MANAGED_KAFKA),

@@ -287,8 +287,9 @@ def test_a_whole_month_is_compared_with_a_whole_month() -> None:
     assert found.totals == (Decimal(31), Decimal(60))
 
 
-def test_a_month_that_is_over_is_whole_though_its_last_days_cost_nothing() -> None:
+def test_a_month_that_is_over_is_whole_though_kafkas_last_days_cost_nothing() -> None:
     october = [DayCost(date(2026, 10, n), "other", Decimal(1)) for n in range(1, 26)]
+    october.append(DayCost(date(2026, 10, 31), "other", Decimal(9), is_kafkas=False))
     september = [DayCost(date(2026, 9, n), "other", Decimal(1)) for n in range(1, 31)]
     report = dataclasses.replace(month.evidence().report, today=date(2026, 12, 20))
     days = Evidence(report=report, all_days=[*september, *october], month="2026-10")
