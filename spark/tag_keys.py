@@ -2,7 +2,8 @@
 
 CUR 2.0's map says `user_stillwater_pool`, some exports `user:stillwater:pool`, the newer `tags`
 map `resourceTags/user:stillwater:pool`, FOCUS the key itself; legacy CUR and exports that flatten
-a tag give it a column. Which tag means Kafka is the user's to say: ours are the default.
+a tag give it a column. Which tag means Kafka is the user's to say: ours are the default. A cost
+category, or a tag of the whole account, says it as well.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ CLAIM_TAG = "kubernetes.io/created-for/pvc/name"
 NODE_GROUP_TAG = "eks:nodegroup-name"
 # On every line that no one was charged for.
 SIMULATED_TAG = "stillwater:simulated"
+# Keys that nobody gives a cost category or an account.
+_FIXED = (CLUSTER_TAG, POOL_TAG, CLAIM_TAG, NODE_GROUP_TAG)
 # What the columns begin with that tags have for themselves, in lower case.
 TAG_COLUMNS = ("resource_tags_", "resourcetags/")
 # Stands for tags that are written, and in a way that nobody reads.
@@ -113,7 +116,12 @@ def export_key(key: str) -> str:
 def spellings(key: str) -> tuple[str, ...]:
     """Return every spelling of a tag's key in a map, the likeliest first."""
     marked = key if key.startswith("aws:") else f"user:{key}"
-    forms = (export_key(key), marked, key, f"resourceTags/{marked}", f"resourceTags/{key}")
+    forms = [export_key(key), marked, key, f"resourceTags/{marked}", f"resourceTags/{key}"]
+    if key not in _FIXED and not key.startswith("aws:"):
+        # The map `tags` has categories and accounts' tags too; what a resource says comes first.
+        forms += [f"costCategory/{key}", f"accountTag/{key}"]
+    if not key.isascii():
+        forms.append(f"user_{key}")
     return tuple(dict.fromkeys(forms))
 
 

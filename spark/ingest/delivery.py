@@ -24,6 +24,7 @@ from pyspark.sql.types import (
     DoubleType,
     FloatType,
     NullType,
+    NumericType,
     StringType,
     StructType,
     TimestampNTZType,
@@ -58,6 +59,10 @@ DAMAGE = {
     "EOFException": "it ends before its data does; copy it again",
     "encrypted ZIP entry": "its archive needs a password; pack it again without one",
 }
+# Times as numbers, as databases hand them on: what each unit of an epoch counts up to. No digits of
+# a day are as many, but those of seconds, which text may not be.
+EPOCH = r"^\s*(\d{13}|\d{16}|\d{19})\s*$"
+LEAST_SECONDS, LEAST_MILLIS, LEAST_MICROS, LEAST_NANOS = (10**places for places in (9, 12, 15, 18))
 OWN, CAUSED = f"{InvalidInput.__module__}.{InvalidInput.__name__}: ", "Caused by: "
 
 
@@ -238,10 +243,26 @@ def month_from(frame: DataFrame | Shape, name: str) -> Column:
 def _dated(frame: DataFrame | Shape, name: str) -> Column:
     value, kind = _trusted(name), frame.schema[name].dataType
     if isinstance(kind, StringType):
-        return F.when(value.rlike(DATED), F.regexp_replace(value, TO_THE_MINUTE, "$1:00$2"))
+        of_number = _of_epoch(value.try_cast("long")).cast("string")
+        return F.when(value.rlike(DATED), F.regexp_replace(value, TO_THE_MINUTE, "$1:00$2")).when(
+            value.rlike(EPOCH), of_number
+        )
+    if isinstance(kind, NumericType):
+        return _of_epoch(value.try_cast("long"))
     if isinstance(kind, DateType | TimestampType | TimestampNTZType):
         return F.when(F.year(value).between(*YEARS), value)
     return value
+
+
+def _of_epoch(number: Column) -> Column:
+    """Return the time that a number counts to from 1970, in the unit that its size tells."""
+    micros = (
+        F.when(number >= LEAST_NANOS, F.floor(number / F.lit(1000.0)))
+        .when(number >= LEAST_MICROS, number)
+        .when(number >= LEAST_MILLIS, number * 1000)
+        .when(number >= LEAST_SECONDS, number * 1_000_000)
+    )
+    return F.timestamp_micros(micros)
 
 
 def _trusted(name: str) -> Column:

@@ -63,7 +63,7 @@ REQUIRED = dict.fromkeys(
 OPTIONAL = (
     *("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation"),
     *("ProviderName", "ServiceProviderName", "HostProviderName", "InvoiceIssuerName"),
-    *("PublisherName", "ResourceId", "SubAccountId", "Tags"),
+    *("PublisherName", "ResourceId", "SubAccountId"),
     *("CommitmentDiscountStatus", "CapacityReservationStatus"),
 )
 # What says who sells, the surest first.
@@ -71,6 +71,8 @@ SELLERS = (
     *("ProviderName", "ServiceProviderName", "HostProviderName"),
     *("PublisherName", "InvoiceIssuerName", "x_UsageType"),
 )
+# Beside tags of their own people sort a bill by cost categories.
+TAGS, CATEGORIES = ("Tags",), "x_CostCategories"
 # The specification's display names, where those are other words than the column's own.
 DISPLAYED = {
     "provider": "ProviderName",
@@ -102,13 +104,16 @@ def is_focus(columns: list[str]) -> bool:
 def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
 
+    maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
+
     def months() -> list[DataFrame]:
-        return [_named(frame, what) for frame in source.frames]
+        return [_named(frame, what, maps) for frame in source.frames]
 
     grain = Grain(kafka, "ResourceId", "AvailabilityZone")
-    quick = source.quick and source.quick.added_up(REQUIRED, OPTIONAL, AMOUNTS, COST, grain)
+    wanted = [*OPTIONAL, *maps]
+    quick = source.quick and source.quick.added_up(REQUIRED, wanted, AMOUNTS, COST, grain)
     if quick:
-        parts = [_named(quick.lines, what)]
+        parts = [_named(quick.lines, what, maps)]
         control = quick.control
     else:
         parts = months()
@@ -116,9 +121,9 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     return Delivery(
         label=source.label,
         format=Format.FOCUS,
-        parts=[require_lines(_lines(raw), "The FOCUS reader's output") for raw in parts],
+        parts=[require_lines(_lines(raw, maps), "The FOCUS reader's output") for raw in parts],
         control=control,
-        every_line=lambda: [_lines(raw) for raw in months()],
+        every_line=lambda: [_lines(raw, maps) for raw in months()],
         refreshes=source.refreshes,
         simulated=source.simulated,
         kafka=kafka,
@@ -133,10 +138,10 @@ def _lacking(known: Collection[str]) -> list[str]:
     return [*left_out(LACKING, known), *([] if is_sold else [NO_SELLER])]
 
 
-def _named(frame: DataFrame, what: str) -> DataFrame:
+def _named(frame: DataFrame, what: str, maps: Sequence[str]) -> DataFrame:
     by_id = frame.toDF(*_named_by_id(frame.columns).values())
-    raw = named(by_id, REQUIRED, [*OPTIONAL, DELIVERED_PERIOD, CHARGES], what)
-    return as_map(raw, "Tags")
+    raw = named(by_id, REQUIRED, [*OPTIONAL, *maps, DELIVERED_PERIOD, CHARGES], what)
+    return reduce(as_map, maps, raw)
 
 
 def _named_by_id(columns: Sequence[str]) -> dict[str, str]:
@@ -150,7 +155,7 @@ def _tagged(raw: DataFrame) -> DataFrame:
     return raw.select(
         known_period(_period(raw)),
         F.col(COST).alias("billed_cost"),
-        *every_tag(["Tags"], ()),
+        *every_tag(TAGS, ()),
     )
 
 
@@ -159,12 +164,12 @@ def _costs(raw: DataFrame) -> DataFrame:
     return raw.select(_period(raw).alias("billing_period"), cost.alias("cost"))
 
 
-def _lines(raw: DataFrame) -> DataFrame:
-    return raw.select(*_columns(Shape(raw.schema)))
+def _lines(raw: DataFrame, maps: Sequence[str]) -> DataFrame:
+    return raw.select(*_columns(Shape(raw.schema), tuple(maps)))
 
 
 @made_once
-def _columns(raw: Shape) -> list[Column]:
+def _columns(raw: Shape, maps: Sequence[str]) -> list[Column]:
     kind = kind_of(raw, COST)
     effective = amount("EffectiveCost", kind)
     return [
@@ -181,7 +186,7 @@ def _columns(raw: Shape) -> list[Column]:
         text("PricingUnit").alias("unit"),
         text("ResourceId").alias("resource_id"),
         text("AvailabilityZone").alias("zone"),
-        *tags(raw, ["Tags"], ()),
+        *tags(raw, maps, ()),
         _reason(raw).alias("reason"),
         # EffectiveCost is amortised and after every discount: nothing is left to take out.
         F.lit(0).alias(HAS_NET),

@@ -150,7 +150,8 @@ def read(
     """
     alike: dict[Header, list[str]] = {}
     for address in addresses:
-        alike.setdefault(header(files, address, what), []).append(address)
+        one = what if len(addresses) == 1 else f"{what}: {address.rsplit('/', 1)[-1]}"
+        alike.setdefault(header(files, address, one), []).append(address)
     first, *others = alike
     for other in others:
         shared = {name.lower() for name in other.names} & {name.lower() for name in first.names}

@@ -20,11 +20,17 @@ from spark.ingest.files import CHUNK_BYTES, Files
 from spark.ingest.manifest import MANIFEST_SUFFIX, PARQUET, ZIP
 
 FORMATS = (PARQUET, ".csv.gz", ZIP, ".csv")
-# What holds data and cannot be read: other archives and formats, endings in capitals, and the parts
-# without an ending that Athena, Redshift and Spark write.
+# What holds data and cannot be read: other archives and formats, endings in capitals, the parts
+# without an ending that Athena, Redshift and Spark write, and bills under an ending more (.csv.old)
+# that is no checksum's.
 UNREAD = re.compile(
     r"(?i)(\.(csv|tsv|parquet|parq|pq|orc|avro|jsonl|xlsx?|gz|zip|bz2|zst|zstd|xz|lz4|snappy|7z|tar|tgz)"
-    r"|(^|/)(part|data|\d)[^./]*)$"
+    r"|(^|/)(part|data|\d)[^./]*|\.(csv|gz|zip|parquet)\.(?!md5|sha|crc|asc|sig)[^./]+)$"
+)
+# What a copy that was broken off is called: by browsers, and by AWS's command line.
+HALF = re.compile(
+    r"(?i)\.(csv|gz|zip|parquet)\.((file)?part|partial|crdownload|download|te?mp"
+    r"|(?=\d*[a-f])[0-9a-f]{8})$"
 )
 PARQUET_BEGINS, ZIP_BEGINS = b"PAR1", b"PK"
 # What AWS writes beside an Athena report: how far its newest delivery is.
@@ -51,9 +57,11 @@ def unlisted(files: Files, folder: str) -> list[str]:
     found = {kind: [path for path in everything if path.endswith(kind)] for kind in FORMATS}
     kinds = [kind for kind, paths in found.items() if paths]
     paths = [path for kind in kinds for path in found[kind]]
-    unread = [path for path in everything if path not in set(paths) and UNREAD.search(path)]
+    read = set(paths)
+    unread = [path for path in everything if path not in read and UNREAD.search(path)]
     problem = (
-        _of_two_kinds(kinds)
+        _half_copied([path for path in everything if HALF.search(path)])
+        or _of_two_kinds(kinds)
         or _in_no_form(unread)
         or _named_twice(paths)
         or _held_twice(files, paths)
@@ -84,6 +92,10 @@ def _of_two_kinds(kinds: Sequence[str]) -> str:
     if len(kinds) < 2:
         return ""
     return f"mixes {', '.join(kinds)}; name one file, or a folder of one format."
+
+
+def _half_copied(paths: Sequence[str]) -> str:
+    return f"holds {paths[0]}, a copy that was broken off; copy the bill again." if paths else ""
 
 
 def _in_no_form(unread: Sequence[str]) -> str:

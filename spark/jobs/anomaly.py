@@ -2,8 +2,8 @@
 
     cost -> guard -> standing_out, and where there are any: + rotations -> why -> guard -> table
 
-Complete days only: the last day of a bill is half of one (spark.months). The reason names the component, whose
-charges moved most, and what of ours happened that day.
+Complete days only: the last day of a bill is half of one (spark.months). The reason names the
+component, whose charges moved most, and what of ours happened that day.
 """
 
 from __future__ import annotations

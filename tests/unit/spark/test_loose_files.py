@@ -35,7 +35,7 @@ def _refused(folder: Path) -> str:
 def test_without_a_manifest_every_data_file_is_the_bill(tmp_path: Path) -> None:
     names = ("BILLING_PERIOD=2026-10/a-00001.parquet", "BILLING_PERIOD=2026-11/a-00001.parquet")
     there = _written(tmp_path, *names)
-    _written(tmp_path, "_SUCCESS", "_temporary/0/b.parquet", ".c.parquet", "README.md", "make.sql")
+    _written(tmp_path, "_SUCCESS", "_temporary/0/b.parquet", ".c.parquet", "README.md", "a.csv.md5")
     _written(tmp_path, "cost_and_usage_data_status/status.parquet")
     assert unlisted(LocalFiles(), str(tmp_path)) == there
 
@@ -66,6 +66,9 @@ def test_the_data_of_an_export_are_read_by_its_manifests_alone(tmp_path: Path, b
         (("a.csv", "b.csv.zip"), "mixes .zip, .csv"),
         (("a.csv", "b.csv.zst"), "b.csv.zst, which may be part of the bill"),
         (("a.csv", "B.CSV"), "B.CSV, which may be part of the bill"),
+        (("a.csv", "b.csv.part"), "b.csv.part, a copy that was broken off"),
+        (("a.parquet", "b.parquet.6eA3f09C"), "b.parquet.6eA3f09C, a copy that was broken off"),
+        (("a.csv", "a.csv.20261101"), "a.csv.20261101, which may be part of the bill"),
         (("a.csv", "b.xlsx"), "b.xlsx, which may be part of the bill"),
         (("0000_part_00", "0001_part_00"), "0000_part_00, which may be part of the bill"),
     ],

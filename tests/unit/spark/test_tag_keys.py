@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.naming import POOL_TAG
 from spark.tag_keys import export_key, spellings
 
 
@@ -28,4 +29,11 @@ def test_a_key_is_looked_for_under_every_spelling_of_every_export() -> None:
         "team",
         "resourceTags/user:team",
         "resourceTags/team",
+        "costCategory/team",
+        "accountTag/team",
+    )
+    # Nobody gives these to a category: every line is asked for each spelling of them.
+    assert not any("/" in each.removeprefix("resourceTags/") for each in spellings(POOL_TAG))
+    assert "user_\N{LATIN SMALL LETTER E WITH ACUTE}quipe" in spellings(
+        "\N{LATIN SMALL LETTER E WITH ACUTE}quipe"
     )
