@@ -137,6 +137,7 @@ def _newest_by_period(files: Files, folder: str) -> tuple[str, dict[str, str]]:
         elif month is not None:
             legacy.setdefault(f"{month[1]}-{month[2]}", []).append(path)
     own = _own_folder(folder, names)
+    _require_nothing_beside(files, folder, own)
     newest |= {period: _above(folder, period, paths) for period, paths in legacy.items()}
     if not newest:
         problem = (
@@ -177,6 +178,18 @@ def _own_folder(folder: str, manifests: Sequence[str]) -> str:
     if own != folder and folder.startswith(f"{own}/"):
         raise InvalidInput([f"{folder} is a part of an export; name {own}, the whole of it."])
     return own
+
+
+def _require_nothing_beside(files: Files, folder: str, own: str) -> None:
+    """Refuse a folder of an export and of other bills, which no manifest would have read."""
+    below = files.below(folder, "") if own != folder else []
+    beside = [path for path in below if path.endswith(FORMATS) and not path.startswith(f"{own}/")]
+    if beside:
+        problem = (
+            f"The folder {folder} holds the export {own} and data beside it ({beside[0]}); name "
+            f"one of them."
+        )
+        raise InvalidInput([problem])
 
 
 def _export_of(manifest: str) -> str:

@@ -255,6 +255,9 @@ def test_an_export_is_found_below_the_folder_that_was_named(tmp_path: Path) -> N
     assert manifest.refreshes(LocalFiles(), str(tmp_path)) == (
         manifest.refreshes(LocalFiles(), str(own))
     )
+    (tmp_path / "older.csv").touch()
+    with pytest.raises(InvalidInput, match=r"holds the export .* and data beside it .*older\.csv"):
+        pinned(tmp_path)
     shutil.copytree(own, tmp_path / "backup" / "export")
     with pytest.raises(InvalidInput, match=r"holds an export twice, .*backup/export and .*prefix"):
         pinned(tmp_path)
