@@ -11,6 +11,7 @@ from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType
 
 from core.errors import InvalidInput
 from spark.expressions import made_once
@@ -65,6 +66,7 @@ NO_RESOURCES = (
     "The report has no resource ids, so the money is read by component and no volume or instance "
     'is told from another: choose "Include resource IDs" in the report\'s content.'
 )
+ACCOUNT_DIGITS = 12
 # Beside tags of their own people sort a bill by cost categories.
 CATEGORIES = "cost_category"
 _NO_TAGS = f"{_LISTED} and activate the tags as cost allocation tags"
@@ -235,7 +237,7 @@ def _columns(raw: Shape, maps: Sequence[str], kafka: KafkaTags) -> list[Column]:
         _period(raw).alias("billing_period"),
         day(raw, "line_item_usage_start_date").alias("day"),
         _provider().alias("provider"),
-        text("line_item_usage_account_id").alias("account"),
+        _account(raw).alias("account"),
         text("line_item_currency_code").alias("currency"),
         text("line_item_line_item_type").alias("category"),
         text("line_item_product_code").alias("service"),
@@ -255,6 +257,14 @@ def _columns(raw: Shape, maps: Sequence[str], kafka: KafkaTags) -> list[Column]:
         charges(),
         shown(SHOWN).alias("line"),
     ]
+
+
+def _account(raw: Shape) -> Column:
+    """Return the account, of numbers with the zeros that they lost."""
+    name = "line_item_usage_account_id"
+    if not isinstance(raw.schema[name].dataType, NumericType):
+        return text(name)
+    return F.lpad(text(name).try_cast("decimal(12,0)").cast("string"), ACCOUNT_DIGITS, "0")
 
 
 def _provider() -> Column:

@@ -57,6 +57,7 @@ TO_THE_MINUTE = r"^(\s*\d{4}-\d{1,2}-\d{1,2}[T ]\d{1,2}:\d{2})(\s*([Zz]|UTC|GMT|
 # What Java says of a file that is not whole -> what it means.
 DAMAGE = {
     "EOFException": "it ends before its data does; copy it again",
+    "Relative path in absolute URI": "a name has a colon, which Spark cannot list; rename it",
     "encrypted ZIP entry": "its archive needs a password; pack it again without one",
 }
 # Times as numbers, as databases hand them on: what each unit of an epoch counts up to. No digits of

@@ -45,15 +45,17 @@ def test_91_times_are_read_as_databases_count_them(session: SparkSession, tmp_pa
 
 
 @pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
-def test_92_columns_of_numbers_are_times_by_their_size(
+def test_92_columns_of_numbers_are_times_by_their_size_and_accounts_with_their_zeros(
     session: SparkSession, tmp_path: Path, unit: int
 ) -> None:
     row = {**bills.CUR_ROW, "resource_tags": "{}"}
     row["bill_billing_period_start_date"] = MONTH * unit
     row["line_item_usage_start_date"] = HOUR * unit
+    row["line_item_usage_account_id"] = 12 if unit > 1 else 12.0
     pq.write_table(pa.table({name: [value] for name, value in row.items()}), tmp_path / "b.parquet")
     (found,) = usage(session, tmp_path / "b.parquet")
     assert (found.billing_period, found.day) == ("2026-11", date(2026, 11, 20))
+    assert found.account == "000000000012"
 
 
 def test_93_what_people_write_for_nothing_is_no_tag_and_no_resource(
