@@ -13,6 +13,7 @@ from typing import Protocol
 from core import timing
 from core.cluster import ClusterSpec, adoption, advice, changes, contradictions, limits, parse
 from core.cluster.adoption import Adoption
+from core.cluster.reading import shortened
 from core.errors import InvalidInput
 from infra import spec_file
 from infra.eks import addon_versions
@@ -90,23 +91,25 @@ def read(path: Path) -> ClusterSpec:
 def problems_of(spec: ClusterSpec) -> list[str]:
     """Return a sentence for everything that would fail, or contradicts itself, when it is built."""
     kubernetes = spec.kubernetes
-    return [
+    found = [
         *contradictions.problems(spec),
         *(breach.sentence for breach in limits.check(spec)),
         *addon_versions.problems(kubernetes.version, kubernetes.addon_versions),
         *(violation.sentence for violation in timing.check(spec)),
     ]
+    return [*map(shortened, found)]
 
 
 def doubts_of(spec: ClusterSpec) -> list[str]:
     """Return a sentence for everything that works now and costs something later, or is unknown."""
-    return [
+    found = [
         *limits.unchecked_types(spec),
         *limits.tight(spec),
         *contradictions.doubts(spec),
         *addon_versions.doubts(spec.kubernetes.version, spec.kubernetes.addon_versions),
         *advice(spec),
     ]
+    return [*map(shortened, found)]
 
 
 def doubts_in(path: Path, spec: ClusterSpec) -> list[str]:

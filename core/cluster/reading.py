@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, TypeVar
@@ -55,6 +56,8 @@ _PLAIN_WORDS = {
 _SCALARS = frozenset({"str", "int", "bool"})
 # The longest value that a sentence repeats whole.
 LONGEST_SHOWN = 120
+# No setting takes a longer word, the longest URL and what stands beside it included.
+_LONG_WORD = re.compile(r"\S{450,}(?<![,.;:])")
 M = TypeVar("M", bound=BaseModel)
 Place = Sequence[object]
 # Says where a problem stands in what the user wrote, "FILE:LINE:COLUMN: "; by the place of the
@@ -91,6 +94,17 @@ def _value_text(value: object) -> str:
     if len(written) <= LONGEST_SHOWN:
         return written
     return f"{written[:LONGEST_SHOWN]}... ({len(written)} characters)"
+
+
+def shortened(sentence: str) -> str:
+    """Return a sentence that repeats no word beyond its beginning that no setting takes.
+
+    >>> shortened(f"{'x' * 9000} is no name.")[115:]
+    'xxxxx... (9000 characters) is no name.'
+    """
+    return _LONG_WORD.sub(
+        lambda word: f"{word[0][:LONGEST_SHOWN]}... ({len(word[0])} characters)", sentence
+    )
 
 
 def _needed_errors(error: ValidationError) -> list[dict[str, Any]]:
@@ -140,7 +154,7 @@ def validate(
         return root.model_validate(raw)
     except ValidationError as error:
         raise InvalidInput(
-            locate(each["loc"], sentence) + sentence
+            locate(each["loc"], sentence) + shortened(sentence)
             for each in _needed_errors(error)
             for sentence in _sentences(each, root)
         ) from None

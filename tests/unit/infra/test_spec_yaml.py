@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import InvalidInput
 from infra.spec import ROOT, doubts_in, read
+from tests.every_case import every_case
 
 EXAMPLE = (ROOT / "stacks" / "config" / "clusters" / "example.yaml").read_text()
 ZONES = "availability_zones: [us-east-1a, us-east-1b, us-east-1c]"
@@ -128,3 +129,19 @@ def test_what_means_the_same_is_taken(old: str, new: str, tmp_path: Path) -> Non
     spec = read(tmp_path / "c.yaml")
     assert (spec.name, spec.pools[1].first_node_id) == ("orders", 10)
     assert doubts_in(tmp_path / "c.yaml", spec) == []
+
+
+@every_case(
+    ("old", "new"),
+    [
+        ("name: orders", f"name: orders\n{'x' * 900}: 1"),
+        ("vpc_cidr: 10.40.0.0/16", f"vpc_cidr: {'x' * 20_000}"),
+        ("tags:", f"topics: [{{name: t, config: {{? {'x' * 900} : 1}}}}]\ntags:"),
+        ("  team: streaming", f"  ? aws:{'x' * 900}\n  : y"),
+    ],
+    ids=["a key", "a value", "a setting of Kafka's", "a tag"],
+)
+def test_no_sentence_repeats_a_word_without_end(tmp_path: Path, old: str, new: str) -> None:
+    found = refusals(tmp_path / "c.yaml", EXAMPLE.replace(old, new, 1).encode())
+    assert all(len(sentence) < 700 for sentence in found), [len(each) for each in found]
+    assert any("characters)" in sentence for sentence in found), [e[:300] for e in found]
