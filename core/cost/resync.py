@@ -112,16 +112,6 @@ def after_loss(flow: Flow, *, outage_seconds: float, held_bytes: float) -> Catch
     return _catch_up(flow, held_bytes, outage_seconds)
 
 
-def rate_for(*, append_bytes_per_s: float, behind_bytes: float, within_seconds: float) -> float:
-    """Return the replication rate, in bytes a second, that ends a catch-up within a time."""
-    _not_negative(append_bytes_per_s=append_bytes_per_s, behind_bytes=behind_bytes)
-    if not within_seconds > 0:
-        raise InvalidInput(
-            [f"within_seconds is {within_seconds}: no rate ends it at once; allow some time."]
-        )
-    return append_bytes_per_s + behind_bytes / within_seconds
-
-
 def slowest(limits_bytes_per_s: Mapping[str, float]) -> tuple[str, float]:
     """Return the limit that decides, and its rate; raises InvalidInput when none is known."""
     if not limits_bytes_per_s:

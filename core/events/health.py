@@ -49,7 +49,6 @@ from core.fields import (
 )
 
 SCHEDULED, ISSUE = "scheduledChange", "issue"
-CATEGORIES = frozenset({SCHEDULED, ISSUE})
 # Whose scheduled changes concern a node. An issue may be any service's: a lost zone has been
 # announced under MULTIPLE_SERVICES.
 SCHEDULING_SERVICES = frozenset({"EC2", "EBS", "EKS"})

@@ -168,16 +168,3 @@ def signs_of(
 def active_controller(scrapes: Iterable[NodeMetrics]) -> NodeMetrics | None:
     """Return what the active controller tells; its word alone counts for brokers' states."""
     return next((m for m in scrapes if m.count(Metric.ACTIVE_CONTROLLERS) == 1), None)
-
-
-def changes(
-    before: Mapping[int, BrokerLifecycle], now: Mapping[int, BrokerLifecycle]
-) -> tuple[str, ...]:
-    """Return a sentence per broker whose state is another than before, for a timeline."""
-    return tuple(
-        f"{found.reason[:-1]}; it was {before[broker_id].state.value}."
-        if broker_id in before
-        else found.reason
-        for broker_id, found in sorted(now.items())
-        if broker_id not in before or before[broker_id].state is not found.state
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -45,9 +44,3 @@ class HealthVerdict:
     @property
     def healthy(self) -> bool:
         return self.health is Health.HEALTHY
-
-
-def worst(verdicts: Iterable[HealthVerdict]) -> Health:
-    """Return the gravest health among the verdicts; of none at all nothing is known."""
-    found = [verdict.health for verdict in verdicts]
-    return max(found, key=SEVERITY.index) if found else Health.UNKNOWN

@@ -45,23 +45,17 @@ from core.incidents.decisions import (
 from core.incidents.disrupted import claim_to_end, deadlines
 from core.incidents.draining import draining, gating
 from core.incidents.idle import looked_at_again
-from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.leading import given_back, led_again_by_a_run
-from core.incidents.learn import learn
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import closing
 from core.incidents.reboots import with_reboots
 from core.incidents.record import (
-    ALLOWED,
     TERMINAL,
     Decision,
     Incident,
     State,
-    Transition,
-    is_unattended,
 )
 from core.incidents.replacement import spare_kept
-from core.incidents.settling import settle
 from core.incidents.terminating import (
     forward_now,
     holding,
@@ -73,23 +67,6 @@ from core.incidents.terminating import (
 )
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
-
-__all__ = [
-    "ALLOWED",
-    "TERMINAL",
-    "Decision",
-    "Incident",
-    "State",
-    "Transition",
-    "is_unattended",
-    "learn",
-    "merge",
-    "next_action",
-    "open_incident",
-    "reopens",
-    "settle",
-    "why_unanswered",
-]
 
 # Auto Scaling may announce a termination before its own describe call shows it.
 IN_SERVICE_GRACE_SECONDS = 60.0

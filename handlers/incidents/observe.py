@@ -8,7 +8,7 @@ from typing import Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from core.availability.lease import Lease, companions, in_the_way
+from core.availability.lease import Lease, companions, hinders, in_the_way, lease_of
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
 from core.incidents.leading import asks_of_all
@@ -23,7 +23,6 @@ from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.standing_drains import without_lease
 from core.incidents.turns import waiting_turns
-from core.rotation import hinders, lease_of
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
@@ -42,7 +40,6 @@ from handlers.rotation.turns import observe_cluster, with_errors
 from handlers.store.messages import rotation_message
 from handlers.store.runs import LedgerRuns
 
-logger = Logger(service="stillwater")
 MOST_ATTEMPTS = 5
 NOTHING = "Nothing is outdated: there is nothing to rotate."
 

@@ -15,12 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from core.availability.lease import Lease, LeaseDecision, grant, release
+from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.errors import Conflict
 from core.fields import digest
 from core.incidents.codec import from_json, to_json, without_document
 from core.incidents.record import Incident, incident_id
-from core.rotation import begin
 from core.stored import as_document, values_in, without
 from handlers.adapters.shapes import known_shape
 from handlers.store.table import VersionedTable

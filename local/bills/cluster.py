@@ -24,7 +24,6 @@ HOUR_PRICE = Decimal("0.5")
 PLAN_HOUR, RESERVED_HOUR = Decimal("0.3"), Decimal("0.25")
 GIB_MONTH, IOPS_MONTH, GIBPS_MONTH = Decimal("0.08"), Decimal("0.005"), Decimal("40.96")
 CROSSING_GB = Decimal("0.01")
-PLAN = "arn:aws:savingsplans::111111111111:savingsplan/synthetic"
 RESERVATION = "arn:aws:ec2:us-east-1:111111111111:reserved-instances/synthetic"
 
 

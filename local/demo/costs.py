@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,6 @@ class RotationFigures:
     down_seconds: float | None
     catch_up_seconds: float | None
     moved_bytes: int | None
-    incremental_usd: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +116,8 @@ def _seen_rotation(made: Made) -> RotationFigures | None:
     if not rows:
         return None
     row = rows[-1]
-    cost: Decimal | None = row.incremental_cost
     return RotationFigures(
         down_seconds=row.down_seconds,
         catch_up_seconds=row.catch_up_seconds,
         moved_bytes=row.moved_bytes,
-        incremental_usd=None if cost is None else f"{pricing.plain(cost):f}",
     )

@@ -78,11 +78,6 @@ def isr_samples(twin: Twin) -> list[dict[str, Any]]:
     return [s for s in samples(twin) if s["kind"] == "isr"]
 
 
-def back_in_isr_at(twin: Twin, rotation: DemoRotation) -> float | None:
-    """Return when the broker was seen back in every ISR, or None while it is not."""
-    return story.back_in_isr_at(isr_samples(twin), rotation.broker_id, rotation.terminated_call_at)
-
-
 def moments(records: Iterable[Mapping[str, Any]], rotation: DemoRotation) -> list[story.Moment]:
     """Return the journal and the decisions as one sequence in time."""
     since = rotation.terminated_call_at

@@ -23,7 +23,6 @@ from local.tools.build import OnProgress, Progress, ignore_progress
 from local.tools.cache import making
 
 POM = Path(__file__).with_name("pom.xml")
-LOGGING = Path(__file__).with_name("log4j2.xml")
 NAME = "kafka"
 ESTIMATE_SECONDS = 15 + classes.ESTIMATE_SECONDS
 

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 
 from core.cost.pricing import total
-from core.cost.trend import Backtest, Forecast, backtest, forecast
+from core.cost.trend import Backtest, backtest, forecast
 from core.cost.trend import forecast as of_points
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
@@ -179,7 +179,6 @@ class MonthAhead:
     expected: float
     low: float
     high: float
-    per_day: Forecast
     past: Backtest | None
 
 
@@ -202,7 +201,6 @@ def month_ahead(rows: Sequence[Found]) -> MonthAhead | None:
         expected=told.expected * DAYS_AHEAD,
         low=max(0.0, told.low * DAYS_AHEAD),
         high=told.high * DAYS_AHEAD,
-        per_day=told,
         past=backtest(points),
     )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from dataclasses import replace
 
-from core.availability.lease import Lease, LeaseDecision, grant, release
+from core.availability.lease import Lease, LeaseDecision, begin, grant, release
 from core.errors import Conflict
 from core.incidents.codec import from_json, to_json
 from core.incidents.record import Incident
-from core.rotation import begin
 
 
 @functools.lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ import pytest
 from core.errors import StillwaterError
 from core.incidents.decide import BLIND_SECONDS
 from core.incidents.record import State
-from core.rotation import Doubt
+from core.views import Doubt
 from handlers.incidents.leadership import Leadership
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.memory_records import MemoryRecords

@@ -15,7 +15,6 @@ from core.cost.resync import (
     after_loss,
     after_outage,
     held_bytes,
-    rate_for,
     slowest,
 )
 from core.errors import InvalidInput
@@ -165,17 +164,6 @@ def test_nothing_appended_while_away_is_no_way_at_all() -> None:
     assert ended(after_outage(flow, outage_seconds=300)).seconds == 0
 
 
-@given(flows(), outages, st.floats(1, 3_600))
-def test_the_rate_for_a_time_ends_it_in_that_time(flow: Flow, outage: float, goal: float) -> None:
-    appended = flow.append_bytes_per_s
-    rate = rate_for(
-        append_bytes_per_s=appended, behind_bytes=appended * outage, within_seconds=goal
-    )
-    wanted = Flow(append_bytes_per_s=appended, replication_bytes_per_s=rate)
-    way = ended(after_outage(wanted, outage_seconds=outage))
-    assert way.seconds == pytest.approx(goal, rel=1e-3)
-
-
 def test_a_cap_in_bytes_holds_less_than_retention_would() -> None:
     assert held_bytes(10 * MB, 3_600, cap_bytes=5e9) == 5e9
     assert held_bytes(1 * MB, 3_600, cap_bytes=5e9) == 3.6e9
@@ -200,11 +188,6 @@ def test_the_limit_that_decides_is_named() -> None:
             id="no number",
         ),
         pytest.param(lambda: held_bytes(1, 1, cap_bytes=-1), "cap_bytes is -1", id="negative cap"),
-        pytest.param(
-            lambda: rate_for(append_bytes_per_s=1, behind_bytes=1, within_seconds=0),
-            "within_seconds is 0",
-            id="no time",
-        ),
         pytest.param(lambda: slowest({}), "No limit of replication is known", id="no limit"),
         pytest.param(
             lambda: after_outage(

@@ -14,7 +14,6 @@ from core.health.lifecycle import (
     BrokerSigns,
     Lifecycle,
     active_controller,
-    changes,
     lifecycle,
     signs_of,
 )
@@ -153,11 +152,3 @@ def test_without_a_quorum_describe_cluster_is_not_believed() -> None:
         2, quorum_answers=False, described={2: False}, active_controller=None, own=None
     )
     assert (signs.described, signs.is_fenced) == (None, None)
-
-
-def test_a_timeline_gets_a_sentence_for_each_change_and_none_for_the_rest() -> None:
-    online, fenced = told(), told(is_fenced=True, registration=10)
-    assert changes({11: online}, {11: told(since_heartbeat_seconds=1.0)}) == ()
-    (said,) = changes({11: online}, {11: fenced})
-    assert said == "Broker 11 is fenced: the quorum fenced it; it was online."
-    assert changes({}, {11: online}) == (online.reason,)
