@@ -13,7 +13,7 @@ from cli.stack_settings import spec_file
 from core.cluster import adoption_doubts, changes, rights
 from core.errors import InvalidInput
 from core.naming import TWIN_ENVIRONMENT
-from infra.spec import changes_in, doubts_in, read, standing
+from infra.spec import changes_in, doubts_in, read, standing_spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def examine(named: Path, against: Path | None = None) -> CheckedDescription:
             doubted = tuple(adoption_doubts.doubts(adopted))
             return CheckedDescription(str(path), adopted.eks_cluster, doubts=doubted)
         parsed = read(path)
-        before = None if against is None else standing(spec_file(against))
+        before = None if against is None else standing_spec(spec_file(against))
         if before is not None:
             changes_in(path, parsed, before)
     except InvalidInput as error:

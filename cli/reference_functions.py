@@ -35,7 +35,7 @@ def page() -> str:
 def _section(definition: Definition, scope: Scope) -> Iterator[str]:
     cluster = scope.cluster
     yield f"\n## {definition.name}"
-    yield f"{definition.description}. Woken by {_woken(definition)};"
+    yield f"{definition.description}. Woken by {_trigger(definition)};"
     yield f"{definition.timeout(cluster)} s, {cluster.memory_mib} MiB."
     long = kept_fields(definition.settings)
     names = [f"`{each.name}`" for each in fields(definition.settings) if each.name not in long]
@@ -72,7 +72,7 @@ def _rules(where: str, rules: Sequence[PolicyRule]) -> Iterator[str]:
         yield f"| {', '.join(rule.verbs)} | {where}: {', '.join(rule.resources)}{names} |"
 
 
-def _woken(definition: Definition) -> str:
+def _trigger(definition: Definition) -> str:
     if definition.reads is not None:
         of = definition.reads
         return f"the `{of.queue}` queue, {of.batch} at a time, {of.at_once} at once"

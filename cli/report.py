@@ -88,7 +88,7 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
         facts=facts,
         book=book,
         today=asked.today,
-        kafka=tag_keys.parsed(asked.cluster_tag, asked.pool_tag),
+        kafka=tag_keys.parse_tags(asked.cluster_tag, asked.pool_tag),
     )
     settings = {
         **class_record.settings(),

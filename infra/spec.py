@@ -118,7 +118,7 @@ def doubts_in(path: Path, spec: ClusterSpec) -> list[str]:
     return [found.with_place(sentence) for sentence in doubts_of(spec)]
 
 
-def standing(path: Path) -> ClusterSpec:
+def standing_spec(path: Path) -> ClusterSpec:
     """Return the spec in a file that a cluster runs by, whatever is to be said of it today."""
     found = spec_file.load(path)
     return parse(found.content, found.locate)

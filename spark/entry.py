@@ -95,7 +95,7 @@ def run(session: SparkSession, chosen: argparse.Namespace, now: datetime) -> str
 def _changed(store: Store, periods: Sequence[str]) -> list[str]:
     """Return which of these months came to something else than when they were final."""
     notes = store.read(DELIVERIES).where(F.col("billing_period").isin(*periods)).collect()
-    found = [restated.changed(note) for note in sorted(notes, key=lambda n: n.billing_period)]
+    found = [restated.restatement(note) for note in sorted(notes, key=lambda n: n.billing_period)]
     return [sentence for sentence in found if sentence is not None]
 
 
@@ -155,7 +155,7 @@ def _inputs(session: SparkSession, chosen: argparse.Namespace) -> every.Inputs:
         history=_there(session, chosen.history, "The rotation history"),
         facts=known,
         book=every.book_of(known),
-        kafka=tag_keys.parsed(chosen.cluster_tag, chosen.pool_tag),
+        kafka=tag_keys.parse_tags(chosen.cluster_tag, chosen.pool_tag),
     )
 
 

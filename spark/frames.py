@@ -39,7 +39,7 @@ def of_rows(session: SparkSession, rows: Sequence[Sequence[Any]], schema: Struct
 
 
 @contextmanager
-def kept(frame: DataFrame) -> Iterator[DataFrame]:
+def cached(frame: DataFrame) -> Iterator[DataFrame]:
     """Yield a frame that is made once, however often it is read until the block ends."""
     frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:

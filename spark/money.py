@@ -119,12 +119,12 @@ def is_something(summed: DataFrame, called: str) -> Column:
     return F.coalesce(is_other, F.lit(False))  # noqa: FBT003 - the same
 
 
-def added(summed: DataFrame, names: Iterable[str]) -> list[Column]:
+def summed_parts(summed: DataFrame, names: Iterable[str]) -> list[Column]:
     """Return the parts of totals summed once more, for one `agg`."""
     return [F.sum(part).alias(part) for name in names for part in parts_of(summed, name)]
 
 
-def finished(summed: DataFrame, names: Mapping[str, str]) -> dict[str, Column]:
+def total_columns(summed: DataFrame, names: Mapping[str, str]) -> dict[str, Column]:
     """Return the totals of an aggregation made of `sums`, as money; nothing is nought."""
     return {called: F.coalesce(_total(summed, called), _nothing()) for called in names.values()}
 

@@ -54,7 +54,7 @@ def literal_address(address: str) -> str:
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", address)
 
 
-def quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
     """Return a column's name as Spark must be told it, whatever letters it holds."""
     return f"`{name.replace('`', '``')}`"
 

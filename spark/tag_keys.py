@@ -89,7 +89,7 @@ class KafkaTags:
 OURS = KafkaTags()
 
 
-def parsed(cluster_tag: str | None, pool_tag: str | None, name: str | None = None) -> KafkaTags:
+def parse_tags(cluster_tag: str | None, pool_tag: str | None, name: str | None = None) -> KafkaTags:
     """Read `KEY` or `KEY=VALUE` and a pool's key, as options say them."""
     key, equals, value = (cluster_tag or CLUSTER_TAG).partition("=")
     pool = (pool_tag or POOL_TAG).strip()

@@ -26,7 +26,7 @@ from cli.survey.listing import items, labels, one, served_versions
 from core import naming
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
-from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread
+from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput, StillwaterError
 from core.survey.facts import Unread as NotRead
@@ -66,7 +66,7 @@ def examine(path: Path) -> Diagnosis:
         region=adopted.region,
         seconds=time.monotonic() - started,
         findings=findings(adopted, standing, ours, queues),
-        unread=[UnreadPart(part, why) for part, why in unread(standing)],
+        unread=[UnreadPart(part, why) for part, why in unread_parts(standing)],
         surroundings=surroundings.findings(
             session,
             surroundings.Machines(

@@ -82,7 +82,7 @@ class Standing:
     pod_set_versions: frozenset[str] | Unread = frozenset({POD_SETS})
 
 
-def unread(standing: Standing) -> list[tuple[str, str]]:
+def unread_parts(standing: Standing) -> list[tuple[str, str]]:
     """Return each part nothing is known of, with why."""
     found = ((each.name, getattr(standing, each.name)) for each in fields(standing))
     return [(TITLES[name], part.why) for name, part in found if isinstance(part, Unread)]

@@ -24,8 +24,8 @@ from core.incidents.observation import NOT_ASKED, Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import nowhere_to_go, ours, replacement_for, what_is_coming
 from core.incidents.sections import SOMEBODY
-from core.incidents.standing_drains import standing
-from core.incidents.terminating import kept_back, others_first, overtaken
+from core.incidents.standing_drains import unsafe_drains
+from core.incidents.terminating import kept_back, others_first, overtaking_decision
 from core.incidents.turns import asking, who_goes_first
 from core.window import clock
 
@@ -74,7 +74,7 @@ def hindrance(incident: Incident, seen: Observation, policy: Policy) -> str | No
     kept = kept_back(incident, seen, policy)
     if kept:
         return kept
-    others = next((reason for _, reason in standing(seen, policy)), None)
+    others = next((reason for _, reason in unsafe_drains(seen, policy)), None)
     if others is not None:
         return others
     if seen.lease_holder not in {None, incident.id}:
@@ -118,7 +118,9 @@ def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the drainer to ask again once nothing speaks against it."""
     begun = _follow_begun_eviction(incident, seen)
-    passed = begun or overtaken(incident, seen, policy) or others_first(incident, seen, policy)
+    passed = (
+        begun or overtaking_decision(incident, seen, policy) or others_first(incident, seen, policy)
+    )
     if passed:
         return passed
     if _waits_for_room(incident, seen):

@@ -66,14 +66,14 @@ def is_allowed(action: Action, level: Level) -> bool:
     return level in ACTING or isinstance(action, OF_OURS)
 
 
-def withheld(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
+def withheld_actions(actions: Sequence[Action], level: Level) -> tuple[Action, ...]:
     """Return the actions that a level keeps from being carried out."""
     return tuple(action for action in actions if not is_allowed(action, level))
 
 
 def as_told(decision: Decision, level: Level) -> Decision:
     """Return a decision as it is recorded, told and paged: what is withheld is said to be."""
-    if not withheld(decision.actions, level):
+    if not withheld_actions(decision.actions, level):
         return decision
     actions = tuple(
         replace(each, reason=f"{WATCHED}{each.reason}") if isinstance(each, Page) else each

@@ -42,7 +42,7 @@ from core.incidents.terminating import (
     decide_awaiting_node,
     into_hooks,
     out_of_time,
-    overtaken,
+    overtaking_decision,
 )
 from core.window import Start, clock, start_of
 
@@ -208,7 +208,7 @@ def waits(incident: Incident, seen: Observation, policy: Policy) -> Decision | N
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Make room for one more node, once, and wait until it can take the pod."""
-    passed = overtaken(incident, seen, policy) or waits(incident, seen, policy)
+    passed = overtaking_decision(incident, seen, policy) or waits(incident, seen, policy)
     if passed:
         return passed
     if asked_for(incident, policy) and incident.release is not None:
@@ -279,7 +279,7 @@ def before_its_turn(incident: Incident, seen: Observation, policy: Policy) -> De
     """
     if not _awaits_its_turn(incident, seen, policy):
         return None
-    passed = overtaken(incident, seen, policy)
+    passed = overtaking_decision(incident, seen, policy)
     if passed:
         return passed
     found = replacement_for(incident, seen)

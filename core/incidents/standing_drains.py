@@ -48,7 +48,7 @@ def without_lease(
             yield other
 
 
-def standing(seen: Observation, policy: Policy) -> Iterator[tuple[StandingDrain, str]]:
+def unsafe_drains(seen: Observation, policy: Policy) -> Iterator[tuple[StandingDrain, str]]:
     """Yield every drain of others that has not ended safely, and why not."""
     for drain in seen.drains:
         reason = not_ended(drain, seen, policy)

@@ -38,7 +38,7 @@ from core.incidents.replacement import (
     what_is_coming,
 )
 from core.incidents.schedules import EXPEDITED
-from core.incidents.standing_drains import standing
+from core.incidents.standing_drains import unsafe_drains
 from core.incidents.turns import asking, who_goes_first
 from core.window import clock
 
@@ -85,7 +85,7 @@ def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision |
     )
 
 
-def overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def overtaking_decision(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Stop waiting for a replacement or a turn when something else has made it pointless."""
     if incident.urgent:
         return forward_now(policy)
@@ -108,7 +108,7 @@ def overtaken(incident: Incident, seen: Observation, policy: Policy) -> Decision
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait until another node can take the pod."""
-    passed = overtaken(incident, seen, policy)
+    passed = overtaking_decision(incident, seen, policy)
     if passed:
         return passed
     if incident.release is not None:
@@ -164,7 +164,9 @@ def _scaled_in(incident: Incident, seen: Observation, policy: Policy) -> Decisio
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Wait for the turn: nobody else is out, and no partition or voter suffers."""
-    passed = _follow_begun_drain(incident, seen, policy) or overtaken(incident, seen, policy)
+    passed = _follow_begun_drain(incident, seen, policy) or overtaking_decision(
+        incident, seen, policy
+    )
     mine = seen.lease_holder == incident.id
     if passed and (passed.state is not State.RETAINED or not _is_free(incident, seen, policy)):
         return passed
@@ -230,7 +232,7 @@ def _with_lease(
 
 def _is_free(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether nothing kept an instance to its hold limit but a last in-sync replica."""
-    others = next(standing(seen, policy), None) is not None
+    others = next(unsafe_drains(seen, policy), None) is not None
     kept = seen.lease_holder not in {None, incident.id} or kept_back(incident, seen, policy)
     ready = not _lacks_a_place(incident, seen, policy)
     return not others and not kept and ready and is_overruled(incident, seen, policy)
@@ -261,7 +263,10 @@ def _follow_begun_drain(incident: Incident, seen: Observation, policy: Policy) -
         return None
     reason = f"The drain of {incident.node_name} was begun by an invocation that died over it."
     ready = not _lacks_a_place(incident, seen, policy)
-    free = next(standing(seen, policy), None) is None and kept_back(incident, seen, policy) is None
+    free = (
+        next(unsafe_drains(seen, policy), None) is None
+        and kept_back(incident, seen, policy) is None
+    )
     sent = is_hooked(incident) or in_place.is_wanted(incident, policy)
     again = sent and ready and free and consent(incident, seen, policy)[0]
     actions: tuple[Action, ...] = (ForwardDrain(),) if again else ()
@@ -288,7 +293,7 @@ def _stay_if_shared(incident: Incident, seen: Observation, policy: Policy) -> De
 
 def others_first(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Wait for drains of others that may still take a broker out; end those that cannot."""
-    for drain, reason in standing(seen, policy):
+    for drain, reason in unsafe_drains(seen, policy):
         waited = seen.now - incident.entered_at
         late = not drain.open and waited > LATE_REPLACEMENT_SECONDS
         page = (Page("drain_standing", reason),) if late else ()

@@ -47,7 +47,7 @@ def chain(records: Sequence[Record], broker_id: int, groups: Collection[str]) ->
     }
 
 
-def outran(measured: Mapping[str, Any]) -> bool:
+def outran_balancer(measured: Mapping[str, Any]) -> bool:
     """Say whether a pod was Ready before the load balancer sent it anything, or never was."""
     healthy, ready = measured["healthy_after_s"], measured["ready_after_s"]
     return healthy is None or ready is None or ready < healthy

@@ -168,7 +168,7 @@ def judge(result: Mapping[str, Any]) -> list[str]:
             f"at {ready} s."
         )
     balancer = result["load_balancer"]
-    if lag.outran(balancer):
+    if lag.outran_balancer(balancer):
         failures.append(
             f"The restarted broker was Ready {balancer['ready_after_s']} s after its containers, "
             f"and the load balancer called it healthy after {balancer['healthy_after_s']} s."

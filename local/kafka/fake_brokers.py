@@ -93,7 +93,7 @@ class Spread(FakeKafka):
         return self.index[broker]
 
 
-def spread(brokers: int, replicas_per_broker: int) -> Spread:
+def spread_brokers(brokers: int, replicas_per_broker: int) -> Spread:
     """Return brokers in three zones (id modulo 3), each partition with a replica in each zone."""
     zones = [[b for b in range(brokers) if b % 3 == zone] for zone in range(3)]
     topics: dict[str, list[FakePartition]] = {}
@@ -120,7 +120,7 @@ def spread(brokers: int, replicas_per_broker: int) -> Spread:
 
 
 async def _main(brokers: int, replicas: int) -> None:
-    serving = FakeBrokers(spread(brokers, replicas))
+    serving = FakeBrokers(spread_brokers(brokers, replicas))
     # What Python's collector takes to look at all of them is no time of Kafka's.
     gc.freeze()
     await serving.serve()

@@ -27,11 +27,11 @@ from pyspark.sql.types import StructType
 
 from core.cost.pricing import total as exactly
 from core.errors import InvalidInput
-from spark.ingest.combine import combined, merged, total
+from spark.ingest.combine import combined_lines, merged_tables, total
 from spark.ingest.control import Control
 from spark.ingest.grain import Grain
 from spark.ingest.objects import is_known, parquet
-from spark.ingest.sieve import sieved
+from spark.ingest.sieve import sieved_lines
 from spark.ingest.workers import LineByLine, not_opened, reason_against
 from spark.schemas import PARTS
 
@@ -100,7 +100,7 @@ class Columns:
         if any(_is_nested(self._kind(name)) for name in there):
             return None
         wanted = pa.schema([field for field in self.schema if field.name in there])
-        like = combined(pa.RecordBatch.from_pylist([], wanted), summed)
+        like = combined_lines(pa.RecordBatch.from_pylist([], wanted), summed)
         like = like.append_column(self.period, pa.array([], pa.string()))
         kind = from_arrow_schema(like.schema, prefer_timestamp_ntz=True)
         shares = self._shares()
@@ -119,7 +119,7 @@ class Columns:
 
     def _control(self, cost: str) -> dict[str, Control]:
         """Return what each month's files hold, straight from their cost column."""
-        found = self._of_each(partial(_held, cost=cost))
+        found = self._of_each(partial(_piece_control, cost=cost))
         months: dict[str, Control] = defaultdict(lambda: Control(0, 0, Decimal(0)))
         for piece, control in zip(self.pieces, found, strict=True):
             months[piece.period] += control
@@ -137,7 +137,7 @@ class Columns:
         return _shares(self.pieces, self.session.sparkContext.defaultParallelism)
 
 
-def opened(
+def month_columns(
     session: SparkSession, months: Sequence[tuple[str, Sequence[str]]], period: str
 ) -> Columns | None:
     """Return the columns of these months' files, or None where only Spark can read them.
@@ -189,7 +189,7 @@ def _footer(address: str) -> tuple[pa.Schema, list[int]]:
         return file.schema_arrow.remove_metadata(), groups
 
 
-def _held(piece: Piece, cost: str) -> Control:
+def _piece_control(piece: Piece, cost: str) -> Control:
     """Return what a piece holds, straight from its cost column, which its file may lack."""
     with _read(piece) as file:
         if cost not in file.schema_arrow.names:
@@ -236,11 +236,11 @@ class _Rows:
             for rows in self._of(piece):
                 held.append(rows)
                 if sum(each.num_rows for each in held) > ROWS_HELD:
-                    held = [merged(held, self.amounts)]
+                    held = [merged_tables(held, self.amounts)]
                     if held[0].num_rows > ROWS_HELD // 2:
                         yield held.pop()
         if held:
-            yield merged(held, self.amounts)
+            yield merged_tables(held, self.amounts)
 
     def _of(self, piece: Piece) -> Iterator[pa.Table]:
         with _read(piece, _texts(self.wanted)) as file:
@@ -248,7 +248,9 @@ class _Rows:
             for lines in file.iter_batches(
                 LINES_AT_ONCE, [piece.row_group], there, use_threads=False
             ):
-                rows = combined(sieved(_with_all(lines, self.wanted), self.grain), self.amounts)
+                rows = combined_lines(
+                    sieved_lines(_with_all(lines, self.wanted), self.grain), self.amounts
+                )
                 period = pa.repeat(pa.scalar(piece.period), rows.num_rows)
                 yield rows.append_column(self.period, period)
 

@@ -34,7 +34,7 @@ def read(
     """
     what = f"The bill {address}"
     with readable(what):
-        return _of(source.opened(session, address_of(address), months, what), what, kafka)
+        return _of(source.open_source(session, address_of(address), months, what), what, kafka)
 
 
 def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:

@@ -33,14 +33,14 @@ _STEPS = np.power(10.0, np.arange(DIGITS - WHOLE_DIGITS + 1))
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
-def combined(lines: pa.RecordBatch, amounts: Collection[str]) -> pa.Table:
+def combined_lines(lines: pa.RecordBatch, amounts: Collection[str]) -> pa.Table:
     """Return one row for all lines that are alike but for their hour: AMOUNT per amount, CHARGES.
 
     `amounts` are columns of doubles; a value that cannot be added up (NaN, 1e300) is nothing. Every
     other column is kept, times cut to their UTC day.
     """
     if not lines.num_rows:
-        return _shaped(lines, amounts)
+        return _empty_table(lines, amounts)
     kept = {name: _day(lines[name]) for name in lines.schema.names if name not in amounts}
     values = {name: _usable(lines[name]) for name in amounts}
     alike = _Alike(lines.num_rows)
@@ -57,7 +57,7 @@ def combined(lines: pa.RecordBatch, amounts: Collection[str]) -> pa.Table:
     return pa.table({**rows, CHARGES: pa.array(counts, pa.int64())})
 
 
-def merged(tables: Sequence[pa.Table], amounts: Collection[str]) -> pa.Table:
+def merged_tables(tables: Sequence[pa.Table], amounts: Collection[str]) -> pa.Table:
     """Return what several `combined` tables of the same columns hold, added up once more."""
     table = pa.concat_tables(tables).combine_chunks()
     if len(tables) == 1 or not table.num_rows:
@@ -97,7 +97,7 @@ class _Alike:
         if pa.types.is_map(column.type):
             self._tell_tags(column)
         else:
-            self.tell(*_numbered(column))
+            self.tell(*_row_numbers(column))
 
     def tell(self, number: Numbers, count: int) -> None:
         """Tell lines apart by one more number, which is below `count`."""
@@ -119,7 +119,7 @@ class _Alike:
         self.tell(lengths, longest + 1)
         if not longest:
             return
-        (key, _), (value, values) = _numbered(column.keys), _numbered(column.items)
+        (key, _), (value, values) = _row_numbers(column.keys), _row_numbers(column.items)
         pair = key.astype(np.int64) * values + value
         count = int(pair.max()) + 1
         if count > _PAIRS:
@@ -141,7 +141,7 @@ class _Alike:
         return order, np.flatnonzero(is_new)
 
 
-def _numbered(column: pa.Array) -> tuple[Numbers, int]:
+def _row_numbers(column: pa.Array) -> tuple[Numbers, int]:
     """Return a number for what each row says, null among it, and how many there may be."""
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
@@ -233,7 +233,7 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _shaped(lines: pa.RecordBatch, amounts: Collection[str]) -> pa.Table:
+def _empty_table(lines: pa.RecordBatch, amounts: Collection[str]) -> pa.Table:
     """Return the table without rows."""
     names: Sequence[str] = [name for name in lines.schema.names if name not in amounts]
     rows = {name: _plain(_day(lines[name])) for name in names}

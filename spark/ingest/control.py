@@ -45,9 +45,9 @@ def control_of(*costs: DataFrame) -> dict[str, Control]:
     summed_costs = apart.groupBy("billing_period").agg(
         F.sum("lines").alias("lines"),
         F.sum("with_cost").alias("with_cost"),
-        *money.added(apart, named.values()),
+        *money.summed_parts(apart, named.values()),
     )
-    totals = money.finished(summed_costs, named)
+    totals = money.total_columns(summed_costs, named)
     rows = summed_costs.select(
         "billing_period", "lines", "with_cost", totals["total"].alias("total")
     )

@@ -34,14 +34,14 @@ from spark.ingest.delivery import (
     amount,
     charges,
     day,
-    filled,
     kind_of,
     left_out,
+    line_excerpt,
     month_from,
-    named,
+    named_columns,
     reason,
-    shown,
     text,
+    text_or_null,
 )
 from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
@@ -122,7 +122,8 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
 
     def months() -> list[DataFrame]:
         return [
-            _named(modern(frame, kafka), required, tags_in, what, own) for frame in source.frames
+            _needed_columns(modern(frame, kafka), required, tags_in, what, own)
+            for frame in source.frames
         ]
 
     remedy = LEGACY_REMEDY if legacy else _LISTED
@@ -132,7 +133,7 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         required, [*WITH_RESOURCES, *OPTIONAL, *maps, *spread], AMOUNTS, COST, grain
     )
     if quick:
-        parts = [_named(quick.lines, required, tags_in, what, own)]
+        parts = [_needed_columns(quick.lines, required, tags_in, what, own)]
         control = quick.control
     else:
         parts = months()
@@ -150,7 +151,7 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         kafka=kafka,
         notes=[*_lacking(known, own), *_gross(source, known, own)],
         tagged=lambda: reduce(
-            DataFrame.unionByName, (_tagged(modern(frame), maps) for frame in source.frames)
+            DataFrame.unionByName, (_month_tags(modern(frame), maps) for frame in source.frames)
         ),
         splits=lambda: splits.read([modern(frame) for frame in source.frames], maps, known),
     )
@@ -184,11 +185,11 @@ def _gross(source: Source, known: set[str], own: Callable[[str], str]) -> list[s
     ]
 
 
-def _tagged(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
+def _month_tags(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
     """Return the tags of a month's lines, also of those columns that nobody looks up."""
     spread = [name for name in frame.columns if name.lower().startswith(TAG_COLUMNS)]
     required = {COST: "", "bill_billing_period_start_date": ""}
-    raw = named(frame, required, [*maps, *spread, DELIVERED_PERIOD], "The bill")
+    raw = named_columns(frame, required, [*maps, *spread, DELIVERED_PERIOD], "The bill")
     for name in maps:
         raw = as_map(raw, name)
     return raw.select(
@@ -203,7 +204,7 @@ def _costs(raw: DataFrame) -> DataFrame:
     return raw.select(_period(raw).alias("billing_period"), cost.alias("cost"))
 
 
-def _named(
+def _needed_columns(
     frame: DataFrame,
     required: Mapping[str, str],
     tags_in: tuple[Sequence[str], Sequence[str]],
@@ -213,7 +214,9 @@ def _named(
     """Return the columns that are needed, its tags' maps as maps."""
     maps, spread = tags_in
     optional = [*WITH_RESOURCES, *OPTIONAL, *maps, *spread, DELIVERED_PERIOD, CHARGES]
-    raw = named(frame, required, [name for name in optional if name not in required], what, own)
+    raw = named_columns(
+        frame, required, [name for name in optional if name not in required], what, own
+    )
     for name in maps:
         raw = as_map(raw, name)
     return raw
@@ -255,7 +258,7 @@ def _columns(raw: Shape, maps: Sequence[str], kafka: KafkaTags) -> list[Column]:
         money(amortise.amortised_cost).alias("amortised_cost"),
         money(amortise.net_cost).alias("net_cost"),
         charges(),
-        shown(SHOWN).alias("line"),
+        line_excerpt(SHOWN).alias("line"),
     ]
 
 
@@ -269,7 +272,7 @@ def _account(raw: Shape) -> Column:
 
 def _provider() -> Column:
     """Return who sells: AWS by whatever local name, or a seller of its marketplace."""
-    entity = filled(ENTITY)
+    entity = text_or_null(ENTITY)
     by_another_name = F.concat(F.lit(f"{AWS_NAME} ("), entity, F.lit(")"))
     is_known = entity.rlike(AWS) | entity.rlike(MARKETPLACE)
     return F.coalesce(

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from spark.ingest import splits
 from spark.ingest.delivery import letters
 from spark.ingest.lines import APART
-from spark.tables import quoted
+from spark.tables import quoted_name
 from spark.tag_keys import OURS, KafkaTags, export_key
 from spark.transforms import amortise
 
@@ -104,7 +104,7 @@ def modern(frame: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
         first = next((name for name in spelled if name.lower() == asked.lower()), exact)
         if exact in spelled:
             spelled[exact], spelled[first] = spelled[first], spelled[exact]
-    return frame.select(*(F.col(quoted(old)).alias(new) for old, new in spelled.items()))
+    return frame.select(*(F.col(quoted_name(old)).alias(new) for old, new in spelled.items()))
 
 
 def legacy_name(modern: str) -> str:

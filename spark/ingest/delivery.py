@@ -37,7 +37,7 @@ from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
 from spark.months import Refresh
 from spark.schemas import CHARGES, EMPTY
-from spark.tables import quoted
+from spark.tables import quoted_name
 from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags
 
 LINE_CHARACTERS = 300
@@ -132,7 +132,7 @@ class Delivery:
         return reduce(DataFrame.unionByName, self.every_line())
 
 
-def named(
+def named_columns(
     frame: DataFrame,
     required: Mapping[str, str],
     optional: Iterable[str],
@@ -162,7 +162,7 @@ def named(
         *(
             F.lit(None).cast("string").alias(name)
             if (there := place(name)) is None
-            else _carried(frame, there).alias(name)
+            else _exact_column(frame, there).alias(name)
             for name in wanted.values()
         )
     )
@@ -194,19 +194,19 @@ def spellings(columns: Iterable[str]) -> dict[str, str]:
     return {**loose, **{name.lower(): name for name in names}}
 
 
-def _carried(frame: DataFrame, name: str) -> Column:
+def _exact_column(frame: DataFrame, name: str) -> Column:
     """Return a column, of floats as text: as doubles 0.1 of theirs would be 0.10000000149."""
-    column = F.col(quoted(name))
+    column = F.col(quoted_name(name))
     kind = frame.schema[name].dataType
     return column.cast("string") if isinstance(kind, FloatType | NullType) else column
 
 
 def text(name: str) -> Column:
     """Return a column as it is delivered, as text."""
-    return _trusted(name).cast("string")
+    return _trusted_column(name).cast("string")
 
 
-def filled(name: str) -> Column:
+def text_or_null(name: str) -> Column:
     """Return a column's text, null where the export writes a literal for "nothing"."""
     trimmed = F.trim(text(name))
     return F.when(~trimmed.isin(*EMPTY), trimmed)
@@ -214,7 +214,7 @@ def filled(name: str) -> Column:
 
 def amount(name: str, kind: DataType) -> Column:
     """Return an amount as it is carried until it is added up, null where it cannot be."""
-    return money.amount(_trusted(name), kind)
+    return money.amount(_trusted_column(name), kind)
 
 
 def charges() -> Column:
@@ -224,12 +224,12 @@ def charges() -> Column:
 
 def moment(frame: DataFrame | Shape, name: str) -> Column:
     """Return a time; text is one only where it says its year and month (DATED)."""
-    return _dated(frame, name).try_cast("timestamp")
+    return _date_column(frame, name).try_cast("timestamp")
 
 
 def day(frame: DataFrame | Shape, name: str) -> Column:
     """Return the UTC day of a time; text that names another zone says another day at times."""
-    known = _dated(frame, name)
+    known = _date_column(frame, name)
     return F.coalesce(known.try_cast("timestamp").cast("date"), known.try_cast("date"))
 
 
@@ -241,8 +241,8 @@ def month_from(frame: DataFrame | Shape, name: str) -> Column:
     return F.trunc((moment(frame, name) + F.expr("INTERVAL 14 HOURS")).cast("date"), "month")
 
 
-def _dated(frame: DataFrame | Shape, name: str) -> Column:
-    value, kind = _trusted(name), frame.schema[name].dataType
+def _date_column(frame: DataFrame | Shape, name: str) -> Column:
+    value, kind = _trusted_column(name), frame.schema[name].dataType
     if isinstance(kind, StringType):
         of_number = _of_epoch(value.try_cast("long")).cast("string")
         return F.when(value.rlike(DATED), F.regexp_replace(value, TO_THE_MINUTE, "$1:00$2")).when(
@@ -266,15 +266,15 @@ def _of_epoch(number: Column) -> Column:
     return F.timestamp_micros(micros)
 
 
-def _trusted(name: str) -> Column:
+def _trusted_column(name: str) -> Column:
     # The columns of a broken line may have shifted: nothing in them is what it is called.
     return F.when(F.col(CORRUPT).isNull(), F.col(name))
 
 
-def shown(names: Iterable[str]) -> Column:
+def line_excerpt(names: Iterable[str]) -> Column:
     """Return what a reader of the report needs to find a bad row in the bill."""
     return F.substring(
-        F.coalesce(F.col(CORRUPT), F.concat_ws(", ", *(filled(name) for name in names))),
+        F.coalesce(F.col(CORRUPT), F.concat_ws(", ", *(text_or_null(name) for name in names))),
         1,
         LINE_CHARACTERS,
     )
@@ -328,7 +328,7 @@ def _is_header(name: str, kind: DataType, columns: Sequence[str]) -> Column:
 def _is_no_day(frame: DataFrame | Shape, name: str) -> Column:
     # What is delivered as a time is one, wherever it is: only text needs to be read.
     is_text = isinstance(frame.schema[name].dataType, StringType)
-    return day(frame, name).isNull() if is_text else _dated(frame, name).isNull()
+    return day(frame, name).isNull() if is_text else _date_column(frame, name).isNull()
 
 
 def _sentence(name: str, kind: str) -> Column:

@@ -86,7 +86,7 @@ def address_of(path: str | Path) -> str:
     return written.rstrip("/") if _URI.match(written) else str(Path(written).resolve())
 
 
-def _written(address: str) -> str:
+def _address_as_typed(address: str) -> str:
     """Return an address as a user writes it: Hadoop says file:/folder for file:///folder."""
     return re.sub(r"^file:/(?!/)", "file:///", address)
 
@@ -152,7 +152,7 @@ class HadoopFiles:
         while statuses.hasNext():
             status = statuses.next()
             written_at_ns = int(status.getModificationTime()) * 1_000_000
-            name = _written(str(status.getPath().toString()))
+            name = _address_as_typed(str(status.getPath().toString()))
             found[name] = version(int(status.getLen()), written_at_ns)
         return found
 

@@ -22,16 +22,16 @@ from spark.ingest.delivery import (
     amount,
     charges,
     day,
-    filled,
     kind_of,
     left_out,
     letters,
+    line_excerpt,
     month_from,
-    named,
+    named_columns,
     reason,
-    shown,
     spellings,
     text,
+    text_or_null,
 )
 from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
@@ -107,13 +107,13 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
 
     def months() -> list[DataFrame]:
-        return [_named(frame, what, maps) for frame in source.frames]
+        return [_needed_columns(frame, what, maps) for frame in source.frames]
 
     grain = Grain(kafka, "ResourceId", "AvailabilityZone")
     wanted = [*OPTIONAL, *maps]
     quick = source.quick and source.quick.added_up(REQUIRED, wanted, AMOUNTS, COST, grain)
     if quick:
-        parts = [_named(quick.lines, what, maps)]
+        parts = [_needed_columns(quick.lines, what, maps)]
         control = quick.control
     else:
         parts = months()
@@ -128,7 +128,7 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         simulated=source.simulated,
         kafka=kafka,
         notes=_lacking(spellings(_named_by_id(source.columns).values())),
-        tagged=lambda: reduce(DataFrame.unionByName, map(_tagged, months())),
+        tagged=lambda: reduce(DataFrame.unionByName, map(_month_tags, months())),
     )
 
 
@@ -138,9 +138,9 @@ def _lacking(known: Collection[str]) -> list[str]:
     return [*left_out(LACKING, known), *([] if is_sold else [NO_SELLER])]
 
 
-def _named(frame: DataFrame, what: str, maps: Sequence[str]) -> DataFrame:
+def _needed_columns(frame: DataFrame, what: str, maps: Sequence[str]) -> DataFrame:
     by_id = frame.toDF(*_named_by_id(frame.columns).values())
-    raw = named(by_id, REQUIRED, [*OPTIONAL, *maps, DELIVERED_PERIOD, CHARGES], what)
+    raw = named_columns(by_id, REQUIRED, [*OPTIONAL, *maps, DELIVERED_PERIOD, CHARGES], what)
     return reduce(as_map, maps, raw)
 
 
@@ -151,7 +151,7 @@ def _named_by_id(columns: Sequence[str]) -> dict[str, str]:
     return {n: n if letters(own[n]) in known else own[n] for n in columns}
 
 
-def _tagged(raw: DataFrame) -> DataFrame:
+def _month_tags(raw: DataFrame) -> DataFrame:
     return raw.select(
         known_period(_period(raw)),
         F.col(COST).alias("billed_cost"),
@@ -195,26 +195,28 @@ def _columns(raw: Shape, maps: Sequence[str]) -> list[Column]:
         effective.alias("amortised_cost"),
         effective.alias("net_cost"),
         charges(),
-        shown(SHOWN).alias("line"),
+        line_excerpt(SHOWN).alias("line"),
     ]
 
 
 def _provider() -> Column:
     """Return who sells: AWS by any of its names, or its marketplace where another published."""
     # Without any, a column that AWS alone adds says whose the charge is.
-    by_column = F.when(filled("x_UsageType").isNotNull(), F.lit(AWS_NAME))
-    seller = F.coalesce(*map(filled, SELLERS[:3]), by_column, *map(filled, SELLERS[3:5]))
-    by_another = ~F.coalesce(filled("PublisherName"), F.lit(AWS_NAME)).rlike(PUBLISHERS)
+    by_column = F.when(text_or_null("x_UsageType").isNotNull(), F.lit(AWS_NAME))
+    seller = F.coalesce(
+        *map(text_or_null, SELLERS[:3]), by_column, *map(text_or_null, SELLERS[3:5])
+    )
+    by_another = ~F.coalesce(text_or_null("PublisherName"), F.lit(AWS_NAME)).rlike(PUBLISHERS)
     return F.when(seller.rlike(AWS) & by_another, F.lit(MARKETPLACE)).otherwise(seller)
 
 
 def _is_unused() -> Column:
     """Say whether a charge is for the part of a commitment that nothing used."""
-    return F.coalesce(filled("CommitmentDiscountStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
+    return F.coalesce(text_or_null("CommitmentDiscountStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
 
 
 def _meter() -> Column:
-    return F.coalesce(filled("x_UsageType"), filled("SkuMeter"))
+    return F.coalesce(text_or_null("x_UsageType"), text_or_null("SkuMeter"))
 
 
 def _is_idle() -> Column:
@@ -222,7 +224,7 @@ def _is_idle() -> Column:
 
     Its meter may be the instance's own.
     """
-    is_unused = F.coalesce(filled("CapacityReservationStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
+    is_unused = F.coalesce(text_or_null("CapacityReservationStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
     return is_unused & ~F.coalesce(_meter().contains(IDLE), F.lit(False))  # noqa: FBT003 - the same
 
 

@@ -20,7 +20,7 @@ ACCOUNT_KEYS = ("account", "accountid", "accountnumber", "linkedaccount", "linke
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def found(place: str, addresses: Iterable[str], frame: DataFrame) -> dict[str, str]:
+def columns_of_folders(place: str, addresses: Iterable[str], frame: DataFrame) -> dict[str, str]:
     """Return the columns that folders say and no file has, each with the pattern that finds it.
 
     `place` is the folder that was named, `frame` what its files hold.

@@ -24,14 +24,14 @@ class Grain:
     @property
     def looked_up(self) -> frozenset[str]:
         """Return the keys of all tags that later rooms look up, in every spelling."""
-        return _spelled(self.kafka.keys)
+        return _all_spellings(self.kafka.keys)
 
     @property
     def telling(self) -> frozenset[str]:
         """Return the keys, in every spelling, of the tags that say Kafka."""
         claim = [CLAIM_TAG] if self.kafka.claims else []
-        return _spelled([self.kafka.cluster, self.kafka.pool, *claim])
+        return _all_spellings([self.kafka.cluster, self.kafka.pool, *claim])
 
 
-def _spelled(keys: Iterable[str]) -> frozenset[str]:
+def _all_spellings(keys: Iterable[str]) -> frozenset[str]:
     return frozenset(s for key in keys for s in (*column_spellings(key), *spellings(key)))

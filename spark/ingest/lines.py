@@ -18,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from core.errors import InvalidInput
 from spark.ingest.files import Files, HadoopFiles
-from spark.tables import literal_address, quoted
+from spark.tables import literal_address, quoted_name
 from spark.tag_keys import TAG_COLUMNS
 
 CORRUPT = "_corrupt_line"
@@ -61,7 +61,7 @@ def header(files: Files, address: str, what: str) -> Header:
     try:
         data = files.read(address, HEADER_BYTES)
         if address.endswith(".gz"):
-            data = _inflated(data)
+            data = _inflated_bytes(data)
         names = _names(data, what)
     except UnicodeDecodeError:
         problem = f"{what} cannot be read: it is not written in UTF-8; save it as UTF-8."
@@ -126,7 +126,7 @@ def _names(data: bytes, what: str) -> list[str]:
     return names
 
 
-def _inflated(data: bytes) -> bytes:
+def _inflated_bytes(data: bytes) -> bytes:
     stream = zlib.decompressobj(GZIP_WINDOW)
     inflated = stream.decompress(data)
     if b"\n" not in inflated and not stream.eof:
@@ -187,7 +187,7 @@ def is_joined(apart: DataFrame, joined: DataFrame) -> bool:
     Read as joined no line is broken, and every line that is whole by itself still is: a quote that
     was never closed would have swallowed some of those.
     """
-    cells = [F.col(quoted(name)) for name in joined.columns if name != CORRUPT]
+    cells = [F.col(quoted_name(name)) for name in joined.columns if name != CORRUPT]
     # Spark answers no question about broken lines alone.
     counted = apart.agg(F.count_if(F.col(CORRUPT).isNull()), F.max(cells[0])).head()
     whole = counted[0] if counted else 0
@@ -198,7 +198,7 @@ def is_joined(apart: DataFrame, joined: DataFrame) -> bool:
     return found is not None and (found[0], found[1]) == (0, whole)
 
 
-def unzipped(session: SparkSession, addresses: Sequence[str], scratch: str) -> list[str]:
+def unzipped_files(session: SparkSession, addresses: Sequence[str], scratch: str) -> list[str]:
     """Return the csv files that these zip archives hold, written below `scratch`.
 
     Spark reads no zip. On a cluster `scratch` is an address that every worker can reach.

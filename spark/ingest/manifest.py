@@ -107,7 +107,7 @@ def refreshes(files: Files, folder: str) -> tuple[str, dict[str, Refresh]]:
     found = {}
     for period, path in newest.items():
         manifest = _manifest(files, path)
-        places = [_below_export(files, own, name) for name in _named(manifest)]
+        places = [_below_export(files, own, name) for name in _data_files(manifest)]
         found[period] = _refresh(manifest, versions, own, [each or "" for each in places])
     _require_files(list(newest.values()), [each for each in found.values() if each.files])
     return _name(min(newest.values())), found
@@ -237,7 +237,7 @@ def _month(
 ) -> Month:
     manifest = _manifest(files, path)
     found = []
-    for name in _named(manifest):
+    for name in _data_files(manifest):
         address = _below_export(files, folder, name)
         if address is None:
             problems.append(f"The manifest {path} names {name}, which is not below data/.")
@@ -253,7 +253,7 @@ def _month(
     return Month(period, path, tuple(dict.fromkeys(found)), refresh, simulated)
 
 
-def _named(manifest: Mapping[str, Any]) -> list[str]:
+def _data_files(manifest: Mapping[str, Any]) -> list[str]:
     """Return the data files that a manifest names, each once."""
     return list(dict.fromkeys(manifest.get("dataFiles") or manifest.get("reportKeys") or []))
 

@@ -18,7 +18,7 @@ from spark.ingest.grain import Grain
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def sieved(lines: pa.RecordBatch, grain: Grain) -> pa.RecordBatch:
+def sieved_lines(lines: pa.RecordBatch, grain: Grain) -> pa.RecordBatch:
     """Return the lines without the resources and tags of those that are surely not Kafka's.
 
     Of the tags of the others those that are looked up stay.
@@ -29,7 +29,7 @@ def sieved(lines: pa.RecordBatch, grain: Grain) -> pa.RecordBatch:
     columns = {name: lines[name] for name in lines.schema.names}
     for name, column in columns.items():
         if pa.types.is_map(column.type):
-            columns[name] = _thinned(column, kept, grain.looked_up)
+            columns[name] = _thinned_maps(column, kept, grain.looked_up)
         elif name.lower() in places:
             columns[name] = _without(column, blank)
     return pa.RecordBatch.from_pydict(columns)
@@ -58,7 +58,7 @@ def _has_key(column: pa.MapArray, keys: frozenset[str]) -> Flags:
     return flags
 
 
-def _thinned(column: pa.MapArray, kept: Flags, keys: frozenset[str]) -> pa.MapArray:
+def _thinned_maps(column: pa.MapArray, kept: Flags, keys: frozenset[str]) -> pa.MapArray:
     """Return the maps with these keys alone, and empty where a line is not kept."""
     starts = np.asarray(column.offsets)
     first, last = int(starts[0]), int(starts[-1])

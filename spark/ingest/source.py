@@ -23,7 +23,7 @@ from spark.ingest import folder_names, lines, loose_files, manifest
 from spark.ingest.files import Files, files_of, fingerprint
 from spark.ingest.workers import SLOWLY, LineByLine, require_packages, without_packages
 from spark.months import Refresh
-from spark.tables import literal_address, quoted
+from spark.tables import literal_address, quoted_name
 
 if TYPE_CHECKING:
     from spark.ingest.arrow import Columns
@@ -73,7 +73,7 @@ class Source:
         return list(self.quick.schema.names if self.quick else self.frames[0].columns)
 
 
-def opened(session: SparkSession, address: str, months: Collection[str], what: str) -> Source:
+def open_source(session: SparkSession, address: str, months: Collection[str], what: str) -> Source:
     """Open a folder by its manifests, or a single file; `months` leaves the others unread."""
     files = files_of(session, address)
     if unlisted := loose_files.unlisted(files, address):
@@ -113,14 +113,16 @@ def _files(
     def frames(*, joined: bool = False) -> list[DataFrame]:
         read = _read(session, files, addresses, what, joined=joined)
         if not addresses[0].endswith(manifest.ZIP):
-            read = folder_names.with_columns(read, folder_names.found(named, addresses, read))
+            read = folder_names.with_columns(
+                read, folder_names.columns_of_folders(named, addresses, read)
+            )
         return [_with_period(read, None)]
 
     source = Source(
         label_of(named), frames, fingerprint=fingerprint(files.versions(named), named, addresses)
     )
     is_text = not addresses[0].endswith(manifest.PARQUET)
-    return replace(source, joined=partial(_joined, source, frames)) if is_text else source
+    return replace(source, joined=partial(_joined_source, source, frames)) if is_text else source
 
 
 def _export(
@@ -150,10 +152,10 @@ def _export(
         notes=notes,
     )
     is_text = export.suffix != manifest.PARQUET
-    return replace(source, joined=partial(_joined, source, frames)) if is_text else source
+    return replace(source, joined=partial(_joined_source, source, frames)) if is_text else source
 
 
-def _joined(source: Source, frames: Callable[..., Sequence[DataFrame]]) -> Source | None:
+def _joined_source(source: Source, frames: Callable[..., Sequence[DataFrame]]) -> Source | None:
     """Return the source with joined lines, or None where that makes nothing whole."""
     again = frames(joined=True)
     pairs = zip(source.frames, again, strict=True)
@@ -174,7 +176,7 @@ def _quick(session: SparkSession, export: manifest.Export) -> tuple[Columns | No
         return None, (SLOWLY.format(reason=without_packages(error)),)
     months = [(month.period, month.files) for month in export.months]
     try:
-        return arrow.opened(session, months, DELIVERED_PERIOD), ()
+        return arrow.month_columns(session, months, DELIVERED_PERIOD), ()
     except LineByLine as reason:
         return None, (SLOWLY.format(reason=reason),)
 
@@ -213,7 +215,7 @@ def _kinds(frames: Sequence[DataFrame]) -> dict[str, set[DataType]]:
 
 def _as_text(frame: DataFrame, kinds: Mapping[str, set[DataType]]) -> DataFrame:
     """Return a frame, its columns of more than one type as text."""
-    texts = {n: F.col(quoted(n)).cast("string") for n in frame.columns if len(kinds[n]) > 1}
+    texts = {n: F.col(quoted_name(n)).cast("string") for n in frame.columns if len(kinds[n]) > 1}
     return frame.withColumns(texts) if texts else frame
 
 
@@ -232,7 +234,7 @@ def _read(
     if addresses[0].endswith(manifest.PARQUET):
         return _parquet(session, addresses)
     if addresses[0].endswith(".zip"):
-        addresses = lines.unzipped(session, addresses, _scratch(session))
+        addresses = lines.unzipped_files(session, addresses, _scratch(session))
     return lines.read(session, files, addresses, what, joined=joined)
 
 

@@ -14,12 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from spark import money
-from spark.ingest.delivery import Splits, moment, month_from, named
+from spark.ingest.delivery import Splits, moment, month_from, named_columns
 from spark.ingest.lines import CORRUPT
 from spark.ingest.source import DELIVERED_PERIOD
 from spark.ingest.tags import as_map
 from spark.schemas import EMPTY, NODE_HOURS, POD_HOURS, require_schema
-from spark.tables import quoted
+from spark.tables import quoted_name
 from spark.tag_keys import column_spellings, spellings
 
 PARENT = "split_line_item_parent_resource_id"
@@ -57,7 +57,7 @@ def read(months: Sequence[DataFrame], maps: Sequence[str], known: Collection[str
     spread = [s for key in EKS_TAGS.values() for s in column_spellings(key) if s in known]
     required = dict.fromkeys([*COLUMNS, *_OF_LINE], "list it in the export's SELECT")
     optional = [*NET.values(), *maps, *spread, DELIVERED_PERIOD]
-    frames = [named(month, required, optional, "The bill") for month in months]
+    frames = [named_columns(month, required, optional, "The bill") for month in months]
     pods = (require_schema(_pods(f, maps, spread), POD_HOURS, "Split lines") for f in frames)
     hours = (require_schema(_hours(f), NODE_HOURS, "Instances' hours") for f in frames)
     return Splits(reduce(DataFrame.unionByName, pods), reduce(DataFrame.unionByName, hours))
@@ -134,7 +134,7 @@ def _in_arn(group: int) -> Column:
 
 def _tag(key: str, maps: Sequence[str], spread: Sequence[str]) -> Column:
     of_map = [F.try_element_at(name, F.lit(spelled)) for name in maps for spelled in spellings(key)]
-    of_column = [F.col(quoted(name)) for name in column_spellings(key) if name in spread]
+    of_column = [F.col(quoted_name(name)) for name in column_spellings(key) if name in spread]
     nothing = F.lit(None).cast("string")
     values = (F.trim(each) for each in [*of_column, *of_map])
     return F.coalesce(nothing, *(F.when(~each.isin(*EMPTY), each) for each in values))

@@ -36,7 +36,7 @@ _BY_COMMAS, _COMMA = rf"^{_KEY}[^;|]*$", rf",\s*(?={_KEY})"
 def map_of(written: Column) -> Column:
     """Return the tags that a text holds as a map, or null where it cannot be read."""
     return F.coalesce(
-        _of_json(written), _of_json(_as_json(written)), _printed(_as_printed(written))
+        _of_json(written), _of_json(_as_json(written)), _athena_map(_as_printed(written))
     )
 
 
@@ -108,7 +108,7 @@ def _as_printed(written: Column) -> Column:
     return printed.when(written.rlike(_BY_COMMAS), by_commas).otherwise(written)
 
 
-def _printed(written: Column) -> Column:
+def _athena_map(written: Column) -> Column:
     """Return the map that Athena printed, {a=b, c=d}; null for any other text."""
     inner = F.substring(written, F.lit(2), F.length(written) - 2)
     pairs = F.transform(

@@ -12,11 +12,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StructType
 
-from spark.ingest.delivery import Shape, filled
+from spark.ingest.delivery import Shape, text_or_null
 from spark.ingest.lines import CORRUPT
 from spark.ingest.tag_texts import entries, map_of
 from spark.schemas import TEXTS
-from spark.tables import quoted
+from spark.tables import quoted_name
 from spark.tag_keys import UNREAD_TAGS, column_spellings
 
 UNREAD_CHARACTERS = 80
@@ -43,14 +43,14 @@ def _named_values(maps: Sequence[str], own: Mapping[str, str]) -> list[Column]:
     values = [F.map_values(name) for name in maps]
     if own:
         names.insert(0, F.array(*(F.lit(name) for name in own)))
-        values.insert(0, F.array(*(F.col(quoted(column)) for column in own.values())))
+        values.insert(0, F.array(*(F.col(quoted_name(column)) for column in own.values())))
     # The cells of a broken line may have shifted: what is in them is no tag of anything.
     is_whole = F.col(CORRUPT).isNull()
-    both = {"tag_names": _joined(names), "tag_values": _joined(values)}
+    both = {"tag_names": _joined_arrays(names), "tag_values": _joined_arrays(values)}
     return [F.when(is_whole, each.cast(TEXTS)).alias(name) for name, each in both.items()]
 
 
-def _joined(arrays: Sequence[Column]) -> Column:
+def _joined_arrays(arrays: Sequence[Column]) -> Column:
     if not arrays:
         return F.array()
     if len(arrays) == 1:
@@ -78,7 +78,7 @@ def as_map(frame: DataFrame, name: str) -> DataFrame:
             parts = [of["key"], of["value"]]
             pairs = F.transform(name, lambda tag: F.struct(*(tag[p].cast("string") for p in parts)))
             return frame.withColumn(name, entries(pairs))
-    written = filled(name)
+    written = text_or_null(name)
     unread = F.when(
         written.isNotNull(),
         F.create_map(F.lit(UNREAD_TAGS), F.substring(written, 1, UNREAD_CHARACTERS)),

@@ -27,7 +27,7 @@ def standing_out(cost: DataFrame, last_complete: date | None) -> DataFrame:
 def run(found: DataFrame, cost: DataFrame, rotations: DataFrame) -> DataFrame:
     """Return the ANOMALIES table: days that stand out, and why."""
     history = require_schema(rotations, ROTATIONS, "The anomaly job's history")
-    found = stand_out.explained(found, _of_months(cost))
+    found = stand_out.with_causes(found, _of_months(cost))
     table = found.join(_rotations_by_day(history), ["day", "cluster"], "left").select(
         "billing_period",
         "day",

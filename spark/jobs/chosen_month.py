@@ -10,12 +10,12 @@ from pyspark.sql import Row
 from core.errors import InvalidInput
 from spark import tables
 from spark.months import first_day_after, month_before
-from spark.report.words import cents, listed
+from spark.report.words import cents, enumeration
 
 MONTHS_NAMED = 12
 
 
-def chosen(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:
+def month_to_report(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:
     """Return the month asked for; without one the last whole one, or that with most of the bill.
 
     A month that is over counts as whole where it holds half of what the dearest does: an export's
@@ -43,7 +43,7 @@ def chosen(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str
     return max(known, key=lambda period: (deliveries[period].billed_cost, period))
 
 
-def compared(month: str, deliveries: Mapping[str, Row]) -> list[str]:
+def compared_months(month: str, deliveries: Mapping[str, Row]) -> list[str]:
     """Return a month and the one before it, which is left out where its currency is another."""
     before, known = deliveries.get(month_before(month)), deliveries[month].currency
     was = before.currency if before is not None else None
@@ -52,7 +52,7 @@ def compared(month: str, deliveries: Mapping[str, Row]) -> list[str]:
 
 def not_compared(month: str, deliveries: Mapping[str, Row]) -> list[str]:
     """Say where the month before is billed in another currency."""
-    if len(compared(month, deliveries)) > 1:
+    if len(compared_months(month, deliveries)) > 1:
         return []
     before = deliveries[month_before(month)]
     sentence = (
@@ -71,4 +71,4 @@ def others(month: str, deliveries: Mapping[str, Row], currency: str) -> list[str
         f"{p} ({cents(deliveries[p].billed_cost)} {deliveries[p].currency or currency})"
         for p in held[-MONTHS_NAMED:]
     ]
-    return [f"This is {month}; there is also {listed(named)}: name one with --month."]
+    return [f"This is {month}; there is also {enumeration(named)}: name one with --month."]

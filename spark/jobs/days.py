@@ -30,7 +30,7 @@ class Days:
     has_cluster: bool
 
 
-def known(cost: DataFrame, deliveries: Mapping[str, Row]) -> Days:
+def known_days(cost: DataFrame, deliveries: Mapping[str, Row]) -> Days:
     """Return what is known of a COST table's days; `deliveries` say when each month was read."""
     of_months = cost.where(is_of_its_month())
     found = of_months.agg(F.max("day"), F.max("cluster").isNotNull()).head()
@@ -49,17 +49,17 @@ def units(
     if not days.has_cluster:
         store.clear(UNIT_TABLE, periods)
         return []
-    with frames.kept(unit.run(days.cost, traffic, samples, days.last_complete)) as rows:
+    with frames.cached(unit.run(days.cost, traffic, samples, days.last_complete)) as rows:
         store.replace(UNIT_TABLE, rows, periods)
         return rows.collect()
 
 
 def anomalies(store: Store, days: Days, rotations: DataFrame, periods: Sequence[str]) -> list[Row]:
     """Replace these months' days that stand out, and return them with what explains them."""
-    with frames.kept(anomaly.standing_out(days.cost, days.last_complete)) as found:
+    with frames.cached(anomaly.standing_out(days.cost, days.last_complete)) as found:
         if not found.head(1):
             store.clear(ANOMALIES_TABLE, periods)
             return []
-        with frames.kept(anomaly.run(found, days.cost, rotations)) as rows:
+        with frames.cached(anomaly.run(found, days.cost, rotations)) as rows:
             store.replace(ANOMALIES_TABLE, rows, periods)
             return rows.collect()

@@ -63,13 +63,13 @@ def run(
     """Return the ECONOMICS table of one cluster; empty where nothing was measured of it."""
     volumes = require_schema(storage, STORAGE, "The economics job's volumes").collect()
     seen = require_schema(rotations, RESYNC, "The economics job's rotations").collect()
-    brokers = measured(volumes, seen, facts, window)
+    brokers = measured_brokers(volumes, seen, facts, window)
     rows = [] if brokers is None else _rows(economics.compare(brokers, book), facts, book, window)
     found = session.createDataFrame(list(rows), ECONOMICS)
     return require_schema(found, ECONOMICS, "The economics table")
 
 
-def measured(
+def measured_brokers(
     volumes: Sequence[Row], rotations: Sequence[Row], facts: Facts, window: Window
 ) -> Brokers | None:
     """Return the brokers as measured, or None where neither fill nor flow is known of any."""

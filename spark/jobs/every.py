@@ -141,14 +141,14 @@ def run(session: SparkSession, store: Store, inputs: Inputs) -> Known:
     """
     read = _inputs(session, inputs)
     try:
-        ingested = _ingested(session, store, inputs, read)
-        return _known(session, store, inputs, read, ingested)
+        ingested = _ingest_months(session, store, inputs, read)
+        return _run_month(session, store, inputs, read, ingested)
     finally:
         read.samples.unpersist()
         read.rotations.unpersist()
 
 
-def _ingested(session: SparkSession, store: Store, inputs: Inputs, read: _Read) -> _Ingested:
+def _ingest_months(session: SparkSession, store: Store, inputs: Inputs, read: _Read) -> _Ingested:
     """Run the jobs on every month of the bill that is not final and in the tables unchanged."""
     if inputs.bill is None:
         return _Ingested(kept=inputs.kept)
@@ -173,13 +173,13 @@ def _ingested(session: SparkSession, store: Store, inputs: Inputs, read: _Read) 
     return _Ingested(made, kept, lambda: nodes.run(session, store, delivery, made))
 
 
-def _known(
+def _run_month(
     session: SparkSession, store: Store, inputs: Inputs, read: _Read, ingested: _Ingested
 ) -> Known:
     """Run the other jobs on one month, and return what all tables say of it."""
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     today = inputs.today or datetime.now(UTC).date()
-    month = chosen_month.chosen(inputs.month, deliveries, today)
+    month = chosen_month.month_to_report(inputs.month, deliveries, today)
     note = deliveries[month]
     if month not in ingested.months:
         # What the ledger and the samples say of it may be new.
@@ -209,12 +209,12 @@ def _known(
     return Known(evidence, note.billed_cost, ingested.kept)
 
 
-def finished(store: Store, inputs: Inputs) -> Known:
+def finished_month(store: Store, inputs: Inputs) -> Known:
     """Return what tables that every job has made say of one month; nothing is made again."""
     deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
     today = inputs.today or datetime.now(UTC).date()
-    month = chosen_month.chosen(inputs.month, deliveries, today)
-    recent = F.col("billing_period").isin(*chosen_month.compared(month, deliveries))
+    month = chosen_month.month_to_report(inputs.month, deliveries, today)
+    recent = F.col("billing_period").isin(*chosen_month.compared_months(month, deliveries))
     own = F.col("billing_period") == month
     note = deliveries[month]
     tag, _ = tagged.made_by(note) or inputs.kafka.asked
@@ -240,7 +240,7 @@ def _of_deliveries(month: str, deliveries: Mapping[str, Row], report: Report) ->
     """Return what was noted when bills were read: what one cannot say, and what AWS restated."""
     told = restated.notes(month, deliveries, report.currency, report.today)
     apart = chosen_month.not_compared(month, deliveries)
-    return [*_unsaid(deliveries[month]), *apart, *told]
+    return [*_missing_notes(deliveries[month]), *apart, *told]
 
 
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
@@ -297,9 +297,11 @@ def _of_bill(
     beside: Callable[[], object],
 ) -> Evidence:
     """Run the jobs that need a bill alone, side by side; `beside` is one that needs no table."""
-    recent = chosen_month.compared(month, deliveries)
-    with frames.kept(store.read(tables.COST).where(F.col("billing_period").isin(*recent))) as paid:
-        known = days.known(paid, deliveries)
+    recent = chosen_month.compared_months(month, deliveries)
+    with frames.cached(
+        store.read(tables.COST).where(F.col("billing_period").isin(*recent))
+    ) as paid:
+        known = days.known_days(paid, deliveries)
         with ThreadPoolExecutor(3) as pool:
             other = pool.submit(beside)
             units = pool.submit(days.units, store, known, read.traffic, read.samples, recent)
@@ -359,7 +361,7 @@ def _last_days(usage: DataFrame, month: str, cluster: str) -> tuple[date, date]:
     return (last[0] or first, last[1] or first) if last else (first, first)
 
 
-def _unsaid(note: Row) -> list[str]:
+def _missing_notes(note: Row) -> list[str]:
     """Return what the bill of a month could not say when its tables were made."""
     return note.notes.splitlines() if note.notes else []
 

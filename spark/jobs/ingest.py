@@ -40,16 +40,16 @@ from spark.schemas import (
 )
 from spark.tables import UNKNOWN_PERIOD, Store, Table
 from spark.tag_keys import OURS, KafkaTags
-from spark.transforms.attribute import Attribution, attributed
-from spark.transforms.classify import classified
+from spark.transforms.attribute import Attribution, with_owner
+from spark.transforms.classify import with_component
 from spark.transforms.daily import (
     TOTALS,
-    gathered,
+    daily_totals,
     is_discount,
+    line_attributes,
+    lines_with_days,
     net_of_discounts,
-    said,
-    spread,
-    summed,
+    rows_per_day,
 )
 from spark.transforms.found_tags import found_tags
 
@@ -97,13 +97,15 @@ def run(
     with readable(f"The bill {delivery.label}"):
         noted = store.read(tables.DELIVERIES).collect()
         before = {row.billing_period: row for row in noted if row.bill == delivery.label}
-        months = _delivered(delivery, before)
+        months = _delivered_controls(delivery, before)
         if not months:
             _require_rows(delivery, before)
             return Ingested(delivery.label, {}, {}, delivery.simulated, delivery.notes)
         days = by_day(*delivery.parts, kafka=delivery.kafka)
-        with frames.kept(table_of(described(days, delivery.kafka), IS_UNREADABLE, HAS_NET)) as rows:
-            placed = _placed(rows, cluster)
+        with frames.cached(
+            table_of(described_rows(days, delivery.kafka), IS_UNREADABLE, HAS_NET)
+        ) as rows:
+            placed = _placed_by_month(rows, cluster)
             guards.require_one_currency(placed, delivery.label)
             unnamed = guards.require_cluster(placed, rows, delivery, cluster, store)
             reconcile(months, placed)
@@ -126,7 +128,7 @@ def run(
             net = rows.transform(net_of_discounts) if is_discounted else rows
             _write(store, net.select(*USAGE.names), list(months), beside or {})
             _write_what_is_unsaid(store, delivery, list(months), placed)
-            known = {**_noted(noted_in, delivery), **before}
+            known = {**_notes_elsewhere(noted_in, delivery), **before}
             rows_noted = [
                 (
                     *_note(delivery, period, month, placed.get(period), before.get(period), now),
@@ -151,7 +153,7 @@ def _require_rows(delivery: Delivery, before: Mapping[str, Row]) -> None:
         raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
 
 
-def _delivered(delivery: Delivery, before: Mapping[str, Row]) -> Mapping[str, Control]:
+def _delivered_controls(delivery: Delivery, before: Mapping[str, Row]) -> Mapping[str, Control]:
     """Return what the files hold of each month; one that came again without a line holds nothing.
 
     Otherwise its tables would go on saying what is no longer charged.
@@ -163,25 +165,25 @@ def _delivered(delivery: Delivery, before: Mapping[str, Row]) -> Mapping[str, Co
 
 def usage(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
     """Turn a bill's lines into the USAGE table, and IS_UNREADABLE beside it."""
-    rows = table_of(described(by_day(*parts, kafka=kafka), kafka), IS_UNREADABLE, HAS_NET)
+    rows = table_of(described_rows(by_day(*parts, kafka=kafka), kafka), IS_UNREADABLE, HAS_NET)
     return rows.transform(net_of_discounts).drop(HAS_NET)
 
 
 def by_day(*parts: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
     """Sum a bill's lines to a day each (spark.transforms.daily)."""
-    known = [summed(require_lines(part, "The ingest job's input"), kafka) for part in parts]
+    known = [daily_totals(require_lines(part, "The ingest job's input"), kafka) for part in parts]
     return reduce(DataFrame.unionByName, known).withColumn("billing_period", known_period())
 
 
-def described(days: DataFrame, kafka: KafkaTags) -> DataFrame:
+def described_rows(days: DataFrame, kafka: KafkaTags) -> DataFrame:
     """Say of each row whose it is, and what it bought: once of all days of a line."""
-    lines = said(gathered(days), kafka)
-    return spread(lines.transform(attributed).transform(classified))
+    lines = line_attributes(lines_with_days(days), kafka)
+    return rows_per_day(lines.transform(with_owner).transform(with_component))
 
 
 def table_of(rows: DataFrame, *beside: str) -> DataFrame:
     """Turn described days into the USAGE table."""
-    whole = rows.withColumns(money.finished(rows, TOTALS))
+    whole = rows.withColumns(money.total_columns(rows, TOTALS))
     require_schema(whole.select(*USAGE.names), USAGE, "The usage table")
     return whole.select(*USAGE.names, *beside)
 
@@ -238,7 +240,7 @@ def reconcile(control: Mapping[str, Control], placed: Mapping[str, Row]) -> None
             )
 
 
-def _placed(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
+def _placed_by_month(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
     is_ours = F.col("attribution") != Attribution.NOBODY.value
     months = rows.groupBy("billing_period").agg(
         F.sum(CHARGES).alias("charges"),
@@ -258,7 +260,7 @@ def _is(cluster: str | None) -> Column:
     return F.coalesce(F.col("cluster") == F.lit(cluster), F.lit(False))  # noqa: FBT003 - a literal column
 
 
-def _noted(store: Store | None, delivery: Delivery) -> dict[str, Row]:
+def _notes_elsewhere(store: Store | None, delivery: Delivery) -> dict[str, Row]:
     """Return what another store noted of the months of the same bill."""
     rows = store.read(tables.DELIVERIES).collect() if store is not None else []
     return {row.billing_period: row for row in rows if row.bill == delivery.label}

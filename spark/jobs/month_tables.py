@@ -73,7 +73,7 @@ def _flows(moved: DataFrame, month: str) -> list[Row]:
 
 def _nodes(store: Store, month: str) -> list[Row]:
     shares = store.read(tables.NODE_SHARES).where(F.col("billing_period") == month)
-    return nodes.listed(shares).collect()
+    return nodes.workload_totals(shares).collect()
 
 
 def _tags(store: Store, report: Report, month: str) -> list[Row]:

@@ -37,7 +37,7 @@ def run(
     return store.read(tables.NODE_SHARES)
 
 
-def listed(table: DataFrame) -> DataFrame:
+def workload_totals(table: DataFrame) -> DataFrame:
     """Return what a report shows of some months: sums per workload, and of how many pods."""
     return table.groupBy(*LISTED).agg(
         F.countDistinct("pod").alias("pods"),

@@ -39,5 +39,5 @@ def run(session: SparkSession, store: Store, inputs: Inputs, *, finished: bool =
     Of `finished` tables, which every job has made already, it is told alone. Raises InvalidInput
     for a bill, a month or an input that cannot be read.
     """
-    known = every.finished(store, inputs) if finished else every.run(session, store, inputs)
-    return Made(story.told(known.evidence), known.evidence, known.bill_total, known.kept)
+    known = every.finished_month(store, inputs) if finished else every.run(session, store, inputs)
+    return Made(story.report_document(known.evidence), known.evidence, known.bill_total, known.kept)

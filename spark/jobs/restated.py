@@ -23,7 +23,7 @@ def reading_of(note: Row) -> NotedMonth:
     return NotedMonth(note.billed_cost, note.ingested_at, final)
 
 
-def changed(note: Row, currency: str = "") -> str | None:
+def restatement(note: Row, currency: str = "") -> str | None:
     """Return how a month's total differs from what was final of it; None where it does not."""
     final = reading_of(note).final
     if final is None or cents(final.billed) == cents(note.billed_cost):
@@ -48,7 +48,7 @@ def notes(month: str, deliveries: Mapping[str, Row], currency: str, today: date)
     compared = {month, month_before(month)}
     since = today - timedelta(days=TOLD_DAYS)
     told = [
-        changed(note, note.currency or currency)
+        restatement(note, note.currency or currency)
         for period, note in sorted(deliveries.items())
         if period in compared or note.ingested_at.date() >= since
     ]

@@ -43,13 +43,14 @@ def run(
     history = require_schema(rotations, ROTATIONS, "The resync job's history")
     seen = require_schema(samples, SAMPLES, "The resync job's samples")
     rows = sorted(
-        transform.measured(history, seen).collect(), key=lambda row: (row.closed_at, row.incident)
+        transform.measured_rotations(history, seen).collect(),
+        key=lambda row: (row.closed_at, row.incident),
     )
-    found = session.createDataFrame(list(_modelled(rows, facts, book)), RESYNC)
+    found = session.createDataFrame(list(_modelled_rows(rows, facts, book)), RESYNC)
     return require_schema(found, RESYNC, "The resync table")
 
 
-def _modelled(rows: Sequence[Row], facts: Facts, book: PriceBook) -> Iterable[tuple[Any, ...]]:
+def _modelled_rows(rows: Sequence[Row], facts: Facts, book: PriceBook) -> Iterable[tuple[Any, ...]]:
     """Yield the rows; each is modelled by what was known before it."""
     seen: list[float] = []
     for row in rows:

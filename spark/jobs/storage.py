@@ -83,17 +83,17 @@ def run(
     )
     seen = require_schema(samples, SAMPLES, "The storage job's samples")
     rows = (
-        bill.transform(volumes.billed)
+        bill.transform(volumes.billed_volumes)
         .join(volumes.used_by_node(seen), ["owner", "node_id"], "left")
         .join(volumes.load_by_volume(seen), "resource_id", "left")
         .orderBy("resource_id")
         .collect()
     )
-    found = session.createDataFrame(list(_advised(rows, facts, book, away_seconds)), STORAGE)
+    found = session.createDataFrame(list(_advice_rows(rows, facts, book, away_seconds)), STORAGE)
     return require_schema(found, STORAGE, "The storage table")
 
 
-def _advised(
+def _advice_rows(
     rows: list[Row], facts: Facts, book: PriceBook, away_seconds: float
 ) -> Iterator[tuple[Any, ...]]:
     measured = any(row.used_bytes is not None for row in rows)
@@ -105,7 +105,7 @@ def _advised(
             siblings[key] = siblings.get(key, 0.0) + (row.size_gib or 0)
     left_behind = {} if measured else _left_behind(rows, facts)
     for row in rows:
-        known = _known(row, facts)
+        known = _known_volume(row, facts)
         share = (row.size_gib or 0) / (siblings.get((row.owner, row.node_id)) or 1)
         if row.kind == SNAPSHOT:
             advice = _snapshot(row, alive)
@@ -154,7 +154,7 @@ def _left_behind(rows: Sequence[Row], facts: Facts) -> dict[str, str]:
     return found
 
 
-def _known(row: Row, facts: Facts) -> Known:
+def _known_volume(row: Row, facts: Facts) -> Known:
     """Return what is provisioned; the spec knows it of a volume too young for the bill to."""
     pool = facts.pool_of(row.owner)
     if row.days < LAST_DAYS and pool is not None and row.kind == "gp3" and pool.volumes:
@@ -251,7 +251,7 @@ def _size(
     saving = change_usd(wanted, now, book)
     is_small = wanted.size_gib <= now.size_gib * WORTH_SHRINKING and wanted != now
     if is_small and (saving is None or saving > 0):
-        moved = _moved(now, wanted, use, known, book)
+        moved = _payback_of_move(now, wanted, use, known, book)
         once = NOTHING if moved is None else moved.once_usd
         pays = "" if moved is None else f"; the move pays after {moved.months:.1f} months"
         why = f"{reason}{pays}{_unpriced(saving)}"
@@ -265,7 +265,9 @@ def _size(
     return Advice(Finding.FITS, reason, now)
 
 
-def _moved(now: Gp3, wanted: Gp3, use: Use, known: Known, book: PriceBook) -> Payback | None:
+def _payback_of_move(
+    now: Gp3, wanted: Gp3, use: Use, known: Known, book: PriceBook
+) -> Payback | None:
     return payback(now, wanted, use.used_bytes, _type_of(known), book)
 
 

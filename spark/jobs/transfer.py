@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from spark import frames, tables
 from spark.schemas import TRAFFIC, USAGE, require_schema
 from spark.tables import Store
-from spark.transforms.transfer import by_flow, transferred
+from spark.transforms.transfer import by_flow, transfer_costs
 
 
 def run(
@@ -38,4 +38,4 @@ def not_explained(usage: DataFrame) -> DataFrame:
 def transfer_table(usage: DataFrame, traffic: DataFrame) -> DataFrame:
     """Turn USAGE and TRAFFIC into the TRANSFER table."""
     known = require_schema(traffic, TRAFFIC, "The transfer job's counters")
-    return by_flow(transferred(require_schema(usage, USAGE, "The transfer job's input")), known)
+    return by_flow(transfer_costs(require_schema(usage, USAGE, "The transfer job's input")), known)

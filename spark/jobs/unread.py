@@ -42,19 +42,19 @@ def of_files(
     loose = _loose(files, address)
     if loose is None:
         name, delivered = manifest.refreshes(files, address)
-        held = _held(rows, name)
+        held = _held_by_month(rows, name)
         again = unsettled(delivered, held, kafka)
         kept = sorted(set(delivered) - set(again))
         # Where no file is named there is nothing to read.
         return (again if any(delivered[each].files for each in again) else []), kept
-    held = _held(rows, label_of(address))
+    held = _held_by_month(rows, label_of(address))
     delivered = dict.fromkeys(held, Refresh("", fingerprint=loose))
     if not loose or not held or UNKNOWN_PERIOD in held or unsettled(delivered, held, kafka):
         return None, []
     return [], sorted(held)
 
 
-def _held(rows: Sequence[Row], bill: str) -> dict[str, Held]:
+def _held_by_month(rows: Sequence[Row], bill: str) -> dict[str, Held]:
     """Return what tables hold of one bill; the months of another are not this one's."""
     return {
         row.billing_period: Held(

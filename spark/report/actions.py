@@ -18,7 +18,7 @@ from spark.months import first_day_after
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import slug
-from spark.report.words import count, dollars, listed, percent
+from spark.report.words import count, dollars, enumeration, percent
 from spark.transforms.easy import HOW, Easy, EasySaving
 from spark.transforms.transfer import MEASURED, Certainty
 from spark.transforms.volumes import Finding
@@ -71,7 +71,7 @@ class Saving:
     excluded: bool
 
 
-def chosen(evidence: Evidence) -> tuple[Action, ...]:
+def chosen_actions(evidence: Evidence) -> tuple[Action, ...]:
     """Return the things to do, at most three: Kafka's, then what blinds us, then others'.
 
     What is not known to be Kafka's is never the first of them.
@@ -172,7 +172,7 @@ def _why(rows: Sequence[Found]) -> str:
     if len(rows) > NAMED:
         named.append(f"{len(rows) - NAMED} more")
     # A sentence begins with a capital, an id never does.
-    return f"this is about {listed(named)}"
+    return f"this is about {enumeration(named)}"
 
 
 def _of_flows(evidence: Evidence) -> Iterator[Action]:
@@ -224,7 +224,7 @@ def _blind_spots(evidence: Evidence) -> Iterator[Action]:
         yield Action(
             title="Say which tag means Kafka",
             why="nothing on this bill is known to be Kafka's"
-            + (f"; {listed(likely[:NAMED])} may be" if likely else ""),
+            + (f"; {enumeration(likely[:NAMED])} may be" if likely else ""),
             how="pass --cluster-tag KEY or --cluster-tag KEY=VALUE"
             if evidence.tags
             else f"activate {CLUSTER_TAG} and {POOL_TAG} in the Billing console; they are not "

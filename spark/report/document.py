@@ -129,7 +129,7 @@ class Document:
         return next((section for section in self.sections if section.key == key), None)
 
 
-def shown(rows: Sequence[Row], most: int) -> tuple[tuple[Row, ...], int]:
+def first_rows(rows: Sequence[Row], most: int) -> tuple[tuple[Row, ...], int]:
     """Return the first rows, and how many are left out."""
     return tuple(rows[:most]), max(0, len(rows) - most)
 

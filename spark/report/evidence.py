@@ -101,7 +101,7 @@ class Comparison:
         return total(self.before.values()), total(self.after.values())
 
 
-def compared(evidence: Evidence) -> Comparison | None:
+def month_comparison(evidence: Evidence) -> Comparison | None:
     """Compare the month with the one before, or return None without one.
 
     AWS bills with a day's delay, so the last day of an open month, or of a bill that ends before

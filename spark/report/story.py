@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from spark.report import actions
 from spark.report.document import Action, Document, Section, Total, legible
-from spark.report.evidence import Evidence, compared
+from spark.report.evidence import Evidence, month_comparison
 from spark.report.model import Report
 from spark.report.sections import (
     changes,
@@ -22,7 +22,7 @@ from spark.report.sections import (
     transfer,
     unit,
 )
-from spark.report.words import cents, count, dollars, listed, percent
+from spark.report.words import cents, count, dollars, enumeration, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
@@ -40,11 +40,11 @@ ENDS_EARLY = (
 UNNAMED = "system nodes, taxes, fees, and meters that this report does not tell apart"
 
 
-def told(evidence: Evidence) -> Document:
+def report_document(evidence: Evidence) -> Document:
     """Return the whole report of a month."""
     report = evidence.report
-    todo = actions.chosen(evidence)
-    comparison = compared(evidence)
+    todo = actions.chosen_actions(evidence)
+    comparison = month_comparison(evidence)
     against = changes.against(comparison) if comparison else ""
     sections = [
         others.which_tag(evidence),
@@ -108,13 +108,13 @@ def _document(
 def sentences(report: Report) -> list[str]:
     """Return the first sentences: what it cost, on what, whose, and whether it adds up."""
     currency = report.currency
-    months = listed(report.periods) or "an unknown month"
+    months = enumeration(report.periods) or "an unknown month"
     # Of what an unread row costs nobody knows even the sign, of some not even the month.
     known = "" if report.is_whole else ", as far as it can be read"
     told = [f"The bill of {months} comes to {cents(report.billed)} {currency}{known}."]
     told += _of_kafka(report) if report.has_kafka else _of_nobody(report)
     told += _run_by_aws(report.others)
-    return told + cost.unread(report)
+    return told + cost.unread_sentences(report)
 
 
 def _of_kafka(report: Report) -> list[str]:
@@ -172,7 +172,7 @@ def _cluster_names(report: Report) -> str:
         return ""
     more = len(names) - CLUSTERS_NAMED
     shown = names[:CLUSTERS_NAMED] + ([f"{more} more"] if more > 0 else [])
-    return f" ({'cluster' if len(names) == 1 else 'clusters'} {listed(shown)})"
+    return f" ({'cluster' if len(names) == 1 else 'clusters'} {enumeration(shown)})"
 
 
 def _of_nobody(report: Report) -> list[str]:

@@ -94,7 +94,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def listed(things: list[str]) -> str:
+def enumeration(things: list[str]) -> str:
     return (
         " and ".join([", ".join(things[:-1]), things[-1]]) if len(things) > 1 else "".join(things)
     )

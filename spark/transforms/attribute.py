@@ -26,7 +26,7 @@ class Attribution(StrEnum):
 _CLAIM = r"^data-\d+-(.+)-(\d+)$"
 
 
-def attributed(rows: DataFrame) -> DataFrame:
+def with_owner(rows: DataFrame) -> DataFrame:
     """Add the columns `cluster`, `owner`, `node_id` and `attribution`."""
     known = rows.withColumns(
         {

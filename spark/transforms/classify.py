@@ -224,7 +224,7 @@ SPLIT_OPERATIONS = ("EKSPod-EC2", "ECSTask-EC2", "ECSTask-Fargate")
 SPLIT_USAGE = r"^(EKS|ECS)-EC2-(vCPU|GB|Accelerator)-Hours"
 
 
-def classified(rows: DataFrame) -> DataFrame:
+def with_component(rows: DataFrame) -> DataFrame:
     """Add the column `component`, of rows that have IS_PRICED.
 
     A row that cannot be read is of the component for those.

@@ -39,7 +39,7 @@ _SAYING = (*_KEPT, IS_UNREADABLE, IS_PRICED)
 _DAYS = "_days"
 
 
-def summed(lines: DataFrame, kafka: KafkaTags) -> DataFrame:
+def daily_totals(lines: DataFrame, kafka: KafkaTags) -> DataFrame:
     """Return one row per month, day and what a line says, its charges counted and summed exactly.
 
     HAS_NET and IS_PRICED are beside them. The amounts are parts of sums (spark.money), which can be
@@ -56,7 +56,7 @@ def summed(lines: DataFrame, kafka: KafkaTags) -> DataFrame:
     return days.withColumn(IS_PRICED, money.is_something(days, "billed_cost"))
 
 
-def gathered(days: DataFrame) -> DataFrame:
+def lines_with_days(days: DataFrame) -> DataFrame:
     """Return one row per different line with all its days, of what `summed` returns."""
     of_a_day = F.struct(*(name for name in days.columns if name not in _SAYING))
     # By a number first: texts that begin alike are slow to sort.
@@ -65,7 +65,7 @@ def gathered(days: DataFrame) -> DataFrame:
     return lines.drop("_number")
 
 
-def spread(lines: DataFrame) -> DataFrame:
+def rows_per_day(lines: DataFrame) -> DataFrame:
     """Return one row per day again of `gathered` lines, whatever was added to them since."""
     return lines.select(*(name for name in lines.columns if name != _DAYS), F.inline(_DAYS))
 
@@ -84,15 +84,15 @@ def is_kafkas(kafka: KafkaTags) -> Column:
     return reduce(lambda left, right: left | right, map(_surely, known))
 
 
-def said(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
+def line_attributes(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
     """Return what rows say: tidied, a region's prefix cut off, owners' tags looked up."""
     # The values once: asked for within each look at a key they would be tidied at every one.
     tidied = rows.withColumn("tag_values", F.transform("tag_values", _blank))
-    return tidied.withColumns(_said(kafka)).drop("tag_names", "tag_values")
+    return tidied.withColumns(_attribute_columns(kafka)).drop("tag_names", "tag_values")
 
 
 @made_once
-def _said(kafka: KafkaTags) -> dict[str, Column]:
+def _attribute_columns(kafka: KafkaTags) -> dict[str, Column]:
     blank = {name: _blank(F.col(name)) for name in _TEXTS}
     usage_type = F.regexp_replace(blank["usage_type"], REGION_PREFIX, "")
     cluster, claim = _tidied_tag(kafka.cluster), _tidied_tag(CLAIM_TAG)

@@ -27,7 +27,9 @@ def found_tags(tagged: DataFrame) -> DataFrame:
         F.inline(F.arrays_zip(F.col("tag_names").alias("key"), F.col("tag_values").alias("value"))),
     ).where(~F.trim("value").isin(*EMPTY))
     key = F.regexp_replace("key", _PREFIX, "")
-    named = pairs.withColumns({"key": _shortened(key), "value": _shortened(F.col("value"))})
+    named = pairs.withColumns(
+        {"key": _shortened_text(key), "value": _shortened_text(F.col("value"))}
+    )
     each = named.groupBy("billing_period", "key", "value").agg(
         F.count("*").alias("charges"), F.sum("cost").alias("cost")
     )
@@ -47,7 +49,7 @@ def found_tags(tagged: DataFrame) -> DataFrame:
     return require_schema(kept.drop("_rank"), TAGS_FOUND, "The tags found")
 
 
-def _shortened(text: Column) -> Column:
+def _shortened_text(text: Column) -> Column:
     is_long = F.length(text) > LONGEST
     ellipsis = F.lit("\N{HORIZONTAL ELLIPSIS}")
     return F.when(is_long, F.concat(F.substring(text, 1, LONGEST), ellipsis)).otherwise(text)

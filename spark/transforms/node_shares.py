@@ -43,7 +43,9 @@ def node_shares(usage: DataFrame, pods: DataFrame, hours: DataFrame) -> DataFram
     scaled = _scale_by_hours(_of(pods, own), _of(hours, own))
     keys = (*_NODE_DAY, "paid_by", *POD)
     summed = scaled.groupBy(*keys).agg(*money.sums(scaled, _TOTALS))
-    placed = summed.select(*keys, *(c.alias(n) for n, c in money.finished(summed, _TOTALS).items()))
+    placed = summed.select(
+        *keys, *(c.alias(n) for n, c in money.total_columns(summed, _TOTALS).items())
+    )
     known = placed.join(nodes, list(_NODE_DAY)).withColumn("kind", _kind())
     table = known.select(*NODE_SHARES.names).unionByName(_rest(nodes, placed))
     return require_schema(table, NODE_SHARES, "The node shares table")

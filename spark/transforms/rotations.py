@@ -26,7 +26,7 @@ BEFORE_SECONDS = 900
 AFTER_SECONDS = 1800
 
 
-def measured(rotations: DataFrame, samples: DataFrame) -> DataFrame:
+def measured_rotations(rotations: DataFrame, samples: DataFrame) -> DataFrame:
     """Return one row per rotation: its columns, and what was measured, null where nothing was."""
     windows = rotations.withColumns(
         {

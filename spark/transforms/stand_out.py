@@ -47,7 +47,7 @@ def _kafkas(cost: DataFrame) -> DataFrame:
     )
 
 
-def scored(series: DataFrame) -> DataFrame:
+def with_scores(series: DataFrame) -> DataFrame:
     """Add `usual`, `excess` and `score`; null until enough days came before."""
     before = (
         Window.partitionBy("cluster", "component")
@@ -70,14 +70,14 @@ def scored(series: DataFrame) -> DataFrame:
 
 def standing_out(cost: DataFrame, last_complete: Column) -> DataFrame:
     """Return the days that stand out: a few, or none."""
-    days = daily(cost).where(F.col("day") <= last_complete).transform(scored)
+    days = daily(cost).where(F.col("day") <= last_complete).transform(with_scores)
     is_far = F.abs("score") >= MOST_DEVIATIONS
     is_dear = F.abs("excess") >= LEAST_DOLLARS
     is_visible = F.abs("excess") >= LEAST_SHARE * F.abs(F.col("median"))
     return days.where(is_far & is_dear & is_visible)
 
 
-def explained(found: DataFrame, cost: DataFrame) -> DataFrame:
+def with_causes(found: DataFrame, cost: DataFrame) -> DataFrame:
     """Add to days that stand out whose charges moved most."""
     return found.join(_moved_most(cost, found), ["day", "cluster", "component"], "left")
 

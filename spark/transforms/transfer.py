@@ -57,7 +57,7 @@ _COMPONENTS = (Component.INTER_AZ, Component.LOAD_BALANCER, Component.PRIVATELIN
 MEASURED = (Flow.PRODUCE, Flow.REPLICATE, Flow.CONSUME)
 
 
-def transferred(usage: DataFrame) -> DataFrame:
+def transfer_costs(usage: DataFrame) -> DataFrame:
     """Return what transfer cost, from USAGE: KEYS, `billed_bytes` and the costs.
 
     Bytes between zones are of one flow that is not known.

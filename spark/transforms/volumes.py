@@ -55,7 +55,7 @@ _THROUGHPUT = r"^EBS:VolumeP-Throughput"
 _SNAPSHOT = r"^EBS:SnapshotUsage"
 
 
-def billed(usage: DataFrame) -> DataFrame:
+def billed_volumes(usage: DataFrame) -> DataFrame:
     """Return one row per volume and snapshot of a bill, with what it is and what it costs."""
     meters = usage.where(F.col("resource_id").isNotNull()).withColumns(
         {

@@ -30,7 +30,7 @@ PLAN = {"nodes": [TURN], "seconds": 280.0, "interval_seconds": None, "notes": ["
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     written = {
-        "report": formats.write(story.told(month.evidence()), formats.Format.HTML),
+        "report": formats.write(story.report_document(month.evidence()), formats.Format.HTML),
         "survey": survey_page.render(test_survey_page.DONE, 1_790_000_000.0),
         "rotation": plan_page(PLAN),
     }

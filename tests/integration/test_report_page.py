@@ -48,7 +48,7 @@ PAGE = re.compile(rb"/Type\s*/Page\b(?!s)")
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "index.html"
-    html = formats.write(story.told(month.evidence()), formats.Format.HTML)
+    html = formats.write(story.report_document(month.evidence()), formats.Format.HTML)
     path.write_text(html.replace("</body>", MEASURE))
     return path
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from spark.report import plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
-from spark.report.evidence import Comparison, Evidence, compared
+from spark.report.evidence import Comparison, Evidence, month_comparison
 from spark.report.sections.cost import exact
 from spark.report.words import change, count, decimal_places, money
 from spark.transforms.stand_out import FEWEST_BEFORE
@@ -26,7 +26,7 @@ METHOD = (
 
 def section(evidence: Evidence) -> Section | None:
     """Return what changed, or None of a bill of a day or two."""
-    comparison = compared(evidence)
+    comparison = month_comparison(evidence)
     own = [each for each in evidence.days if f"{each.day:%Y-%m}" == evidence.month]
     if comparison is None and len({each.day for each in own}) < 3:
         return None

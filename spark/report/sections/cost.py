@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from core.cost.pricing import plain
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, shown
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
 from spark.report.model import Monthless, Report, Share
 from spark.report.words import cents, count, decimal_places, money, percent
 from spark.transforms.attribute import Attribution
@@ -91,10 +91,10 @@ def unreadable(report: Report) -> Section | None:
     )
     title = f"Rows that could not be read: {report.unread_rows:,}"
     table = ReportTable("", columns, rows, left_out=report.unread_rows - len(rows))
-    return Section("unreadable", title, tuple(unread(report)), tables=(table,))
+    return Section("unreadable", title, tuple(unread_sentences(report)), tables=(table,))
 
 
-def unread(report: Report) -> list[str]:
+def unread_sentences(report: Report) -> list[str]:
     """Say how many rows could not be read, and what that leaves unknown."""
     said = []
     if report.bad_rows:
@@ -200,7 +200,7 @@ def _owners(report: Report, owners: list[Share]) -> ReportTable:
         )
         for share in owners
     ]
-    first, left_out = shown(rows, OWNERS_SHOWN)
+    first, left_out = first_rows(rows, OWNERS_SHOWN)
     return ReportTable("Whose it is", columns, first, left_out=left_out)
 
 

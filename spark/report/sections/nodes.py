@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
-from spark.report.document import Cell, Column, ReportTable, Row, Section, shown
+from spark.report.document import Cell, Column, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
 from spark.report.words import count, decimal_places, money, percent
@@ -54,8 +54,8 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     allocated = [row for row in rows if row.kind != ShareKind.NOT_ALLOCATED.value]
     whole = total(_whole_cost(row) for row in rows)
     places = decimal_places(whole)
-    kafka = _had(row for row in allocated if row.kind == ShareKind.KAFKA.value)
-    others = _had(row for row in allocated if row.kind != ShareKind.KAFKA.value)
+    kafka = _split_cost(row for row in allocated if row.kind == ShareKind.KAFKA.value)
+    others = _split_cost(row for row in allocated if row.kind != ShareKind.KAFKA.value)
     idle = total(row.unused_cost for row in allocated)
     told = [
         (
@@ -74,7 +74,7 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     return told
 
 
-def _had(rows: Iterable[Found]) -> Decimal:
+def _split_cost(rows: Iterable[Found]) -> Decimal:
     return total(row.split_cost for row in rows)
 
 
@@ -113,11 +113,11 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         )
         for row in ranked
     ]
-    first, left_out = shown(listed, ROWS_SHOWN)
+    first, left_out = first_rows(listed, ROWS_SHOWN)
     foot = cells(
         "What the nodes cost",
         "",
-        _had(rows),
+        _split_cost(rows),
         total(row.unused_cost for row in rows),
     )
     return ReportTable("", columns, first, foot=foot, left_out=left_out)

@@ -7,7 +7,7 @@ from spark.report.document import Cell, Column, ReportTable, Row, Section
 from spark.report.evidence import Evidence
 from spark.report.model import Report
 from spark.report.sections.cost import components_table, exact
-from spark.report.words import cents, count, listed
+from spark.report.words import cents, count, enumeration
 from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.easy import HOW, Easy
 
@@ -39,7 +39,7 @@ def which_tag(evidence: Evidence) -> Section | None:
             f"such as {unread.value}: write them as JSON, as AWS delivers them."
         )
     if likely:
-        said.append(f"Perhaps {listed(likely[:3])}; say which with --cluster-tag.")
+        said.append(f"Perhaps {enumeration(likely[:3])}; say which with --cluster-tag.")
     elif rows:
         said.append("No tag's key or value sounds like Kafka.")
     elif unread is None:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from core.cost.pricing import total
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, shown
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence, Found
 from spark.report.next_rotation import RotationForecast, forecast
 from spark.report.sections.cost import exact
@@ -121,7 +121,7 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Without volume", currency),
     )
     listing = [Row(_cells(row), key=f"rotation-{row.incident}") for row in reversed(rows)]
-    first, left_out = shown(listing, ROTATIONS_SHOWN)
+    first, left_out = first_rows(listing, ROTATIONS_SHOWN)
     return ReportTable("Rotation by rotation", columns, first, left_out=left_out)
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from core.cost.pricing import total
 from core.volumes.sizing import GIB
 from spark.report import plot
-from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, shown
+from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, count, dollars, rate, share, size
@@ -90,7 +90,7 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Costs once", currency, wide=True),
     )
     listing = [Row(_cells(row), key=slug("volume", row.resource_id)) for row in rows]
-    first, left_out = shown(listing, VOLUMES_SHOWN)
+    first, left_out = first_rows(listing, VOLUMES_SHOWN)
     return ReportTable("Volume by volume", columns, first, left_out=left_out)
 
 

@@ -15,13 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from spark import frames, tables
 from spark.ingest import bill
 from spark.jobs import ingest, report
-from spark.report.evidence import compared
+from spark.report.evidence import month_comparison
 from spark.schemas import COST
 from spark.tables import ParquetStore
 from spark.tag_keys import KafkaTags
 from spark.transforms.easy import Easy, easy_savings
 from spark.transforms.found_tags import found_tags
-from spark.transforms.stand_out import explained, standing_out
+from spark.transforms.stand_out import standing_out, with_causes
 from tests.integration.spark import bills
 from tests.integration.spark.written import NOW, ingested, legacy, written
 
@@ -253,7 +253,7 @@ def test_40_an_owner_with_days_of_nothing_explains_its_own_excess(session: Spark
     named = [dict(zip(names, row, strict=True)) for row in rows]
     cost = frames.of_rows(session, [[row.get(n) for n in COST.names] for row in named], COST)
     odd = standing_out(cost, F.lit(date(2026, 11, 20)))
-    found = explained(odd, cost).where("day = '2026-11-16'")
+    found = with_causes(odd, cost).where("day = '2026-11-16'")
     ((excess, owner, owners),) = found.select("excess", "owner", "owner_excess").collect()
     assert (excess, owner, owners) == (40.0, "broker-a", 40.0)
 
@@ -276,7 +276,7 @@ def test_43_a_correction_of_an_earlier_month_is_no_day_of_this_one(
     )
     assert made.report_total == Decimal(-72)
     assert {each.day.month for each in made.evidence.all_days} == {11}
-    assert compared(made.evidence) is None
+    assert month_comparison(made.evidence) is None
 
 
 def test_44_a_tag_or_cost_category_of_the_users_own_makes_instances_brokers_without_a_pools(

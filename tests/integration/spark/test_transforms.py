@@ -17,9 +17,9 @@ from spark import money
 from spark.ingest import bill
 from spark.schemas import COST, IS_UNREADABLE, LINE_KEYS, MONEY, require_schema
 from spark.tag_keys import OURS
-from spark.transforms.attribute import Attribution, attributed
-from spark.transforms.classify import IS_PRICED, Component, classified
-from spark.transforms.daily import IS_KNOWN, gathered, said, spread
+from spark.transforms.attribute import Attribution, with_owner
+from spark.transforms.classify import IS_PRICED, Component, with_component
+from spark.transforms.daily import IS_KNOWN, line_attributes, lines_with_days, rows_per_day
 from tests.integration.spark import bills
 
 pytestmark = pytest.mark.integration
@@ -50,12 +50,12 @@ def charges(session: SparkSession, *rows: Mapping[str, Any]) -> Any:
 def components(session: SparkSession, *rows: Mapping[str, Any]) -> list[Component]:
     return [
         Component(row.component)
-        for row in charges(session, *rows).transform(attributed).transform(classified).collect()
+        for row in charges(session, *rows).transform(with_owner).transform(with_component).collect()
     ]
 
 
 def owners(session: SparkSession, *rows: Mapping[str, Any]) -> list[Row]:
-    found: list[Row] = charges(session, *rows).transform(attributed).collect()
+    found: list[Row] = charges(session, *rows).transform(with_owner).collect()
     return found
 
 
@@ -142,7 +142,7 @@ def test_a_tag_that_says_nothing_hides_no_other_spelling_of_it(
     tags = {"user_stillwater_cluster": nothing, "stillwater:cluster": " harbour "}
     line = {"tag_names": [*tags], "tag_values": [*tags.values()]}
     rows = charges(session, line).drop(*OWNERS, IS_KNOWN)
-    (row,) = said(rows, OURS).collect()
+    (row,) = line_attributes(rows, OURS).collect()
     assert (row.tag_cluster, row.tag_pool) == ("harbour", None)
 
 
@@ -152,10 +152,10 @@ def test_what_a_line_says_is_read_once_of_all_its_days(session: SparkSession) ->
     odd = {"billing_period": "2026-09", "day": None}
     lines = (first, second, odd, {**first, **tagged}, {**second, "billed_cost": Decimal(0)})
     days = charges(session, *lines).drop(*OWNERS, IS_KNOWN, "reason")
-    described = gathered(days)
+    described = lines_with_days(days)
     # The first three; the tagged one; the one that costs nothing, which may buy something else.
     assert described.count() == 3
-    again = spread(described).select(days.columns).collect()
+    again = rows_per_day(described).select(days.columns).collect()
     assert sorted(map(repr, again)) == sorted(map(repr, days.collect()))
 
 
@@ -165,7 +165,7 @@ def test_a_sum_of_doubles_has_room_for_any_number_of_lines(session: SparkSession
     summed = lines.agg(*money.sums(lines, {"cost": "total"}))
     (row,) = summed.collect()
     assert (row.total_whole, row.total_trillionths) == (0, 0)
-    again = summed.union(summed).agg(*money.added(summed, ["total"]))
+    again = summed.union(summed).agg(*money.summed_parts(summed, ["total"]))
     (nothing,) = again.select(money.is_something(again, "total").alias("found")).collect()
     assert not nothing.found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from local.demo.lag import chain, outran
+from local.demo.lag import chain, outran_balancer
 
 OWN, BOOTSTRAP = "local-harbour-10", "local-harbour-bootstrap"
 POD, OLD, NEW = "harbour-broker-a-10", "10.11.8.2", "10.11.8.9"
@@ -34,20 +34,20 @@ RESTART = [
 def test_each_step_counts_from_the_last_start_to_the_slowest_group() -> None:
     measured = chain(RESTART, 10, [OWN, BOOTSTRAP])
     assert measured == {"registered_after_s": 1.0, "healthy_after_s": 7.2, "ready_after_s": 10.0}
-    assert not outran(measured)
+    assert not outran_balancer(measured)
 
 
 def test_a_pod_that_is_ready_before_one_of_its_groups_agrees_outran_it() -> None:
     early = [*RESTART[:-1], pod(106.5, "pod_ready")]
     early.sort(key=lambda record: record["at"])
-    assert outran(chain(early, 10, [OWN, BOOTSTRAP]))
+    assert outran_balancer(chain(early, 10, [OWN, BOOTSTRAP]))
 
 
 def test_a_group_that_never_agreed_is_not_overlooked() -> None:
     without = [r for r in RESTART if r.get("group") != BOOTSTRAP]
     measured = chain(without, 10, [OWN, BOOTSTRAP])
     assert measured["healthy_after_s"] is None
-    assert outran(measured)
+    assert outran_balancer(measured)
 
 
 def test_a_broker_that_did_not_start_has_no_chain() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.ingest.combine import combined, merged, total
+from spark.ingest.combine import combined_lines, merged_tables, total
 from spark.money import LARGEST, TRILLION, of_parts
 
 START = datetime(2026, 10, 30, tzinfo=UTC)
@@ -96,7 +96,7 @@ def _sum(group: Sequence[Line], name: str) -> Decimal | None:
 
 
 def as_made(rows: pa.RecordBatch) -> dict[Any, tuple[int, tuple[Decimal | None, ...]]]:
-    return as_read(combined(rows, AMOUNTS))
+    return as_read(combined_lines(rows, AMOUNTS))
 
 
 def as_read(made: pa.Table) -> dict[Any, tuple[int, tuple[Decimal | None, ...]]]:
@@ -128,13 +128,15 @@ def test_the_order_of_lines_makes_no_difference(rows: list[Line], dice: Any) -> 
 
 @given(st.lists(st.lists(lines, max_size=20), min_size=1, max_size=4))
 def test_what_several_files_hold_of_a_day_is_added_up_once_more(files: list[list[Line]]) -> None:
-    tables = [combined(batch(rows), AMOUNTS) for rows in files]
-    assert as_read(merged(tables, AMOUNTS)) == plainly([line for rows in files for line in rows])
+    tables = [combined_lines(batch(rows), AMOUNTS) for rows in files]
+    assert as_read(merged_tables(tables, AMOUNTS)) == plainly(
+        [line for rows in files for line in rows]
+    )
 
 
 def test_less_than_a_dollar_is_kept_as_trillionths_so_that_more_can_be_added() -> None:
     rows = pa.RecordBatch.from_pydict({"cost": pa.array([0.9, -0.95] + [0.9] * 40)})
-    (found,) = merged([combined(rows, ["cost"])] * 3, ["cost"]).to_pylist()
+    (found,) = merged_tables([combined_lines(rows, ["cost"])] * 3, ["cost"]).to_pylist()
     assert of_parts(**found["cost"]) == Decimal("107.85")
     assert found["charges"] == 126
     assert 0 <= found["cost"]["trillionths"] < TRILLION
@@ -143,7 +145,7 @@ def test_less_than_a_dollar_is_kept_as_trillionths_so_that_more_can_be_added() -
 def test_sums_of_sums_that_have_no_place_are_refused_and_never_wrapped_around() -> None:
     rows = pa.RecordBatch.from_pydict({"cost": pa.array([9e14] * 6_000)})
     with pytest.raises(OverflowError):
-        merged([combined(rows, ["cost"])] * 2, ["cost"])
+        merged_tables([combined_lines(rows, ["cost"])] * 2, ["cost"])
 
 
 def test_many_columns_of_many_values_are_told_apart() -> None:
@@ -151,7 +153,7 @@ def test_many_columns_of_many_values_are_told_apart() -> None:
     count = 5_000
     columns = {f"c{n}": pa.array([f"{n}-{row}" for row in range(count)] * 2) for n in range(6)}
     rows = pa.RecordBatch.from_pydict({**columns, "cost": pa.array([0.1] * 2 * count)})
-    found = combined(rows, ["cost"])
+    found = combined_lines(rows, ["cost"])
     assert found.num_rows == count
     assert set(found["charges"].to_pylist()) == {2}
     assert {of_parts(**cost) for cost in found["cost"].to_pylist()} == {Decimal("0.2")}
@@ -160,7 +162,7 @@ def test_many_columns_of_many_values_are_told_apart() -> None:
 
 def test_sums_keep_every_trillionth_of_a_large_bill() -> None:
     rows = pa.RecordBatch.from_pydict({"cost": pa.array([9e14, 1e-12, -0.3] * 3)})
-    (found,) = combined(rows, ["cost"]).to_pylist()
+    (found,) = combined_lines(rows, ["cost"]).to_pylist()
     assert of_parts(**found["cost"]) == Decimal("2699999999999999.100000000003")
     assert total(rows["cost"]) == (9, Decimal("2699999999999999.100000000003"))
 
@@ -174,6 +176,6 @@ def test_a_double_counts_as_the_decimal_that_was_written(digits: int, places: in
 def test_a_sum_that_has_no_place_is_refused_and_never_wrapped_around() -> None:
     rows = pa.RecordBatch.from_pydict({"cost": pa.array([9e14] * 12_000)})
     with pytest.raises(OverflowError):
-        combined(rows, ["cost"])
+        combined_lines(rows, ["cost"])
     with pytest.raises(OverflowError):
         total(rows["cost"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark.report import actions, story, words
-from spark.report.evidence import DayCost, Evidence, compared
+from spark.report.evidence import DayCost, Evidence, month_comparison
 from spark.report.sections import changes, unit
 from spark.transforms.attribute import Attribution
 from spark.transforms.easy import Easy, EasySaving
@@ -41,7 +41,7 @@ def test_whole_months_are_compared_by_the_days_that_they_have(
 ) -> None:
     first = date.fromisoformat(f"{period}-01")
     every = days(first - timedelta(days=before), before + own)
-    told = story.told(evidence(every, period, first + timedelta(days=60)))
+    told = story.report_document(evidence(every, period, first + timedelta(days=60)))
     assert told.total.against == said
     section = told.section("changes")
     assert section is not None
@@ -58,7 +58,7 @@ def test_whole_months_are_compared_by_the_days_that_they_have(
 
 def test_an_open_month_is_never_compared_with_more_days_than_the_one_before_has() -> None:
     every = days(date(2027, 2, 1), 28) + days(date(2027, 3, 1), 31)
-    comparison = compared(evidence(every, "2027-03", date(2027, 4, 1)))
+    comparison = month_comparison(evidence(every, "2027-03", date(2027, 4, 1)))
     assert comparison is not None
     assert (comparison.days, comparison.days_before) == (30, 28)
     assert changes.against(comparison).endswith("30 days against 28")
@@ -66,7 +66,7 @@ def test_an_open_month_is_never_compared_with_more_days_than_the_one_before_has(
 
 def test_a_bill_that_ends_before_its_month_did_is_compared_as_far_as_it_goes_and_says_so() -> None:
     every = days(date(2026, 10, 1), 31) + days(date(2026, 11, 1), 20)
-    told = story.told(evidence(every, "2026-11", date(2027, 1, 20)))
+    told = story.report_document(evidence(every, "2026-11", date(2027, 1, 20)))
     assert told.total.against == "+0.0% against the month before, day for day"
     assert story.ENDS_EARLY.format("2026-11-20") in told.story
     of_others = dataclasses.replace(days(date(2026, 11, 30), 1)[0], is_kafkas=False)
@@ -74,7 +74,7 @@ def test_a_bill_that_ends_before_its_month_did_is_compared_as_far_as_it_goes_and
         evidence(every, "2026-11", date(2026, 11, 22)),
         evidence([*every, of_others], "2026-11", date(2027, 1, 20)),
     ):
-        assert "The last charge on this bill" not in " ".join(story.told(known).story)
+        assert "The last charge on this bill" not in " ".join(story.report_document(known).story)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_a_bill_by_the_month_has_no_days() -> None:
     rows = [month.a_day_of_units(day.day, 300.0) for day in every]
     one = evidence(every, "2026-11", date(2026, 11, 20), unit=rows)
     assert unit.section(one) is None
-    assert story.BY_THE_MONTH in story.told(one).story
+    assert story.BY_THE_MONTH in story.report_document(one).story
     # On the first of a month that is all there is of any bill.
     first = evidence(every[1:], "2026-11", date(2026, 11, 2), unit=rows)
-    assert story.BY_THE_MONTH not in story.told(first).story
+    assert story.BY_THE_MONTH not in story.report_document(first).story
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,9 @@ def test_a_bill_by_the_month_has_no_days() -> None:
 )
 def test_what_an_open_month_would_save_is_a_months(today: date, saves: Decimal, when: str) -> None:
     easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=True, usd=Decimal(18)),)
-    (action,) = actions.chosen(evidence(days(date(2026, 11, 1), 15), "2026-11", today, easy=easy))
+    (action,) = actions.chosen_actions(
+        evidence(days(date(2026, 11, 1), 15), "2026-11", today, easy=easy)
+    )
     assert action.usd_per_month == saves
     assert f"18.00 USD for them {when};" in action.why
 
@@ -146,7 +148,7 @@ def test_what_was_counted_on_some_days_is_a_months_by_those_days() -> None:
         for n in range(1, 21)
     ]
     bare = month.evidence(transfer=(*counted, *other), storage=(), economics=(), anomalies=())
-    (action,) = actions.chosen(bare)
+    (action,) = actions.chosen_actions(bare)
     assert action.usd_per_month == Decimal(120)
     assert "for 8.00 USD in 2 counted days" in action.why
 

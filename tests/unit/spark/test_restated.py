@@ -49,12 +49,12 @@ def test_what_a_month_came_to_when_it_was_final_is_kept(
 
 
 def test_a_restated_month_is_said_with_both_totals_and_days() -> None:
-    assert restated.changed(note("1200"), "USD") == (
+    assert restated.restatement(note("1200"), "USD") == (
         "AWS has restated 2026-08 since it was final: 1,234.56 USD as read on 2026-09-15, "
         "1,200.00 USD as delivered again and read on 2026-11-03, 34.56 USD less. Credits, refunds "
         "and late corrections do that; the tables hold the newer delivery."
     )
-    more = restated.changed(note("1300"))
+    more = restated.restatement(note("1300"))
     assert more is not None
     assert "65.44 more." in more
 
@@ -65,7 +65,7 @@ def test_a_restated_month_is_said_with_both_totals_and_days() -> None:
     ids=["the same", "the same to the cent", "not final yet"],
 )
 def test_a_month_that_came_to_the_same_is_not_told_of(noted: Row) -> None:
-    assert restated.changed(noted, "USD") is None
+    assert restated.restatement(noted, "USD") is None
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def billed(**changes: Any) -> Row:
 
 
 def advised(*rows: Row, facts: Facts = FACTS) -> list[Row]:
-    found = storage._advised(list(rows), facts, BOOK, 300.0)
+    found = storage._advice_rows(list(rows), facts, BOOK, 300.0)
     return [Row(**dict(zip(STORAGE.names, values, strict=True))) for values in found]
 
 

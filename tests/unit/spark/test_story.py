@@ -16,7 +16,7 @@ from pyspark.sql import Row
 from spark import schemas
 from spark.report import actions, formats, plot, story, words
 from spark.report.document import Action, Document
-from spark.report.evidence import DayCost, Evidence, compared
+from spark.report.evidence import DayCost, Evidence, month_comparison
 from spark.report.formats import Format
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
@@ -38,7 +38,7 @@ def _undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture(scope="module")
 def document() -> Document:
-    return story.told(month.evidence())
+    return story.report_document(month.evidence())
 
 
 def test_the_things_to_do_are_ranked_by_what_they_save(document: Document) -> None:
@@ -69,7 +69,7 @@ def test_ways_that_exclude_each_other_are_not_added_up() -> None:
 @pytest.mark.parametrize("kind", Format)
 def test_at_most_stays_at_most_wherever_a_saving_is_said(kind: Format) -> None:
     flow = month.a_flow("consume", "402.10", "402.10", certainty="at most")
-    told = story.told(month.evidence(transfer=(flow,), storage=(), economics=()))
+    told = story.report_document(month.evidence(transfer=(flow,), storage=(), economics=()))
     text = re.sub(r"<[^>]+>", "", formats.write(told, kind))
     assert "would save at most" in text
     # 402.10 dollars on the one day that was measured.
@@ -89,7 +89,7 @@ def test_what_is_not_known_to_be_kafkas_is_apart_and_never_first() -> None:
     evidence = month.evidence()
     report = dataclasses.replace(evidence.report, lines=[*evidence.report.lines, stranger])
     easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
-    told = story.told(dataclasses.replace(evidence, report=report, easy=easy))
+    told = story.report_document(dataclasses.replace(evidence, report=report, easy=easy))
     assert told.title == "What Kafka cost"
     assert told.total.text == "3,769.36"
     assert "The largest of Kafka's parts is inter-AZ transfer" in told.story[2]
@@ -102,12 +102,12 @@ def test_what_is_not_known_to_be_kafkas_is_apart_and_never_first() -> None:
 def test_where_nothing_of_kafkas_is_to_be_done_nothing_else_is_the_first_thing() -> None:
     easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
     bare = month.evidence(easy=easy, storage=(), transfer=(), economics=(), anomalies=())
-    told = story.told(bare)
+    told = story.report_document(bare)
     assert told.actions == ()
     assert "extended support" in " ".join(told.story)
     assert "would save" not in " ".join(told.story)
     own = EasySaving(Easy.IDLE_IPV4, is_kafkas=True, usd=Decimal(4))
-    both = story.told(dataclasses.replace(bare, easy=(own, *easy)))
+    both = story.report_document(dataclasses.replace(bare, easy=(own, *easy)))
     assert [action.is_kafkas for action in both.actions] == [True, False]
     # Of thirty days twenty are billed.
     assert "Kafka's things to do would save 6.00 USD a month." in both.story
@@ -115,7 +115,7 @@ def test_where_nothing_of_kafkas_is_to_be_done_nothing_else_is_the_first_thing()
 
 def test_of_gp2_volumes_a_fifth_is_saved_at_most() -> None:
     easy = (EasySaving(Easy.GP2_VOLUMES, is_kafkas=True, usd=Decimal(100)),)
-    told = story.told(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
+    told = story.report_document(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
     assert (told.actions[0].usd_per_month, told.actions[0].at_most) == (Decimal(30), True)
     assert told.actions[0].why.endswith(
         "what replaces them saves at most 20.0% of it; the days to come are counted alike"
@@ -124,14 +124,16 @@ def test_of_gp2_volumes_a_fifth_is_saved_at_most() -> None:
 
 def test_what_commitments_cover_is_said_beside_what_was_billed() -> None:
     covered = month.a_line(billed=Decimal(0), amortised=Decimal("33.12"))
-    told = story.told(Evidence(report=month.a_report(covered)))
+    told = story.report_document(Evidence(report=month.a_report(covered)))
     assert "Kafka cost 33.12 USD" in " ".join(told.story)
 
 
 def test_a_bill_that_gave_more_back_than_it_asked_for_has_no_shares() -> None:
     used = month.a_line(billed=Decimal(45), amortised=Decimal(45))
     given = month.a_line(component=Component.OTHER, billed=Decimal(-100), amortised=Decimal(-100))
-    text = formats.write(story.told(Evidence(report=month.a_report(used, given))), Format.MD)
+    text = formats.write(
+        story.report_document(Evidence(report=month.a_report(used, given))), Format.MD
+    )
     assert "%" not in text.split("How it is computed")[0].replace("20 %", "")
     assert words.change(Decimal(-5), Decimal(-10)) == words.DASH
 
@@ -144,7 +146,7 @@ def test_a_bill_without_any_kafka_says_so_and_asks_for_the_tag() -> None:
         different_values=4, charges=7, billed_cost=Decimal("3.10"),
     )  # fmt: skip
     easy = (EasySaving(Easy.EXTENDED_SUPPORT, is_kafkas=False, usd=Decimal(336)),)
-    told = story.told(Evidence(report=month.a_report(lines), tags=(tag,), easy=easy))
+    told = story.report_document(Evidence(report=month.a_report(lines), tags=(tag,), easy=easy))
     text = formats.write(told, Format.MD)
     assert told.title == "What is on the bill"
     assert "Nothing on it is known to be Kafka's" in told.story[1]
@@ -166,7 +168,7 @@ def test_kafka_that_aws_runs_itself_is_named() -> None:
 def test_local_disks_that_pay_only_in_place_are_advised_with_that_way_to_rotate() -> None:
     ebs, nvme, kept = month.evidence().economics
     rows = (month.a_design(chosen=False), nvme, Row(**{**kept.asDict(), "chosen": True}))
-    told = story.told(month.evidence(economics=rows, storage=(), transfer=(), easy=()))
+    told = story.report_document(month.evidence(economics=rows, storage=(), transfer=(), easy=()))
     (advised,) = [each for each in told.actions if "local disks" in each.title]
     assert "rotate start --in-place" in advised.how
     assert advised.evidence == "design-nvme-in-place"
@@ -182,7 +184,7 @@ def test_local_disks_that_pay_only_in_place_are_advised_with_that_way_to_rotate(
 
 def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:
     easy = (EasySaving(Easy.IDLE_RESERVATION, is_kafkas=True, usd=Decimal("88.40")),)
-    told = story.told(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
+    told = story.report_document(month.evidence(easy=easy, storage=(), transfer=(), economics=()))
     assert told.actions[0].title == "Look at capacity reservations that nothing runs in"
     assert told.actions[0].usd_per_month == Decimal("132.60")
     assert "would save 133 USD a month" in " ".join(told.story)
@@ -206,7 +208,7 @@ def test_headline_money_is_written_like_money(amount: str, said: str) -> None:
 
 def test_a_report_without_findings_does_not_invent_any() -> None:
     fits = month.a_volume(finding="fits", monthly_saving=Decimal(0), one_off_cost=Decimal(0))
-    told = story.told(
+    told = story.report_document(
         month.evidence(storage=(fits,), transfer=(), anomalies=(), economics=(), resync=())
     )
     assert told.actions == ()
@@ -215,7 +217,7 @@ def test_a_report_without_findings_does_not_invent_any() -> None:
 
 def test_what_cannot_be_judged_is_the_thing_to_do() -> None:
     blind = month.a_volume(finding="not measured", used_bytes=None, monthly_saving=Decimal(0))
-    told = actions.chosen(month.evidence(storage=(blind,), transfer=(), economics=()))
+    told = actions.chosen_actions(month.evidence(storage=(blind,), transfer=(), economics=()))
     assert "Give the report Prometheus's samples" in {action.title for action in told}
 
 
@@ -230,7 +232,7 @@ def test_how_well_the_saving_of_the_own_zone_is_known_is_said(
     certainty: str, sentence: str, how: str
 ) -> None:
     flow = month.a_flow("consume", "402.10", "402.10", certainty=certainty)
-    told = story.told(month.evidence(transfer=(flow,)))
+    told = story.report_document(month.evidence(transfer=(flow,)))
     section = told.section("transfer")
     assert section is not None
     assert sentence in " ".join(section.sentences)
@@ -267,7 +269,7 @@ def test_the_open_month_is_provisional_everywhere(document: Document) -> None:
 
 def test_half_a_month_is_compared_with_half_a_month() -> None:
     evidence = month.evidence()
-    found = compared(evidence)
+    found = month_comparison(evidence)
     assert found is not None
     # Of twenty days on the bill the last is not complete.
     assert found.days == 19
@@ -282,7 +284,7 @@ def test_a_whole_month_is_compared_with_a_whole_month() -> None:
         DayCost(first + timedelta(days=n), "other", Decimal(1 if n < 31 else 2)) for n in range(61)
     ]
     report = month.a_report(month.a_line(), today=date(2026, 12, 5))
-    found = compared(month.evidence(report=report, all_days=days))
+    found = month_comparison(month.evidence(report=report, all_days=days))
     assert found is not None
     assert found.totals == (Decimal(31), Decimal(60))
 
@@ -293,14 +295,14 @@ def test_a_month_that_is_over_is_whole_though_kafkas_last_days_cost_nothing() ->
     september = [DayCost(date(2026, 9, n), "other", Decimal(1)) for n in range(1, 31)]
     report = dataclasses.replace(month.evidence().report, today=date(2026, 12, 20))
     days = Evidence(report=report, all_days=[*september, *october], month="2026-10")
-    comparison = compared(days)
+    comparison = month_comparison(days)
     assert comparison is not None
     assert (comparison.days, comparison.totals) == (31, (Decimal(30), Decimal(25)))
 
 
 def test_a_first_month_is_compared_with_nothing() -> None:
     only = [each for each in month.evidence().days if each.day.month == 11]
-    told = story.told(month.evidence(all_days=only))
+    told = story.report_document(month.evidence(all_days=only))
     assert told.total.against == ""
     assert "changes" in {section.key for section in told.sections}
 
@@ -335,7 +337,7 @@ def test_a_message_for_slack_is_within_its_limits(document: Document) -> None:
 
 def test_somebody_elses_words_stay_words_in_markdown_and_in_a_message() -> None:
     attack = "|*<https://evil.example|click>*`"
-    told = story.told(month.evidence(anomalies=(month.an_anomaly(reason=attack),)))
+    told = story.report_document(month.evidence(anomalies=(month.an_anomaly(reason=attack),)))
     text = formats.write(told, Format.MD)
     assert "\\|\\*\\<https" in text
     for line in (line for line in text.splitlines() if line.startswith("| ")):
@@ -343,12 +345,12 @@ def test_somebody_elses_words_stay_words_in_markdown_and_in_a_message() -> None:
     only = month.evidence(
         anomalies=(month.an_anomaly(reason=attack),), storage=(), transfer=(), economics=()
     )
-    assert "<https" not in formats.write(story.told(only), Format.SLACK)
+    assert "<https" not in formats.write(story.report_document(only), Format.SLACK)
 
 
 def test_a_tag_moves_no_cursor_and_turns_no_line_around() -> None:
     line = month.a_line(cluster="har\x1b[2Jbour\u202e\r\n# evil", owner="broker\x07")
-    told = story.told(Evidence(report=month.a_report(line)))
+    told = story.report_document(Evidence(report=month.a_report(line)))
     for kind in Format:
         text = formats.write(told, kind)
         assert not re.search("[\x1b\x07\r\u202e]", text), kind
@@ -357,7 +359,7 @@ def test_a_tag_moves_no_cursor_and_turns_no_line_around() -> None:
 
 def test_nothing_of_the_inputs_can_run_in_the_page(drawn: None) -> None:
     attack = "</td><script>alert(1)</script>"
-    told = story.told(
+    told = story.report_document(
         month.evidence(
             storage=(month.a_volume(resource_id=attack, owner=attack, reason=attack),),
             anomalies=(month.an_anomaly(reason=attack, component=attack),),

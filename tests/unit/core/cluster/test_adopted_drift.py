@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.cluster import adoption
-from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread
+from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster.adoption import Adoption
 from core.naming import CLUSTER_TAG
 from core.survey.facts import Unread
@@ -106,7 +106,7 @@ def told(level: str, **changed: Any) -> list[str]:
 @pytest.mark.parametrize("level", ["watch", "gate", "act"])
 def test_what_was_adopted_and_is_still_so_is_no_finding(level: str) -> None:
     assert told(level) == []
-    assert unread(standing(level)) == []
+    assert unread_parts(standing(level)) == []
 
 
 TABLE: list[tuple[str, dict[str, Any], str]] = [
@@ -250,7 +250,7 @@ def test_what_could_not_be_read_is_said_and_never_taken_for_missing() -> None:
     refused = Unread("AccessDenied")
     blind = dict.fromkeys(Standing.__slots__, refused)
     assert told("act", **blind) == []
-    parts = unread(standing("act", **blind))
+    parts = unread_parts(standing("act", **blind))
     assert ("Secrets", "AccessDenied") in parts
     assert len(parts) == len(blind)
 

@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from core.incidents.actions import Action, Heartbeat, Page, SetDesired, TakeLease
-from core.incidents.levels import OF_OURS, Level, Reach, is_allowed, withheld
+from core.incidents.levels import OF_OURS, Level, Reach, is_allowed, withheld_actions
 from tests.every_case import every_case
 from tests.unit.policies import policy_with
 
@@ -48,5 +48,5 @@ def test_nobody_is_sent_to_drain_where_the_gate_is_asked(reach: Reach, route: st
 
 def test_what_is_withheld_keeps_its_order() -> None:
     decided = (TakeLease(), SetDesired(2), Page("key", "reason"), Heartbeat("drain"))
-    assert withheld(decided, "watch") == (SetDesired(2), Heartbeat("drain"))
-    assert withheld(decided, "act") == ()
+    assert withheld_actions(decided, "watch") == (SetDesired(2), Heartbeat("drain"))
+    assert withheld_actions(decided, "act") == ()
