@@ -144,6 +144,6 @@ def _one(key: str, value: str) -> Iterator[str]:
         wrong = sorted(set(_CHARACTERS.sub("", text)))
         if wrong:
             yield (
-                f"tag {key} has {' '.join(wrong)} in its {what}, and AWS allows letters, digits, "
-                f"spaces and + - = . _ : / @; replace it"
+                f"tag {key!r} has {' '.join(map(repr, wrong))} in its {what}, and AWS allows "
+                f"letters, digits, spaces and + - = . _ : / @; replace it"
             )

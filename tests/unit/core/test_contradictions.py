@@ -120,7 +120,6 @@ def test_the_operators_release_is_the_one_that_is_pinned() -> None:
         ),
         ({"tags": {"team": "Zürich"}}, "tags has 'team' with 'ü' in its value, and EMR"),
         ({"tags": {"Größe": "x"}}, "with 'ß' 'ö' in its key"),
-        ({"tags": {"team": "a\tb"}}, "takes ASCII letters"),
         ({"tags": {"cost centre": "x"}}, "Data Lifecycle Manager, which takes the snapshots"),
         ({"kafka": {"config": {"listeners": "x"}}}, "keeps what begins with listeners to itself"),
         ({"kafka": {"config": {"log.dirs": "/x"}}}, "what begins with log.dir to itself"),

@@ -92,7 +92,7 @@ def test_a_spec_cannot_be_changed() -> None:
         pytest.param("tags", {"aws:x": "y"}, ("aws:x", "another key"), id="tag-of-aws"),
         pytest.param("tags", {"k" * 129: "y"}, ("129 characters", "128"), id="tag-key-too-long"),
         pytest.param("tags", {"k": "v" * 257}, ("257 characters", "256"), id="tag-value-too-long"),
-        pytest.param("tags", {"team": "a&b"}, ("team has &",), id="tag-with-a-sign"),
+        pytest.param("tags", {"team": "a&b"}, ("'team' has '&'",), id="tag-with-a-sign"),
         pytest.param("tags", {"Team": "a", "team": "b"}, ("IAM", "remove one"), id="tag-by-case"),
         pytest.param(
             "tags", {f"t{n}": "" for n in range(31)}, ("31 tags", "50"), id="too-many-tags"

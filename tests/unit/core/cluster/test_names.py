@@ -81,6 +81,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         ),
         ({"metrics": {"allow": [" "]}}, "would let every metric through"),
         ({"bill_cluster_tag": "a\tb"}, "bill_cluster_tag is"),
+        ({"tags": {"team": "a\tb"}}, "tag 'team' has '\\t' in its value"),
         ({"bill_pool_tag": "a\nb"}, "bill_pool_tag is"),
         ({"metrics": {"prometheus": {"address": IN_CHINA}}}, "of the China partition"),
         (user("orders-clients-ca"), "in which Strimzi keeps the cluster's own keys"),
