@@ -223,10 +223,10 @@ class _Rows:
         shape = to_arrow_schema(self.kind)
         for batch in numbers:
             for number in batch.column(0).to_pylist():
-                for rows in self._added_up(self.shares[number]):
-                    yield from rows.select(shape.names).cast(shape).to_batches()
+                for rows in self._added_up(self.shares[number], shape):
+                    yield from rows.select(shape.names).to_batches()
 
-    def _added_up(self, pieces: Sequence[Piece]) -> Iterator[pa.Table]:
+    def _added_up(self, pieces: Sequence[Piece], shape: pa.Schema) -> Iterator[pa.Table]:
         """Add up what several pieces have of a day: files need not hold days of their own.
 
         What is held meanwhile stays below ROWS_HELD, whatever a bill's order.
@@ -234,7 +234,8 @@ class _Rows:
         held: list[pa.Table] = []
         for piece in pieces:
             for rows in self._of(piece):
-                held.append(rows)
+                # A column in which a file has nothing may be of no kind there.
+                held.append(rows.select(shape.names).cast(shape))
                 if sum(each.num_rows for each in held) > ROWS_HELD:
                     held = [merged_tables(held, self.amounts)]
                     if held[0].num_rows > ROWS_HELD // 2:

@@ -7,7 +7,7 @@ groups through it (spark.ingest.arrow). Apart from the other files, since it nee
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, partial
 from urllib.parse import urlsplit
 
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
@@ -30,15 +30,20 @@ def parquet(address: str, numbered: tuple[str, ...] = ()) -> pq.ParquetFile:
     Raises OSError for what is not there or may not be read, ArrowException for what is no Parquet.
     """
     uri = urlsplit(address)
-    wanted = list(numbered)
     if uri.scheme in S3:
         # Ranges of a row group are fetched together: S3 answers each in tens of milliseconds.
         path = f"{uri.netloc}{uri.path}"
-        return pq.ParquetFile(
-            path, filesystem=_s3(uri.netloc), read_dictionary=wanted, pre_buffer=True
-        )
-    path = uri.path if uri.scheme else address
-    return pq.ParquetFile(path, memory_map=True, read_dictionary=wanted)
+        opened = partial(pq.ParquetFile, path, filesystem=_s3(uri.netloc), pre_buffer=True)
+    else:
+        path = uri.path if uri.scheme else address
+        opened = partial(pq.ParquetFile, path, memory_map=True)
+    try:
+        return opened(read_dictionary=list(numbered))
+    except KeyError:
+        # Other months' files have a column that this one lacks, or a map's parts by other names.
+        found = opened().metadata
+        there = {found.schema.column(number).path for number in range(found.num_columns)}
+        return opened(read_dictionary=[name for name in numbered if name in there])
 
 
 def nanoseconds(address: str) -> list[str]:

@@ -213,7 +213,7 @@ def test_workers_with_emrs_packages_add_up_a_bill_in_s3_to_what_spark_reads_line
     assert done.returncode == 0, done.stderr[-3000:]
     assert "by itself" not in done.stdout
     assert f"{rows} lines of 2026-09, 2026-10 worth" in done.stdout
-    monkeypatch.setattr(arrow, "opened", lambda *_: None)
+    monkeypatch.setattr(arrow, "month_columns", lambda *_: None)
     here = ParquetStore(session, str(tmp_path / "here"))
     by_line = bill.read(session, folder)
     ingest.run(session, by_line, here, now=datetime.now(UTC), beside=COST_AND_TRANSFER)
