@@ -11,10 +11,10 @@ import pytest
 
 pytestmark = pytest.mark.integration
 SCRIPT = """
-from spark.frames import kept
+from spark.frames import cached
 from spark.session import local_session
 
-with local_session() as session, kept(session.range(9)) as frame:
+with local_session() as session, cached(session.range(9)) as frame:
     session.sparkContext._gateway.proc.kill()
     session.sparkContext._gateway.proc.wait()
     frame.count()
