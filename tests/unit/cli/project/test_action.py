@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
-
-from cli.main import app
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 STEPS = yaml.safe_load((REPOSITORY / "action.yaml").read_text())["runs"]["steps"]
@@ -21,20 +19,14 @@ echo "$@" > "$SAID"
 while [ "$1" != --body-file ]; do shift; done
 cp "$2" "$SAID.body"
 """
-# One test runs the command itself, of which each call takes half a second; the step is the same.
-THE_COMMAND = f'exec {sys.executable} -m cli "$@"'
-SAYS_YES = "echo fine"
-FAILS_CHECK = "echo 'us-east-1a is no zone of eu-west-1.'; [ $1 != check ]"
 
 
-def commented(
-    tmp_path: Path, command: str, *, pull_request: str = PULL_REQUEST
-) -> tuple[int, Path]:
+def commented(tmp_path: Path, *, pull_request: str = PULL_REQUEST) -> tuple[int, Path]:
     """Run the step that comments; return its exit code and where the false gh wrote what it was."""
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "gh").write_text(FALSE_GH)
-    (programs / "stillwater").write_text(f"#!/bin/sh\n{command}\n")
+    (programs / "stillwater").write_text(f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n')
     for each in programs.iterdir():
         each.chmod(0o755)
     said = tmp_path / "said"
@@ -48,20 +40,27 @@ def commented(
         "SAID": str(said),
     }
     # As GitHub runs `shell: bash`.
-    step = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[-1]["run"]]
-    ran = subprocess.run(step, cwd=tmp_path / "own", env=environment, check=False)
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[-1]["run"]]
+    ran = subprocess.run(command, cwd=tmp_path / "own", env=environment, check=False)
     return ran.returncode, said
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory as `stillwater init` writes it."""
+    directory = tmp_path_factory.mktemp("written") / "own"
+    command = [sys.executable, "-m", "cli", "init", str(directory), "--region", "eu-west-1"]
+    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True)
+    return directory
+
+
 @pytest.fixture(autouse=True)
-def _own(tmp_path: Path) -> None:
-    """Write a directory as `stillwater init` does."""
-    done = CliRunner().invoke(app, ["init", str(tmp_path / "own"), "--region", "eu-west-1"])
-    assert done.exit_code == 0, done.output
+def _own(tmp_path: Path, written: Path) -> None:
+    shutil.copytree(written, tmp_path / "own")
 
 
 def test_a_pull_request_is_told_what_check_and_estimate_say(tmp_path: Path) -> None:
-    code, said = commented(tmp_path, THE_COMMAND)
+    code, said = commented(tmp_path)
     assert code == 0
     assert said.read_text().startswith(f"pr comment {PULL_REQUEST} --edit-last --create-if-none")
     body = Path(f"{said}.body").read_text()
@@ -75,16 +74,17 @@ def test_a_pull_request_is_told_what_check_and_estimate_say(tmp_path: Path) -> N
 def test_a_description_that_is_wrong_fails_the_step_and_the_comment_says_why(
     tmp_path: Path,
 ) -> None:
-    code, said = commented(tmp_path, FAILS_CHECK)
+    described = tmp_path / "own" / "clusters" / "prod.yaml"
+    described.write_text(described.read_text().replace("eu-west-1a", "us-east-1a", 1))
+    code, said = commented(tmp_path)
     assert code == 1
     body = Path(f"{said}.body").read_text()
     assert "✗ <code>stillwater check prod</code>" in body
-    assert "us-east-1a is no zone of eu-west-1." in body
-    assert "✓ <code>stillwater estimate prod</code>" in body
+    assert "us-east-1a" in body
 
 
 def test_without_a_pull_request_the_summary_alone_is_written(tmp_path: Path) -> None:
-    code, said = commented(tmp_path, SAYS_YES, pull_request="")
+    code, said = commented(tmp_path, pull_request="")
     assert code == 0
     assert not said.exists()
     assert "stillwater check prod" in (tmp_path / "summary").read_text()

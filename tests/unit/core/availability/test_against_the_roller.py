@@ -15,13 +15,16 @@ from tests.unit.core.availability import roller
 from tests.unit.core.availability.clusters import around, clusters, turn_of
 from tests.unit.policies import policy_with
 
-# Each cluster is asked about every node of it under three margins: a thousand questions and more.
-# Of the clusters that are drawn many are passed over by a test's own assumptions.
-FILTERED = settings(database=None, suppress_health_check=list(HealthCheck))
+# Each cluster is asked about every node of it under three margins: 10,000 questions and more.
+MANY = settings(
+    max_examples=3 * settings.default.max_examples,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 MARGINS = (0, 1, 2)
 
 
-@FILTERED
+@MANY
 @given(clusters())
 def test_what_the_roller_refuses_a_rotation_refuses(view: ClusterView) -> None:
     for node_id in view.brokers | {voter.node_id for voter in view.voters}:

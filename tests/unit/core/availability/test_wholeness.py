@@ -26,8 +26,11 @@ from core.views import ClusterView
 from tests.unit.core.availability.clusters import around, clusters, turn_of
 from tests.unit.policies import policy_with
 
-# Of the clusters that are drawn many are passed over by a test's own assumptions.
-FILTERED = settings(database=None, suppress_health_check=list(HealthCheck))
+MANY = settings(
+    max_examples=3 * settings.default.max_examples,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 NOW_MS = 1_000_000
 
 
@@ -192,7 +195,7 @@ def _without_ends(answers: Answers) -> Answers:
     return replace(answers, quorum=replace(answers.quorum, voters=voters, observers=()))
 
 
-@FILTERED
+@MANY
 @given(clusters(), st.booleans(), st.data())
 def test_leaving_anything_out_of_an_answer_allows_nothing_more(
     view: ClusterView, listed: bool, data: st.DataObject
@@ -203,7 +206,7 @@ def test_leaving_anything_out_of_an_answer_allows_nothing_more(
     assert good_news(view_of(data.draw(less(whole)))) <= allowed
 
 
-@FILTERED
+@MANY
 @given(clusters())
 def test_answers_that_agree_leave_no_doubt(view: ClusterView) -> None:
     whole = answers_of(view)

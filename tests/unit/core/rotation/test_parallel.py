@@ -29,8 +29,11 @@ from tests.unit.core.availability import roller
 from tests.unit.core.availability.clusters import around, calm, clusters, turn_of
 from tests.unit.policies import policy_with
 
-# Of the clusters that are drawn many are passed over by a test's own assumptions.
-FILTERED = settings(database=None, suppress_health_check=list(HealthCheck))
+MANY = settings(
+    max_examples=3 * settings.default.max_examples,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 ZONES = ("us-east-1a", "us-east-1b")
 
 
@@ -67,7 +70,7 @@ def chosen(
     return (first, *together), seen
 
 
-@FILTERED
+@MANY
 @given(
     clusters().map(calm) | clusters(),
     st.lists(st.sampled_from(ZONES), min_size=1, max_size=6),
@@ -88,14 +91,14 @@ def test_who_goes_together_could_each_be_restarted_by_the_roller_in_any_order(
             assert roller.may_restart(node_id, without(replace(view, voters=()), order[:place]))
 
 
-@FILTERED
+@MANY
 @given(clusters(), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6), st.integers(2, 4))
 def test_a_controller_never_has_company(view: ClusterView, zones: list[str], most: int) -> None:
     turns, _ = chosen(view, zones, Options(accepted_topics=("t",), at_once=most))
     assert len(turns) <= 1 or not any(turn.votes for turn in turns)
 
 
-@FILTERED
+@MANY
 @given(clusters().map(calm), st.lists(st.sampled_from(ZONES), min_size=1, max_size=6))
 def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
     view: ClusterView, zones: list[str]
@@ -112,7 +115,7 @@ def test_a_batch_of_a_plan_is_of_one_zone_and_kafka_consents_to_it(
             assert verdict.allowed or "no quorum" in verdict.reason
 
 
-@FILTERED
+@MANY
 @given(clusters())
 def test_company_makes_consent_never_easier_but_for_the_companions_own_absence(
     view: ClusterView,
