@@ -9,6 +9,7 @@ category, or a tag of the whole account, says it as well.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -25,6 +26,8 @@ SIMULATED_TAG = "stillwater:simulated"
 _FIXED = (CLUSTER_TAG, POOL_TAG, CLAIM_TAG, NODE_GROUP_TAG)
 # What the columns begin with that tags have for themselves, in lower case.
 TAG_COLUMNS = ("resource_tags_", "resourcetags/")
+# Columns of a report's own, which hold no tag that is called so.
+_OWN_COLUMNS = ("product", "discount", "tags", "resource_tags", "cost_category", "billing_period")
 # Stands for tags that are written, and in a way that nobody reads.
 UNREAD_TAGS = "tags that cannot be read"
 
@@ -135,3 +138,19 @@ def column_spellings(key: str) -> tuple[str, ...]:
     category = f"cost_category_{snake.removeprefix('user_')}"
     forms = (f"resource_tags_{snake}", snake, f"resourcetags/{marked.lower()}", category)
     return tuple(dict.fromkeys(forms))
+
+
+def tag_columns(key: str, columns: Collection[str]) -> list[str]:
+    """Return which of a bill's columns, in lower case, hold a tag by themselves.
+
+    A query that takes one out of a map calls it as an export of whole columns does, or by the words
+    of its key alone (SELECT cost_category.team, ... AS stillwater_cluster).
+    """
+    plain = words_of(key)
+    alone = [plain] if plain in columns and plain not in _OWN_COLUMNS else []
+    return [*(each for each in column_spellings(key) if each in columns), *alone]
+
+
+def words_of(key: str) -> str:
+    """Return a tag's key as a column's name that says nothing of a tag."""
+    return export_key(key).removeprefix("user_")

@@ -48,7 +48,7 @@ from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.ingest.tags import as_map, every_tag, tags
 from spark.money import Formula, made_of
 from spark.schemas import CHARGES, HAS_NET, require_lines
-from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags, column_spellings
+from spark.tag_keys import OURS, TAG_COLUMNS, KafkaTags, tag_columns
 from spark.transforms import amortise
 from spark.transforms.classify import AWS
 
@@ -93,6 +93,8 @@ SHOWN = (
     "line_item_line_item_description",
 )
 ELSEWHERE = "the line is of another month than the delivery it came in"
+# A query that takes a tag out of its map calls it user_team, where it gives it no other name.
+_TAG_COLUMNS = (*TAG_COLUMNS, "user_")
 # Line types whose usage type says all there is to say; the others keep their description.
 PLAIN_KINDS = (
     "Usage",
@@ -106,7 +108,7 @@ USED = ("Usage", "SavingsPlanCoveredUsage", "DiscountedUsage", "FlatRateSubscrip
 
 def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     """Turn an opened report into lines; a report that lacks a column raises InvalidInput."""
-    legacy = is_legacy(source.columns)
+    legacy = is_legacy(source.columns) and not source.is_data_export
     own = legacy_name if any("/" in name for name in source.columns) else str
     required = REQUIRED
     if legacy:
@@ -114,8 +116,8 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     known = {modern_name(name).lower() for name in source.columns}
     sorted_by = (*TAG_MAPS, CATEGORIES) if kafka.is_own else TAG_MAPS
     maps = [name for name in sorted_by if name in known]
-    spread = [s for key in kafka.keys for s in column_spellings(key) if s in known]
-    if not maps and not spread and not legacy:
+    spread = [name for key in kafka.keys for name in tag_columns(key, known)]
+    if not maps and not spread and not legacy and not _has_tags(known):
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
 
     tags_in = (maps, spread)
@@ -163,9 +165,13 @@ def _lacking(known: set[str], own: Callable[[str], str]) -> list[str]:
     said = [] if has_resources else [NO_RESOURCES]
     # A legacy report has the others of these with resource ids alone.
     said += left_out({n: LACKING[n] for n in LACKING if has_resources or n == ENTITY}, known, own)
-    if not any(name in TAG_MAPS or name.startswith((*TAG_COLUMNS, "user_")) for name in known):
+    if not _has_tags(known):
         said.append(NO_TAGS)
     return said
+
+
+def _has_tags(known: Collection[str]) -> bool:
+    return any(name in TAG_MAPS or name.startswith(_TAG_COLUMNS) for name in known)
 
 
 def _gross(source: Source, known: set[str], own: Callable[[str], str]) -> list[str]:
@@ -187,7 +193,7 @@ def _gross(source: Source, known: set[str], own: Callable[[str], str]) -> list[s
 
 def _month_tags(frame: DataFrame, maps: Sequence[str]) -> DataFrame:
     """Return the tags of a month's lines, also of those columns that nobody looks up."""
-    spread = [name for name in frame.columns if name.lower().startswith(TAG_COLUMNS)]
+    spread = [name for name in frame.columns if name.lower().startswith(_TAG_COLUMNS)]
     required = {COST: "", "bill_billing_period_start_date": ""}
     raw = named_columns(frame, required, [*maps, *spread, DELIVERED_PERIOD], "The bill")
     for name in maps:

@@ -7,7 +7,7 @@ where present.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame
@@ -35,9 +35,9 @@ from spark.ingest.delivery import (
 )
 from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
-from spark.ingest.tags import as_map, every_tag, tags
+from spark.ingest.tags import as_map, every_tag, named_tags
 from spark.schemas import CHARGES, HAS_NET, require_lines
-from spark.tag_keys import OURS, KafkaTags
+from spark.tag_keys import OURS, KafkaTags, column_spellings
 from spark.transforms.classify import AWS, UNUSED
 
 COST = "BilledCost"
@@ -105,15 +105,18 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
 
     maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
+    own = _tag_columns(source.columns, kafka)
 
     def months() -> list[DataFrame]:
-        return [_needed_columns(frame, what, maps) for frame in source.frames]
+        return [_needed_columns(frame, what, maps, own) for frame in source.frames]
 
     grain = Grain(kafka, "ResourceId", "AvailabilityZone")
     wanted = [*OPTIONAL, *maps]
-    quick = source.quick and source.quick.added_up(REQUIRED, wanted, AMOUNTS, COST, grain)
+    quick = None
+    if source.quick and not own:
+        quick = source.quick.added_up(REQUIRED, wanted, AMOUNTS, COST, grain)
     if quick:
-        parts = [_needed_columns(quick.lines, what, maps)]
+        parts = [_needed_columns(quick.lines, what, maps, own)]
         control = quick.control
     else:
         parts = months()
@@ -121,26 +124,44 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     return Delivery(
         label=source.label,
         format=Format.FOCUS,
-        parts=[require_lines(_lines(raw, maps), "The FOCUS reader's output") for raw in parts],
+        parts=[require_lines(_lines(raw, maps, own), "The FOCUS reader's output") for raw in parts],
         control=control,
-        every_line=lambda: [_lines(raw, maps) for raw in months()],
+        every_line=lambda: [_lines(raw, maps, own) for raw in months()],
         refreshes=source.refreshes,
         simulated=source.simulated,
         kafka=kafka,
-        notes=_lacking(spellings(_named_by_id(source.columns).values())),
+        notes=_lacking(spellings(_named_by_id(source.columns).values()), own),
         tagged=lambda: reduce(DataFrame.unionByName, map(_month_tags, months())),
     )
 
 
-def _lacking(known: Collection[str]) -> list[str]:
+def _lacking(known: Collection[str], own: Mapping[str, str]) -> list[str]:
     """Say what cannot be told for want of a column that the export leaves out."""
     is_sold = any(name.lower() in known or letters(name) in known for name in SELLERS)
-    return [*left_out(LACKING, known), *([] if is_sold else [NO_SELLER])]
+    effects = {name: LACKING[name] for name in LACKING if not own or name not in TAGS}
+    return [*left_out(effects, known), *([] if is_sold else [NO_SELLER])]
 
 
-def _needed_columns(frame: DataFrame, what: str, maps: Sequence[str]) -> DataFrame:
+def _tag_columns(columns: Sequence[str], kafka: KafkaTags) -> dict[str, str]:
+    """Return the columns that a tool gave to single tags (Tags.team, tag_team), by their names.
+
+    Those are what a tag is looked up by.
+    """
+    known = {letters(name): name for name in columns}
+    return {
+        column_spellings(key)[0]: known[place]
+        for key in kafka.keys
+        for place in (letters(f"{word}{key}") for word in ("tag", "taguser", "tagsuser", "tags"))
+        if place in known
+    }
+
+
+def _needed_columns(
+    frame: DataFrame, what: str, maps: Sequence[str], own: Mapping[str, str]
+) -> DataFrame:
     by_id = frame.toDF(*_named_by_id(frame.columns).values())
-    raw = named_columns(by_id, REQUIRED, [*OPTIONAL, *maps, DELIVERED_PERIOD, CHARGES], what)
+    optional = [*OPTIONAL, *maps, *own.values(), DELIVERED_PERIOD, CHARGES]
+    raw = named_columns(by_id, REQUIRED, optional, what)
     return reduce(as_map, maps, raw)
 
 
@@ -164,12 +185,12 @@ def _costs(raw: DataFrame) -> DataFrame:
     return raw.select(_period(raw).alias("billing_period"), cost.alias("cost"))
 
 
-def _lines(raw: DataFrame, maps: Sequence[str]) -> DataFrame:
-    return raw.select(*_columns(Shape(raw.schema), tuple(maps)))
+def _lines(raw: DataFrame, maps: Sequence[str], own: Mapping[str, str]) -> DataFrame:
+    return raw.select(*_columns(Shape(raw.schema), tuple(maps), tuple(own.items())))
 
 
 @made_once
-def _columns(raw: Shape, maps: Sequence[str]) -> list[Column]:
+def _columns(raw: Shape, maps: Sequence[str], own: Sequence[tuple[str, str]]) -> list[Column]:
     kind = kind_of(raw, COST)
     effective = amount("EffectiveCost", kind)
     return [
@@ -186,7 +207,7 @@ def _columns(raw: Shape, maps: Sequence[str]) -> list[Column]:
         text("PricingUnit").alias("unit"),
         text("ResourceId").alias("resource_id"),
         text("AvailabilityZone").alias("zone"),
-        *tags(raw, maps, ()),
+        *named_tags(maps, dict(own)),
         _reason(raw).alias("reason"),
         # EffectiveCost is amortised and after every discount: nothing is left to take out.
         F.lit(0).alias(HAS_NET),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spark.tag_keys import CLAIM_TAG, KafkaTags, column_spellings, spellings
+from spark.tag_keys import CLAIM_TAG, KafkaTags, column_spellings, spellings, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,4 +34,8 @@ class Grain:
 
 
 def _all_spellings(keys: Iterable[str]) -> frozenset[str]:
-    return frozenset(s for key in keys for s in (*column_spellings(key), *spellings(key)))
+    return frozenset(
+        spelled
+        for key in keys
+        for spelled in (*column_spellings(key), *spellings(key), words_of(key))
+    )

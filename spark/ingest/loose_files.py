@@ -6,17 +6,12 @@ refused by name: a total of half a bill looks like any other.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import io
 import re
-import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 
 from core.errors import InvalidInput
-from spark.ingest.files import CHUNK_BYTES, Files
+from spark.ingest import copies
+from spark.ingest.files import Files
 from spark.ingest.manifest import MANIFEST_SUFFIX, PARQUET, ZIP
 
 FORMATS = (PARQUET, ".csv.gz", ZIP, ".csv")
@@ -32,7 +27,17 @@ HALF = re.compile(
     r"(?i)\.(csv|gz|zip|parquet)\.((file)?part|partial|crdownload|download|te?mp"
     r"|(?=\d*[a-f])[0-9a-f]{8})$"
 )
-PARQUET_BEGINS, ZIP_BEGINS = b"PAR1", b"PK"
+# What tells a table whose log says which of its files still count: others are of rows that were
+# deleted or written again.
+TABLES = {
+    "Delta Lake": re.compile(r"/_delta_log/[^/]+\.json$"),
+    "Iceberg": re.compile(r"/metadata/[^/]+\.metadata\.json$"),
+    "Hudi": re.compile(r"/\.hoodie/"),
+}
+OF_A_TABLE = (
+    "{} is a table of {}, or a part of one: its log alone says which of its files are the bill. "
+    "Write its rows to a folder of their own, as a query's result, and name that."
+)
 # What AWS writes beside an Athena report: how far its newest delivery is.
 STATUS = "cost_and_usage_data_status"
 
@@ -40,9 +45,9 @@ STATUS = "cost_and_usage_data_status"
 def unlisted(files: Files, folder: str) -> list[str]:
     """Return the data files of a folder that no manifest describes; none where one does.
 
-    Raises InvalidInput for the data folder of an export, for files of more than one format or of
-    none that can be read, and for files that hold the same or have one name in two folders of the
-    same month, as refreshes of it have.
+    Raises InvalidInput for the data folder of an export, for a table that keeps a log, for files of
+    more than one format or of none that can be read, and for files that hold the same or have one
+    name in two folders of the same month, as refreshes of it have.
     """
     if not files.is_folder(folder) or files.below(folder, MANIFEST_SUFFIX):
         return []
@@ -53,7 +58,9 @@ def unlisted(files: Files, folder: str) -> list[str]:
             f"files are the bill."
         )
         raise InvalidInput([problem])
-    everything = [path for path in files.below(folder, "") if _is_data(path, folder)]
+    there = files.below(folder, "")
+    _require_no_table(files, folder, there)
+    everything = [path for path in there if _is_data(path, folder)]
     found = {kind: [path for path in everything if path.endswith(kind)] for kind in FORMATS}
     kinds = [kind for kind, paths in found.items() if paths]
     paths = [path for kind in kinds for path in found[kind]]
@@ -64,11 +71,20 @@ def unlisted(files: Files, folder: str) -> list[str]:
         or _of_two_kinds(kinds)
         or _in_no_form(unread)
         or _named_twice(paths)
-        or _held_twice(files, paths)
+        or copies.copied(files, paths)
     )
     if problem:
         raise InvalidInput([f"The folder {folder} has no manifest, and {problem}"])
     return paths
+
+
+def _require_no_table(files: Files, folder: str, there: Sequence[str]) -> None:
+    """Refuse a table of a format that keeps a log, also where its data folder alone is named."""
+    above = folder.rpartition("/")[0] if folder.endswith("/data") else ""
+    beside = files.below(f"{above}/metadata", ".json") if above else []
+    for kind, log in TABLES.items():
+        if any(log.search(path) for path in (*there, *beside)):
+            raise InvalidInput([OF_A_TABLE.format(folder, kind)])
 
 
 def _export_above(files: Files, folder: str) -> str | None:
@@ -120,50 +136,3 @@ def _named_twice(paths: Sequence[str]) -> str:
                 f"or give the parts of one bill names of their own."
             )
     return ""
-
-
-def _held_twice(files: Files, paths: Sequence[str]) -> str:
-    """Name two files that hold the same, as copies do; no more than a header several may hold."""
-    begins: dict[bytes, list[str]] = {}
-    for path in paths:
-        begins.setdefault(_beginning(files, path), []).append(path)
-    held: dict[bytes, str] = {}
-    for start, alike in begins.items():
-        is_short = len(start) < CHUNK_BYTES and start.count(b"\n") < 2
-        if len(alike) < 2 or (is_short and not start.startswith((PARQUET_BEGINS, ZIP_BEGINS))):
-            continue
-        for path in alike:
-            other = held.setdefault(_digest(files, path), path)
-            if other != path:
-                return f"{other} and {path} hold the same; take one of them out."
-    return ""
-
-
-def _beginning(files: Files, path: str) -> bytes:
-    """Return how a file's lines begin; of a zip archive, what says what is in it."""
-    if path.endswith(ZIP):
-        return _digest(files, path)
-    return next(_pieces(path, files.read(path, CHUNK_BYTES)), b"")
-
-
-def _digest(files: Files, path: str) -> bytes:
-    """Return what tells a file's lines from others, however they are packed."""
-    data = files.read(path)
-    if path.endswith(ZIP) and zipfile.is_zipfile(io.BytesIO(data)):
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sums = sorted((each.CRC, each.file_size) for each in archive.infolist())
-        return ZIP_BEGINS + repr(sums).encode()
-    digest = hashlib.sha256()
-    for piece in _pieces(path, data):
-        digest.update(piece)
-    return digest.digest()
-
-
-def _pieces(path: str, data: bytes) -> Iterator[bytes]:
-    """Yield a file's lines piece by piece; of a damaged one the reader says what is wrong."""
-    if not path.endswith(".gz"):
-        yield data
-        return
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as lines, suppress(OSError, EOFError, zlib.error):
-        while piece := lines.read(CHUNK_BYTES):
-            yield piece

@@ -61,6 +61,12 @@ class Export:
         return [file for month in self.months for file in month.files]
 
     @property
+    def is_data_export(self) -> bool:
+        """Say whether AWS's Data Exports made it, by what its months' folders are called."""
+        parts = self.months[0].manifest.split("/")
+        return any(_PERIOD.match(part) for part in parts)
+
+    @property
     def simulated(self) -> bool:
         return any(month.simulated for month in self.months)
 

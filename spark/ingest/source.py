@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, NullType, StringType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StringType, StructType
 
 from core.errors import InvalidInput
 from spark.ingest import folder_names, lines, loose_files, manifest
@@ -59,6 +59,8 @@ class Source:
     # Of files that no manifest describes.
     fingerprint: str = ""
     simulated: bool = False
+    # Whether it is CUR 2.0 or FOCUS, whatever columns a query chose to have.
+    is_data_export: bool = False
     # What the files do not say of themselves.
     notes: Sequence[str] = ()
     # The same source with quoted fields over several lines, if that is what is wrong with it.
@@ -149,6 +151,7 @@ def _export(
         quick=quick,
         refreshes={month.period: month.refresh for month in export.months},
         simulated=export.simulated,
+        is_data_export=export.is_data_export,
         notes=notes,
     )
     is_text = export.suffix != manifest.PARQUET
@@ -214,8 +217,17 @@ def _kinds(frames: Sequence[DataFrame]) -> dict[str, set[DataType]]:
 
 
 def _as_text(frame: DataFrame, kinds: Mapping[str, set[DataType]]) -> DataFrame:
-    """Return a frame, its columns of more than one type as text."""
-    texts = {n: F.col(quoted_name(n)).cast("string") for n in frame.columns if len(kinds[n]) > 1}
+    """Return a frame, its columns of more than one type as text: tags as JSON, which reads as one.
+
+    A map that is printed reads as another where a value holds what stands between two tags.
+    """
+    texts = {
+        each.name: F.to_json(quoted_name(each.name))
+        if isinstance(each.dataType, ArrayType | MapType | StructType)
+        else F.col(quoted_name(each.name)).cast("string")
+        for each in frame.schema.fields
+        if len(kinds[each.name]) > 1
+    }
     return frame.withColumns(texts) if texts else frame
 
 

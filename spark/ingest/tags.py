@@ -17,7 +17,7 @@ from spark.ingest.lines import CORRUPT
 from spark.ingest.tag_texts import entries, map_of
 from spark.schemas import TEXTS
 from spark.tables import quoted_name
-from spark.tag_keys import UNREAD_TAGS, column_spellings
+from spark.tag_keys import UNREAD_TAGS, column_spellings, tag_columns
 
 UNREAD_CHARACTERS = 80
 
@@ -28,16 +28,21 @@ def tags(frame: DataFrame | Shape, maps: Sequence[str], keys: Iterable[str]) -> 
     A tag stands in a map, or in a column of its own where the export or legacy CUR spread it out.
     """
     columns = {name.lower(): name for name in frame.columns}
-    own = [s for key in keys for s in column_spellings(key) if s in columns]
-    return _named_values(maps, {spelled: columns[spelled] for spelled in own})
+    own: dict[str, str] = {}
+    for key in keys:
+        known = column_spellings(key)
+        for spelled in tag_columns(key, columns):
+            # What is looked up are the names that exports give a tag's column.
+            own.setdefault(spelled if spelled in known else known[0], columns[spelled])
+    return named_tags(maps, own)
 
 
 def every_tag(maps: Sequence[str], spread: Sequence[str]) -> list[Column]:
     """Return `tag_names` and `tag_values` of all tags, whichever columns they are in."""
-    return _named_values(maps, {name: name for name in spread})
+    return named_tags(maps, {name: name for name in spread})
 
 
-def _named_values(maps: Sequence[str], own: Mapping[str, str]) -> list[Column]:
+def named_tags(maps: Sequence[str], own: Mapping[str, str]) -> list[Column]:
     """Return the tags in maps, and before them those with a column of their own, by name."""
     names = [F.map_keys(name) for name in maps]
     values = [F.map_values(name) for name in maps]

@@ -68,7 +68,8 @@ def others(month: str, deliveries: Mapping[str, Row], currency: str) -> list[str
     if not held:
         return []
     named = [
-        f"{p} ({cents(deliveries[p].billed_cost)} {deliveries[p].currency or currency})"
+        f"{p} ({cents(deliveries[p].billed_cost, known)} {known})"
         for p in held[-MONTHS_NAMED:]
+        for known in [deliveries[p].currency or currency]
     ]
     return [f"This is {month}; there is also {enumeration(named)}: name one with --month."]

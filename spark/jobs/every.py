@@ -328,7 +328,7 @@ def _of_cluster(
     Of a bill by the month no volume's size is known, nor how long the rotations took to come.
     """
     usage = store.read(tables.USAGE).where(F.col("billing_period") == month)
-    last, last_own = _last_days(usage, month, facts.cluster)
+    last, last_own = _last_days(usage, month, facts.cluster, today)
     book = rates.of_cluster(usage, facts.cluster, book, last)
     rotations = read.rotations.where(F.col("billing_period") == month)
     rotated = resync.run(session, rotations, read.samples, facts, book)
@@ -353,10 +353,11 @@ def _of_cluster(
     return _OfCluster(rows, volumes.collect(), designs.collect(), notes)
 
 
-def _last_days(usage: DataFrame, month: str, cluster: str) -> tuple[date, date]:
-    """Return the last day of a month's charges, and of a cluster's."""
+def _last_days(usage: DataFrame, month: str, cluster: str, today: date) -> tuple[date, date]:
+    """Return the last day of a month's charges, and of a cluster's; a fee may name one to come."""
     own = F.when(F.col("cluster") == cluster, F.col("day"))
-    last = usage.where(is_of_its_month()).agg(F.max("day"), F.max(own)).head()
+    known = usage.where(is_of_its_month() & (F.col("day") <= F.lit(today)))
+    last = known.agg(F.max("day"), F.max(own)).head()
     first = date.fromisoformat(f"{month}-01")
     return (last[0] or first, last[1] or first) if last else (first, first)
 

@@ -26,7 +26,7 @@ def reading_of(note: Row) -> NotedMonth:
 def restatement(note: Row, currency: str = "") -> str | None:
     """Return how a month's total differs from what was final of it; None where it does not."""
     final = reading_of(note).final
-    if final is None or cents(final.billed) == cents(note.billed_cost):
+    if final is None or cents(final.billed, currency) == cents(note.billed_cost, currency):
         return None
     more = note.billed_cost > final.billed
     return (
@@ -56,4 +56,4 @@ def notes(month: str, deliveries: Mapping[str, Row], currency: str, today: date)
 
 
 def _money(amount: Decimal, currency: str) -> str:
-    return f"{cents(amount)} {currency}".rstrip()
+    return f"{cents(amount, currency)} {currency}".rstrip()

@@ -77,7 +77,7 @@ def chosen_actions(evidence: Evidence) -> tuple[Action, ...]:
     What is not known to be Kafka's is never the first of them.
     """
     found = [
-        *_of_volumes(evidence.storage),
+        *_of_volumes(evidence.storage, evidence.report.currency),
         *_of_flows(evidence),
         *_of_design(evidence),
         *_easy(evidence, is_kafkas=True),
@@ -115,6 +115,7 @@ def _usd(action: Action) -> Decimal:
 def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
     """Yield what is paid for and cheap to do without (spark.transforms.easy)."""
     judged = {row.finding for row in evidence.storage}
+    currency = evidence.report.currency
     so_far, whole = evidence.days_so_far, _length(evidence.month)
     for each in evidence.easy:
         # Kafka's own volumes are judged one by one where the cluster is known.
@@ -127,7 +128,7 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
             when, rate = f"in {count(so_far, 'day')}", "; the days to come are counted alike"
         yield Action(
             title=f"Look at {each.easy.value}",
-            why=f"{whose} {dollars(each.usd)} {evidence.report.currency} for them {when}; "
+            why=f"{whose} {dollars(each.usd, currency)} {currency} for them {when}; "
             f"{_saving_text(each)}{rate}",
             how=HOW[each.easy],
             evidence=f"easy-{each.easy.name.lower()}-{'kafka' if is_kafkas else 'others'}",
@@ -149,7 +150,7 @@ def _saving_text(each: EasySaving) -> str:
     return f"what replaces them saves {most}{percent(each.saving, each.usd)} of it"
 
 
-def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:
+def _of_volumes(storage: Sequence[Found], currency: str) -> Iterator[Action]:
     for finding, title in _TITLES.items():
         rows = [row for row in storage if row.finding == finding.value and row.monthly_saving]
         if not rows:
@@ -158,7 +159,7 @@ def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:
         noun = "snapshot" if finding is Finding.ORPHAN_SNAPSHOT else "volume"
         yield Action(
             title=title.format(count(len(rows), noun)),
-            why=_why(dearest),
+            why=_why(dearest, currency),
             how=_HOW[finding],
             evidence=slug("volume", dearest[0].resource_id),
             usd_per_month=total(row.monthly_saving for row in rows),
@@ -167,8 +168,11 @@ def _of_volumes(storage: Sequence[Found]) -> Iterator[Action]:
         )
 
 
-def _why(rows: Sequence[Found]) -> str:
-    named = [f"{row.resource_id} ({dollars(row.monthly_saving)} a month)" for row in rows[:NAMED]]
+def _why(rows: Sequence[Found], currency: str) -> str:
+    named = [
+        f"{row.resource_id} ({dollars(row.monthly_saving, currency)} a month)"
+        for row in rows[:NAMED]
+    ]
     if len(rows) > NAMED:
         named.append(f"{len(rows) - NAMED} more")
     # A sentence begins with a capital, an id never does.
@@ -186,10 +190,11 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
     saved = total(row.rack_aware_saving for row in rows)
     is_known = all(row.certainty != Certainty.AT_MOST.value for row in rows)
     at_most = "" if is_known else "at most "
+    currency = evidence.report.currency
     yield Action(
         title="Let consumers read from their own zone",
-        why=f"they fetched from other zones for {at_most}{dollars(saved)} "
-        f"{evidence.report.currency} in {count(length, 'counted day')}",
+        why=f"they fetched from other zones for {at_most}{dollars(saved, currency)} "
+        f"{currency} in {count(length, 'counted day')}",
         how=_SELECTOR if is_known else _CLIENT_RACK,
         evidence=slug("flow", "consume"),
         usd_per_month=saved * 30 / length,
@@ -241,11 +246,10 @@ def _blind_spots(evidence: Evidence) -> Iterator[Action]:
         )
     largest = sorted(evidence.anomalies, key=lambda row: -abs(row.excess))[:1]
     for row in largest:
-        way = "beyond" if row.excess > 0 else "below"
+        way, currency = ("beyond" if row.excess > 0 else "below"), evidence.report.currency
         yield Action(
             title=f"Look at {row.component} on {row.day}",
-            why=f"{dollars(abs(row.excess))} {evidence.report.currency} {way} the usual: "
-            f"{row.reason}",
+            why=f"{dollars(abs(row.excess), currency)} {currency} {way} the usual: {row.reason}",
             how="open the day's rows in the usage table",
             evidence=f"anomaly-{row.day}-0",
         )

@@ -6,7 +6,7 @@ nature (volumes, rotations, designs, days that stand out).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -66,8 +66,13 @@ class Evidence:
         """Return of how many days an open month's charges are; None of a month that is over."""
         if self.month is None or self.report.today >= first_day_after(self.month):
             return None
-        own = [each.day.day for each in self.all_days if f"{each.day:%Y-%m}" == self.month]
-        return None if self.is_by_the_month else max(own, default=None)
+        own = [each.day for each in self.all_days if f"{each.day:%Y-%m}" == self.month]
+        return None if self.is_by_the_month or not own else self.last_passed(own).day
+
+    def last_passed(self, own: Collection[date]) -> date:
+        """Return the last of a month's days that has come; a plan's fee stands on all of them."""
+        today = self.report.today
+        return min(max(own), today) if f"{today:%Y-%m}" == self.month else max(own)
 
     @property
     def ends_early(self) -> date | None:
@@ -116,7 +121,7 @@ def month_comparison(evidence: Evidence) -> Comparison | None:
     earlier = [each for each in evidence.days if start_before <= each.day < first]
     if not own or not earlier:
         return None
-    last = max(each.day for each in own)
+    last = evidence.last_passed({each.day for each in own})
     ends = first_day_after(evidence.month) - timedelta(days=1)
     # A month that is over is whole, though Kafka was charged nothing on its last days.
     is_over = evidence.report.today > ends + timedelta(days=1)

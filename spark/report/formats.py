@@ -123,9 +123,9 @@ def _safe(text: str) -> str:
 def _saves(action: Action, currency: str) -> str:
     if not action.usd_per_month:
         return ""
-    once = f", {dollars(action.usd_once)} once" if action.usd_once else ""
+    once = f", {dollars(action.usd_once, currency)} once" if action.usd_once else ""
     most = "at most " if action.at_most else ""
-    return f" (saves {most}{dollars(action.usd_per_month)} {currency} a month{once})"
+    return f" (saves {most}{dollars(action.usd_per_month, currency)} {currency} a month{once})"
 
 
 def as_slack(document: Document) -> str:

@@ -40,5 +40,6 @@ def summary(document: Document) -> Iterator[str]:
         saves = ""
         if action.usd_per_month:
             most = "at most " if action.at_most else ""
-            saves = f" (saves {most}{dollars(action.usd_per_month)} {total.currency} a month)"
+            amount = dollars(action.usd_per_month, total.currency)
+            saves = f" (saves {most}{amount} {total.currency} a month)"
         yield f"{number}. {action.title}{saves}: {action.why}."

@@ -91,7 +91,7 @@ def _document(
         label=report.label,
         today=f"{report.today}",
         total=Total(
-            text=cents(shown.billed),
+            text=cents(shown.billed, report.currency),
             exact=cost.exact(report.billed),
             currency=report.currency,
             against=against,
@@ -111,7 +111,7 @@ def sentences(report: Report) -> list[str]:
     months = enumeration(report.periods) or "an unknown month"
     # Of what an unread row costs nobody knows even the sign, of some not even the month.
     known = "" if report.is_whole else ", as far as it can be read"
-    told = [f"The bill of {months} comes to {cents(report.billed)} {currency}{known}."]
+    told = [f"The bill of {months} comes to {cents(report.billed, currency)} {currency}{known}."]
     told += _of_kafka(report) if report.has_kafka else _of_nobody(report)
     told += _run_by_aws(report.others)
     return told + cost.unread_sentences(report)
@@ -124,21 +124,22 @@ def _of_kafka(report: Report) -> list[str]:
     shared = kafka.attributed(Attribution.CLUSTER)
     told = [
         (
-            f"{cents(kafka.billed)} {currency} of it is Kafka's{_cluster_names(report)}: "
-            f"{cents(pools)} of its node pools, {cents(shared)} of a cluster as a whole."
+            f"{cents(kafka.billed, currency)} {currency} of it is Kafka's{_cluster_names(report)}: "
+            f"{cents(pools, currency)} of its node pools, {cents(shared, currency)} of a cluster "
+            f"as a whole."
         )
     ]
     told += _largest(kafka)
     rest = report.others
     if rest.billed:
         told.append(
-            f"The other {cents(rest.billed)} {currency} are not ours to explain: no tag "
+            f"The other {cents(rest.billed, currency)} {currency} are not ours to explain: no tag "
             f"{report.tag}, claim or known resource says that they are Kafka's."
         )
-    if cents(kafka.amortised) != cents(kafka.billed):
+    if cents(kafka.amortised, currency) != cents(kafka.billed, currency):
         told.append(
             f"Amortised, with savings plans and reservations spread over the hours that they "
-            f"cover, Kafka cost {cents(kafka.amortised)} {currency}."
+            f"cover, Kafka cost {cents(kafka.amortised, currency)} {currency}."
         )
     return told
 
@@ -155,13 +156,13 @@ def _largest(kafka: Report) -> list[str]:
     # Beside credits and discounts a part may come to more than the whole.
     is_share = largest.billed <= kafka.billed
     share = f", {percent(largest.billed, kafka.billed)} of what Kafka cost" if is_share else ""
-    amount = f"{cents(largest.billed)} {kafka.currency}{share}"
+    amount = f"{cents(largest.billed, kafka.currency)} {kafka.currency}{share}"
     if unnamed is None or unnamed.billed <= largest.billed:
         return [f"The largest of Kafka's parts is {largest.name}: {amount}."]
     return [
         (
             f"Of the parts that have a name here the largest is {largest.name}: {amount}. More, "
-            f"{cents(unnamed.billed)} {kafka.currency}, is under other ({UNNAMED})."
+            f"{cents(unnamed.billed, kafka.currency)} {kafka.currency}, is under other ({UNNAMED})."
         )
     ]
 
@@ -191,7 +192,7 @@ def _run_by_aws(others: Report) -> list[str]:
     billed = parts.get(Component.MANAGED_KAFKA.value)
     if not billed:
         return []
-    amount = f"{cents(billed)} {others.currency}"
+    amount = f"{cents(billed, others.currency)} {others.currency}"
     return [f"Of what no tag names {amount} are Amazon MSK's, Kafka that AWS runs itself."]
 
 
@@ -208,7 +209,9 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
         most = "at most " if saved.at_most else ""
         one = "; of those that exclude each other one is counted" if saved.excluded else ""
         which = "The things to do below" if len(counted) == len(todo) else "Kafka's things to do"
-        told.append(f"{which} would save {most}{dollars(saved.usd)} {currency} a month{one}.")
+        told.append(
+            f"{which} would save {most}{dollars(saved.usd, currency)} {currency} a month{one}."
+        )
     elif evidence.storage or evidence.transfer:
         told.append(f"Nothing was found that would save 1 {currency} a month or more.")
     strangers = [each for each in evidence.easy if not each.is_kafkas and each.saving >= 1]
@@ -216,7 +219,7 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
         dearest = max(strangers, key=lambda each: each.saving)
         told.append(
             f"Of what is not Kafka's {count(len(strangers), 'meter')} would be worth a look; the "
-            f"dearest is {dearest.easy.value}, {dollars(dearest.usd)} {currency}."
+            f"dearest is {dearest.easy.value}, {dollars(dearest.usd, currency)} {currency}."
         )
     by_the_month = [BY_THE_MONTH] if evidence.is_by_the_month else []
     early = [ENDS_EARLY.format(evidence.ends_early)] if evidence.ends_early else []

@@ -6,20 +6,35 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
 KIB = 1024
+# Places of the currencies whose smallest unit is no hundredth (ISO 4217).
+PLACES = {
+    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+    **dict.fromkeys(("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG"), 0),
+    **dict.fromkeys(("RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"), 0),
+}
 
 
-def decimal_places(total: Decimal) -> int:
+def smallest_places(currency: str) -> int:
+    """Return how many places a currency's smallest unit takes: two, where nothing else is known."""
+    return PLACES.get(currency, 2)
+
+
+def decimal_places(total: Decimal, currency: str) -> int:
     """Return how many places show a bill of this size: cents, or less for a bill of cents."""
+    smallest = smallest_places(currency)
     if abs(total) >= 100:
-        return 2
-    return 4 if abs(total) >= 1 else 6
+        return smallest
+    return smallest + (2 if abs(total) >= 1 else 4)
 
 
-def cents(amount: Decimal) -> str:
-    """Return an amount as money is read: in cents, or in two digits of what is less than one."""
-    size = abs(amount)
-    if not size or size >= Decimal("0.01"):
-        return money(amount, 2)
+def cents(amount: Decimal, currency: str) -> str:
+    """Return an amount as money is read: in cents, or in two digits of what is less than one.
+
+    What cents are is the currency's to say: there is nothing below a yen, and fils are thousandths.
+    """
+    size, smallest = abs(amount), smallest_places(currency)
+    if not size or size >= Decimal(1).scaleb(-smallest):
+        return money(amount, smallest)
     return money(amount, 1 - size.adjusted())
 
 
@@ -32,10 +47,10 @@ def money(amount: Decimal, places: int) -> str:
     return f"{sign}{abs(rounded):,f}"
 
 
-def dollars(amount: Decimal) -> str:
-    """Return an amount where the currency is known: whole dollars from a hundred on."""
+def dollars(amount: Decimal, currency: str) -> str:
+    """Return an amount where its currency is named beside it: whole units from a hundred on."""
     # Two digits of what is less than a cent: a twin's bill is all of that size.
-    return money(amount, 0) if abs(amount) >= 100 else cents(amount)
+    return money(amount, 0) if abs(amount) >= 100 else cents(amount, currency)
 
 
 def percent(amount: Decimal, of: Decimal) -> str:

@@ -81,9 +81,11 @@ def _claim() -> Column:
 def _pool_in_zone() -> Column:
     """Return core.naming.kafka_node_pool of an instance's pool tag and its zone.
 
-    Where neither a zone nor a cluster is known the pool itself is the owner.
+    A zone is told by its letter: one that is written by its id (use1-az1), or that has none, is
+    no pool's. Where neither a zone nor a cluster is known the pool itself is the owner.
     """
-    in_zone = F.concat("tag_pool", F.lit("-"), F.substring(F.col("zone"), -1, 1))
+    letter = F.when(F.col("zone").rlike("[a-z]$"), F.substring(F.col("zone"), -1, 1))
+    in_zone = F.concat("tag_pool", F.lit("-"), letter)
     return F.coalesce(in_zone, F.when(F.col("cluster").isNull(), F.col("tag_pool")))
 
 

@@ -10,7 +10,7 @@ from spark.report import plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Comparison, Evidence, month_comparison
 from spark.report.sections.cost import exact
-from spark.report.words import change, count, decimal_places, money
+from spark.report.words import change, count, decimal_places, money, smallest_places
 from spark.transforms.stand_out import FEWEST_BEFORE
 
 # The dearest components have a colour of their own; the others share one.
@@ -46,7 +46,7 @@ def section(evidence: Evidence) -> Section | None:
 def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
     said = []
     if comparison is not None:
-        places = decimal_places(comparison.totals[1])
+        places = decimal_places(comparison.totals[1], evidence.report.currency)
         said.append(_totals_text(comparison, evidence.report.currency))
         said += [
             f"{name} {'rose' if moved > 0 else 'fell'} most: "
@@ -60,7 +60,7 @@ def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
 
 def _totals_text(comparison: Comparison, currency: str) -> str:
     before, after = comparison.totals
-    places = decimal_places(after)
+    places = decimal_places(after, currency)
     now, was = money(after, places), money(before, places)
     if comparison.days == comparison.days_before:
         return (
@@ -108,8 +108,8 @@ def moves(comparison: Comparison) -> list[tuple[str, Decimal]]:
 
 def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
     before, after = comparison.totals
-    places = decimal_places(after)
     currency = evidence.report.currency
+    places = decimal_places(after, currency)
 
     def cells(name: str, was: Decimal, is_now: Decimal) -> tuple[Cell, ...]:
         return (
@@ -141,6 +141,7 @@ def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
 
 def _anomalies(evidence: Evidence) -> ReportTable:
     currency = evidence.report.currency
+    places = smallest_places(currency)
     columns = (
         Column("Day", is_text=True),
         Column("Component", is_text=True),
@@ -155,9 +156,9 @@ def _anomalies(evidence: Evidence) -> ReportTable:
             (
                 Cell(f"{row.day}", f"{row.day}"),
                 Cell(row.component, note=row.cluster or "no cluster"),
-                Cell(money(row.cost, 2), exact(row.cost)),
-                Cell(money(row.usual, 2), exact(row.usual)),
-                Cell(money(row.excess, 2), exact(row.excess)),
+                Cell(money(row.cost, places), exact(row.cost)),
+                Cell(money(row.usual, places), exact(row.usual)),
+                Cell(money(row.excess, places), exact(row.excess)),
                 Cell(row.reason),
             ),
             key=f"anomaly-{row.day}-{index}",

@@ -71,7 +71,7 @@ def unreadable(report: Report) -> Section | None:
     """Return the rows that could not be read, or None where all could."""
     if not report.unread_rows:
         return None
-    places = decimal_places(report.billed)
+    places = decimal_places(report.billed, report.currency)
     rows = tuple(
         Row(
             (
@@ -115,7 +115,7 @@ def _of_no_month(some: Monthless, currency: str) -> str:
     if some.rows_without_cost == some.rows:
         return f"{places}; what {'it costs' if one else 'they cost'} is unknown."
     unknown = f", the cost of {some.rows_without_cost:,} unknown" if some.rows_without_cost else ""
-    return f"{places}: {cents(some.billed)} {currency}{unknown}."
+    return f"{places}: {cents(some.billed, currency)} {currency}{unknown}."
 
 
 def _adds_up(report: Report) -> str:
@@ -147,7 +147,7 @@ def _plot(components: list[Share], report: Report) -> Plot:
 
 def components_table(report: Report, components: list[Share], title: str) -> ReportTable:
     """Return what a part of a bill bought, with its sum as the foot."""
-    places = decimal_places(report.billed)
+    places = decimal_places(report.billed, report.currency)
 
     meanings = {component.value: said for component, said in MEANINGS.items()}
 
@@ -180,7 +180,7 @@ def components_table(report: Report, components: list[Share], title: str) -> Rep
 
 
 def _owners(report: Report, owners: list[Share]) -> ReportTable:
-    places = decimal_places(report.billed)
+    places = decimal_places(report.billed, report.currency)
     columns = (
         Column("Owner", is_text=True),
         Column("Billed", report.currency),

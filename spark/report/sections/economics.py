@@ -51,7 +51,7 @@ def _sentences(ebs: Found, nvme: Found | None, currency: str) -> list[str]:
     said = [
         (
             f"{count(nvme.brokers, nvme.instance_type, nvme.instance_type)} with local disks would "
-            f"cost {dollars(abs(gap))} {currency} a month {dearer} than {ebs.brokers} "
+            f"cost {dollars(abs(gap), currency)} {currency} a month {dearer} than {ebs.brokers} "
             f"{ebs.instance_type} with gp3, at {ebs.rotations_per_month:.1f} rotations a month."
         )
     ]
@@ -80,7 +80,7 @@ def _in_place_lines(ebs: Found, in_place: Found | None, currency: str) -> list[s
     return [
         (
             f"Where planned rotations are done in place, local disks keep their data: {machines} "
-            f"would then cost {dollars(abs(gap))} {currency} a month "
+            f"would then cost {dollars(abs(gap), currency)} {currency} a month "
             f"{'more' if gap >= 0 else 'less'} than gp3."
         )
     ]
@@ -106,11 +106,13 @@ def _table(rows: list[Found], currency: str) -> ReportTable:
         Column("Disks full", wide=True),
     )
     return ReportTable(
-        "", columns, tuple(Row(_cells(row), key=slug("design", row.design)) for row in rows)
+        "",
+        columns,
+        tuple(Row(_cells(row, currency), key=slug("design", row.design)) for row in rows),
     )
 
 
-def _cells(row: Found) -> tuple[Cell, ...]:
+def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
     chosen = "the cheaper one that gets its brokers back; " if row.chosen else ""
     risk = row.risk_hours
     return (
@@ -118,14 +120,14 @@ def _cells(row: Found) -> tuple[Cell, ...]:
             f"{row.design}: {row.brokers} {row.instance_type}",
             note=f"{chosen}a catch-up is limited by {row.limited_by}",
         ),
-        _money(row.instances_cost),
-        _money(row.storage_cost),
-        _money(row.rotation_cost),
+        _money(row.instances_cost, currency),
+        _money(row.storage_cost, currency),
+        _money(row.rotation_cost, currency),
         Cell(
             "never" if row.rotation_seconds is None else duration(row.rotation_seconds),
             None if row.rotation_seconds is None else f"{row.rotation_seconds}",
         ),
-        _money(row.monthly_cost),
+        _money(row.monthly_cost, currency),
         Cell(DASH if risk is None else f"{risk:,.2f}", None if risk is None else f"{risk}"),
         Cell(share(row.fill), f"{row.fill}"),
     )
@@ -154,5 +156,5 @@ def _plot(ebs: Found, nvme: Found, currency: str) -> Plot:
     return Plot(svg, (("EBS", "--c1"), ("local disks", "--c4")))
 
 
-def _money(amount: Decimal) -> Cell:
-    return Cell(dollars(amount), exact(amount))
+def _money(amount: Decimal, currency: str) -> Cell:
+    return Cell(dollars(amount, currency), exact(amount))

@@ -53,7 +53,7 @@ def section(evidence: Evidence) -> Section | None:
 def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     allocated = [row for row in rows if row.kind != ShareKind.NOT_ALLOCATED.value]
     whole = total(_whole_cost(row) for row in rows)
-    places = decimal_places(whole)
+    places = decimal_places(whole, currency)
     kafka = _split_cost(row for row in allocated if row.kind == ShareKind.KAFKA.value)
     others = _split_cost(row for row in allocated if row.kind != ShareKind.KAFKA.value)
     idle = total(row.unused_cost for row in allocated)
@@ -86,7 +86,7 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
     order = {kind.value: place for place, kind in enumerate(ShareKind)}
     ranked = sorted(rows, key=lambda row: (order[row.kind], -_whole_cost(row), _name(row)))
     whole = total(_whole_cost(row) for row in rows)
-    places = decimal_places(whole)
+    places = decimal_places(whole, currency)
     several = len({row.cluster for row in rows}) > 1
     columns = (
         Column("What ran", is_text=True),

@@ -70,7 +70,7 @@ def _tags(currency: str, rows: list) -> ReportTable:  # type: ignore[type-arg] #
                 Cell(row.key),
                 Cell(row.value, note="may mean Kafka" if row.names_kafka else ""),
                 Cell(f"{row.different_values:,}", f"{row.different_values}"),
-                Cell(cents(row.billed_cost), exact(row.billed_cost)),
+                Cell(cents(row.billed_cost, currency), exact(row.billed_cost)),
                 Cell(f"{row.charges:,}", f"{row.charges}"),
             )
         )
@@ -91,9 +91,10 @@ def easy(evidence: Evidence) -> Section | None:
             (
                 Cell(each.easy.value, note=HOW[each.easy]),
                 Cell("Kafka's" if each.is_kafkas else "not known to be Kafka's"),
-                Cell(cents(each.usd), exact(each.usd)),
+                Cell(cents(each.usd, currency), exact(each.usd)),
                 Cell(
-                    f"{'at most ' if each.at_most else ''}{cents(each.saving)}", exact(each.saving)
+                    f"{'at most ' if each.at_most else ''}{cents(each.saving, currency)}",
+                    exact(each.saving),
                 ),
             ),
             key=f"easy-{Easy(each.easy).name.lower()}-{'kafka' if each.is_kafkas else 'others'}",
@@ -126,8 +127,8 @@ def section(report: Report) -> Section | None:
         title="Not ours to explain",
         sentences=(
             (
-                f"{cents(billed)} {report.currency} of the bill are not known to be Kafka's; by "
-                f"what they bought:"
+                f"{cents(billed, report.currency)} {report.currency} of the bill are not known to "
+                f"be Kafka's; by what they bought:"
             ),
         ),
         tables=(components_table(rest, rest.components(), ""),),

@@ -57,13 +57,13 @@ def _sentences(rows: Sequence[Found], ahead: RotationForecast | None, currency: 
     if any(row.gross_cost is not None for row in rows):
         said.append(
             f"Replication moved {size(_sum_of_bytes(rows))} to catch up, "
-            f"{dollars(_sum(rows, 'gross_cost'))} {currency} gross and {dollars(incremental)} "
-            f"{currency} more than without the rotations."
+            f"{dollars(_sum(rows, 'gross_cost'), currency)} {currency} gross and "
+            f"{dollars(incremental, currency)} {currency} more than without the rotations."
         )
     if empty:
         said.append(
             f"With disks inside the instances the same rotations would have copied everything: "
-            f"{dollars(empty)} {currency}."
+            f"{dollars(empty, currency)} {currency}."
         )
     model = _model_error(rows)
     if model:
@@ -82,7 +82,7 @@ def _ahead(ahead: RotationForecast, currency: str) -> str:
     if ahead.empty_seconds is not None:
         priced = ""
         if ahead.empty_cost is not None:
-            priced = f" and {dollars(ahead.empty_cost)} {currency}"
+            priced = f" and {dollars(ahead.empty_cost, currency)} {currency}"
         empty = f"; without its volume {duration(ahead.empty_seconds)}{priced}"
     return (
         f"The next rotation should take {duration(total_seconds)}{between} (of "
@@ -120,12 +120,12 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Without volume", wide=True),
         Column("Without volume", currency),
     )
-    listing = [Row(_cells(row), key=f"rotation-{row.incident}") for row in reversed(rows)]
+    listing = [Row(_cells(row, currency), key=f"rotation-{row.incident}") for row in reversed(rows)]
     first, left_out = first_rows(listing, ROTATIONS_SHOWN)
     return ReportTable("Rotation by rotation", columns, first, left_out=left_out)
 
 
-def _cells(row: Found) -> tuple[Cell, ...]:
+def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
     step = row.resolution_seconds
     note = f"\N{PLUS-MINUS SIGN}{duration(step)}" if step is not None else "from the ledger alone"
     away = row.down_seconds if row.down_seconds is not None else row.total_seconds
@@ -139,10 +139,10 @@ def _cells(row: Found) -> tuple[Cell, ...]:
         Cell(duration(row.catch_up_seconds), _text(row.catch_up_seconds)),
         Cell(duration(row.model_seconds), _text(row.model_seconds), note=row.rate_from or ""),
         Cell(size(row.moved_bytes), _text(row.moved_bytes), note=rate(row.append_bytes_per_s)),
-        _money(row.gross_cost),
-        _money(row.incremental_cost),
+        _money(row.gross_cost, currency),
+        _money(row.incremental_cost, currency),
         Cell(duration(row.empty_seconds), _text(row.empty_seconds)),
-        _money(row.empty_cost),
+        _money(row.empty_cost, currency),
     )
 
 
@@ -158,8 +158,8 @@ def _plot(rows: Sequence[Found]) -> Plot:
     return Plot(svg, (("away", "--c3"), ("catching up", "--c1")))
 
 
-def _money(amount: Decimal | None) -> Cell:
-    return Cell(DASH) if amount is None else Cell(dollars(amount), exact(amount))
+def _money(amount: Decimal | None, currency: str) -> Cell:
+    return Cell(DASH) if amount is None else Cell(dollars(amount, currency), exact(amount))
 
 
 def _text(value: float | None) -> str | None:

@@ -68,7 +68,7 @@ def _sentences(rows: Sequence[Found], currency: str) -> list[str]:
     if unknown:
         said.append(f"{count(unknown, 'volume has', 'volumes have')} no samples to be judged by.")
     if saving:
-        said.append(f"Together {dollars(saving)} {currency} a month could be saved.")
+        said.append(f"Together {dollars(saving, currency)} {currency} a month could be saved.")
     return said
 
 
@@ -89,12 +89,12 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Saves", f"{currency} a month"),
         Column("Costs once", currency, wide=True),
     )
-    listing = [Row(_cells(row), key=slug("volume", row.resource_id)) for row in rows]
+    listing = [Row(_cells(row, currency), key=slug("volume", row.resource_id)) for row in rows]
     first, left_out = first_rows(listing, VOLUMES_SHOWN)
     return ReportTable("Volume by volume", columns, first, left_out=left_out)
 
 
-def _cells(row: Found) -> tuple[Cell, ...]:
+def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
     whose = f"{row.owner} {row.node_id}" if row.node_id is not None else f"{row.owner}"
     wanted = ""
     if row.wanted_size_gib is not None and row.finding != Finding.FITS.value:
@@ -111,8 +111,8 @@ def _cells(row: Found) -> tuple[Cell, ...]:
         Cell(_speed(row), _text(row.iops)),
         Cell(loads, _text(row.iops_p999)),
         Cell(row.finding, note=f"{wanted}{row.reason}"),
-        _money(row.monthly_saving),
-        _money(row.one_off_cost),
+        _money(row.monthly_saving, currency),
+        _money(row.one_off_cost, currency),
     )
 
 
@@ -145,8 +145,8 @@ def _plot(rows: Sequence[Found]) -> Plot:
     return Plot(svg, legend)
 
 
-def _money(amount: Decimal) -> Cell:
-    return Cell(dollars(amount) if amount else DASH, exact(amount))
+def _money(amount: Decimal, currency: str) -> Cell:
+    return Cell(dollars(amount, currency) if amount else DASH, exact(amount))
 
 
 def _text(value: float | None) -> str | None:

@@ -9,10 +9,9 @@ from core.cost.pricing import total
 from spark.report.document import Cell, Column, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
 from spark.report.sections.cost import exact, slug
-from spark.report.words import DASH, money, percent, size
+from spark.report.words import DASH, money, percent, size, smallest_places
 from spark.transforms.transfer import Certainty
 
-PLACES = 2
 METHOD = (
     "The bill says that bytes crossed zones, not why: with Z zones (Z - 1) / Z of what is produced "
     "crosses on its way in, as much of what is consumed on its way out, and all that followers "
@@ -36,8 +35,8 @@ def section(evidence: Evidence) -> Section | None:
     largest = max(flows, key=lambda flow: flow.billed)
     said = [
         (
-            f"Moving Kafka's bytes cost {money(billed, PLACES)} {currency}; {largest.name} is "
-            f"{percent(largest.billed, billed)} of it."
+            f"Moving Kafka's bytes cost {money(billed, smallest_places(currency))} {currency}; "
+            f"{largest.name} is {percent(largest.billed, billed)} of it."
         )
     ]
     said += _own_zone(flows, currency)
@@ -57,7 +56,7 @@ def _own_zone(flows: Sequence[FlowCost], currency: str) -> list[str]:
     saving = total(flow.saving for flow in flows)
     if not saving:
         return []
-    figure = f"{money(saving, PLACES)} {currency}"
+    figure = f"{money(saving, smallest_places(currency))} {currency}"
     said = f"Fetching from the own zone would leave out {figure} of it"
     if all(flow.is_known for flow in flows if flow.saving):
         return [f"{said}; the brokers do not allow it yet."]
@@ -87,13 +86,14 @@ def by_flow(rows: Sequence[Found]) -> list[FlowCost]:
     return sorted(flows, key=lambda flow: (-flow.billed, flow.name))
 
 
-def _saves(flow: FlowCost) -> str:
+def _saves(flow: FlowCost, places: int) -> str:
     if not flow.saving:
         return DASH
-    return f"{'' if flow.is_known else 'at most '}{money(flow.saving, PLACES)}"
+    return f"{'' if flow.is_known else 'at most '}{money(flow.saving, places)}"
 
 
 def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable:
+    places = smallest_places(currency)
     columns = (
         Column("Flow", is_text=True),
         Column("Bytes", "as billed"),
@@ -106,9 +106,9 @@ def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable
             (
                 Cell(flow.name, note=flow.certainty),
                 Cell(size(flow.billed_bytes), f"{flow.billed_bytes}"),
-                Cell(money(flow.billed, PLACES), exact(flow.billed)),
+                Cell(money(flow.billed, places), exact(flow.billed)),
                 Cell(percent(flow.billed, billed), exact(flow.billed)),
-                Cell(_saves(flow), exact(flow.saving)),
+                Cell(_saves(flow, places), exact(flow.saving)),
             ),
             key=slug("flow", flow.name),
         )

@@ -17,6 +17,7 @@ from spark.report.sections.cost import exact
 from spark.report.words import DASH, count, dollars
 
 # column of UNIT -> what it is called, and its unit
+WEIGHTS = {"cost_per_produced_gib": "produced_gib"}
 UNITS = {
     "cost_per_produced_gib": ("a GiB produced", "a GiB"),
     "cost_per_retained_gib_month": ("a GiB kept for a month", "a GiB and month"),
@@ -64,7 +65,7 @@ def _sentences(name: str, rows: list[Found], currency: str) -> list[str]:
     said = []
     per_gib = average(rows, "cost_per_produced_gib", "produced_gib")
     if per_gib is not None:
-        said.append(f"{name}: a GiB produced costs {dollars(per_gib)} {currency}.")
+        said.append(f"{name}: a GiB produced costs {dollars(per_gib, currency)} {currency}.")
     ahead = month_ahead(rows)
     if ahead is not None:
         said.append(_ahead(ahead, currency))
@@ -75,7 +76,8 @@ def _sentences(name: str, rows: list[Found], currency: str) -> list[str]:
 
 def _ahead(ahead: MonthAhead, currency: str) -> str:
     expected, low, high = (
-        dollars(Decimal(repr(round(value, 6)))) for value in (ahead.expected, ahead.low, ahead.high)
+        dollars(Decimal(repr(round(value, 6))), currency)
+        for value in (ahead.expected, ahead.low, ahead.high)
     )
     tried = ""
     if ahead.past is not None:
@@ -111,16 +113,13 @@ def _table(told: list[tuple[str, list[Found]]], currency: str) -> ReportTable:
     for name, every in told:
         of_cluster = [row for row in every if row.complete]
         paid = total(row.cost for row in of_cluster)
-        cells = [
-            _mean(of_cluster, column, {"cost_per_produced_gib": "produced_gib"}.get(column))
-            for column in UNITS
-        ]
+        cells = [_mean(of_cluster, column, WEIGHTS.get(column), currency) for column in UNITS]
         rows.append(
             Row(
                 (
                     Cell(name, note=_days(of_cluster)),
                     *cells,
-                    Cell(dollars(paid), exact(paid)),
+                    Cell(dollars(paid, currency), exact(paid)),
                 ),
                 key=f"unit-{name}",
             )
@@ -134,13 +133,13 @@ def _days(rows: Sequence[Found]) -> str:
     return f"{count(len(rows), 'complete day')}{ends}"
 
 
-def _mean(rows: list[Found], column: str, weight: str | None) -> Cell:
+def _mean(rows: list[Found], column: str, weight: str | None, currency: str) -> Cell:
     if weight is not None:
         value = average(rows, column, weight)
     else:
         known = [row[column] for row in rows if row[column] is not None]
         value = Decimal(repr(sum(known) / len(known))) if known else None
-    return Cell(DASH) if value is None else Cell(dollars(value), f"{value:f}")
+    return Cell(DASH) if value is None else Cell(dollars(value, currency), f"{value:f}")
 
 
 def _plot(rows: list[Found], currency: str) -> Plot | None:

@@ -77,6 +77,18 @@ def test_a_bill_that_ends_before_its_month_did_is_compared_as_far_as_it_goes_and
         assert "The last charge on this bill" not in " ".join(story.report_document(known).story)
 
 
+def test_a_fee_of_days_to_come_makes_no_day_complete() -> None:
+    # A savings plan's recurring fee stands on every day of its month from the first on.
+    every = days(date(2026, 10, 1), 31) + days(date(2026, 11, 1), 30)
+    known = evidence(every, "2026-11", date(2026, 11, 20))
+    assert known.days_so_far == 20
+    comparison = month_comparison(known)
+    assert comparison is not None
+    assert (comparison.days, comparison.days_before) == (19, 19)
+    ahead = evidence(every, "2026-11", date(2026, 10, 20))
+    assert ahead.days_so_far == 30
+
+
 @pytest.mark.parametrize(
     ("count", "said"),
     [

@@ -5,8 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from core.errors import InvalidInput
@@ -86,6 +90,57 @@ def test_a_copy_of_a_file_is_refused_and_a_header_alone_is_none(tmp_path: Path) 
     _written(tmp_path, "bill.csv", "bill (1).csv", content=LINES)
     assert "bill (1).csv and" in _refused(tmp_path)
     assert "hold the same; take one of them out" in _refused(tmp_path)
+
+
+def test_a_text_that_a_tool_saved_again_is_a_copy(tmp_path: Path) -> None:
+    lines = "".join(f"{n},{n}\n" for n in range(50_000))
+    (tmp_path / "bill.csv").write_bytes(lines.encode())
+    quoted = "\ufeff" + "".join(f'"{n}","{n}"\r\n' for n in range(50_000))
+    (tmp_path / "bill (1).csv").write_bytes(quoted.encode())
+    assert "hold the same; take one of them out" in _refused(tmp_path)
+
+
+@every_case(
+    "changes",
+    [
+        {"compression": "gzip"},
+        {"compression": "zstd", "row_group_size": 7},
+        {"use_dictionary": False, "data_page_version": "2.0"},
+        {"coerce_timestamps": "us"},
+    ],
+)
+def test_the_same_lines_in_another_parquet_file_are_a_copy(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    folder = tmp_path / "_".join(changes)
+    folder.mkdir()
+    times = [datetime(2026, 11, 20, hour, tzinfo=UTC) for hour in range(24)] * 10
+    bill = pa.table({"at": times, "cost": [1.5] * 240, "tags": [{"a": "b"}] * 240})
+    pq.write_table(bill, folder / "bill.snappy.parquet")
+    pq.write_table(bill, folder / "other.parquet", **changes)
+    assert "hold the same; take one of them out" in _refused(folder)
+    # As many lines, of the same money, that begin alike: another day's are no copy.
+    later = bill.set_column(0, "at", pa.array([*times[:-1], times[0]]))
+    pq.write_table(later, folder / "other.parquet", **changes)
+    assert len(unlisted(LocalFiles(), str(folder))) == 2
+
+
+@every_case(
+    ("log", "kind"),
+    [
+        ("_delta_log/00000000000000000000.json", "Delta Lake"),
+        ("metadata/00001-a.metadata.json", "Iceberg"),
+        (".hoodie/hoodie.properties", "Hudi"),
+    ],
+)
+def test_a_table_whose_log_says_which_files_count_is_refused(
+    tmp_path: Path, log: str, kind: str
+) -> None:
+    folder = tmp_path / kind
+    _written(folder, "data/part-0.parquet", log, content="{}")
+    assert f"is a table of {kind}, or a part of one" in _refused(folder)
+    if kind == "Iceberg":
+        assert "is a table of Iceberg" in _refused(folder / "data")
 
 
 @every_case("ending", [".csv.gz", ".csv.zip"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.naming import POOL_TAG
-from spark.tag_keys import export_key, spellings
+from core.naming import CLUSTER_TAG, POOL_TAG
+from spark.tag_keys import export_key, spellings, tag_columns
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,11 @@ def test_a_key_is_looked_for_under_every_spelling_of_every_export() -> None:
     assert "user_\N{LATIN SMALL LETTER E WITH ACUTE}quipe" in spellings(
         "\N{LATIN SMALL LETTER E WITH ACUTE}quipe"
     )
+
+
+def test_a_column_may_be_called_by_the_words_of_a_tags_key_alone() -> None:
+    known = {"user_team", "team", "stillwater_cluster", "product", "resource_tags_user_product"}
+    assert tag_columns("team", known) == ["user_team", "team"]
+    assert tag_columns(CLUSTER_TAG, known) == ["stillwater_cluster"]
+    # A report has a column of its own that is called so.
+    assert tag_columns("product", known) == ["resource_tags_user_product"]
