@@ -27,7 +27,7 @@ from spark.ingest import bill
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of, files_of
 from spark.jobs import cost, every, ingest, nodes, restated, transfer, unread
-from spark.session import CONVENTIONS
+from spark.session import CONVENTIONS, remember_java_names
 from spark.tables import (
     COST,
     DELIVERIES,
@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser().parse_args(arguments)
     session = SparkSession.builder.appName("stillwater").getOrCreate()
     packages.add(session.sparkContext)
+    remember_java_names(session.sparkContext)
     for key, value in CONVENTIONS.items():
         session.conf.set(key, value)
     try:
