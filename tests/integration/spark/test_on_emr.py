@@ -38,7 +38,8 @@ from tests.unit.cli.test_emr import REGION, ROLE, a_job
 pytestmark = pytest.mark.integration
 BUCKET, INCIDENTS = "bills", "incidents"
 EXAMPLE = Path(__file__).parents[3] / "stacks" / "config" / "clusters" / "example.yaml"
-OCTOBER = ClusterBill(name="orders")
+# Of two days: all of a month on its first day is a bill by the month, which knows no volume's size.
+OCTOBER = ClusterBill(name="orders", hours=30)
 
 
 @pytest.fixture
