@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import HealthEvent, Shiftable
-from core.survey.facts import Surveyed, Unread
+from core.survey.facts import Surveyed, Unread, mapping_of, of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import MachineStatus
 
@@ -51,7 +51,7 @@ def health(seen: Surveyed) -> Iterator[Finding]:
 def _scheduled_findings(
     each: HealthEvent, ours: frozenset[str], seen: Surveyed
 ) -> Iterator[Finding]:
-    statuses = {} if isinstance(seen.statuses, Unread) else seen.statuses
+    statuses = mapping_of(seen.statuses)
     # EC2 itself says more of these, and they are judged by that.
     mine = sorted(name for name in each.entities & ours if not _told_by_ec2(name, statuses))
     if mine:
@@ -70,26 +70,19 @@ def _told_by_ec2(name: str, statuses: Mapping[str, MachineStatus]) -> bool:
 
 def _ours(seen: Surveyed) -> frozenset[str]:
     """Return what an event may call Kafka's machines, disks, cluster and balancers."""
-    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
-    volumes = () if isinstance(seen.volumes, Unread) else seen.volumes
-    groups = {} if isinstance(seen.target_groups, Unread) else seen.target_groups
     plane = seen.control_plane
-    cluster = () if isinstance(plane, Unread) else (plane.name, plane.arn)
-    balancers = [arn for group in groups.values() for arn in group.balancers]
     named = (
-        *(node.instance_id for node in nodes.values()),
-        *(volume.handle for volume in volumes),
-        *cluster,
-        *balancers,
+        *(node.instance_id for node in mapping_of(seen.nodes).values()),
+        *(volume.handle for volume in of(seen.volumes)),
+        *(() if isinstance(plane, Unread) else (plane.name, plane.arn)),
+        *(arn for group in mapping_of(seen.target_groups).values() for arn in group.balancers),
     )
     return frozenset(each for each in named if each)
 
 
 def shifts(seen: Surveyed) -> Iterator[Finding]:
     """Find zones that are shifted away from at this moment, and resources AWS may shift."""
-    if isinstance(seen.zonal_shifts, Unread):
-        return
-    for each in seen.zonal_shifts:
+    for each in of(seen.zonal_shifts):
         mine = _is_ours(each, seen)
         for zone, how in sorted(each.shifted.items()):
             yield _shift_finding(each, zone, how, seen, mine=mine)
@@ -106,7 +99,7 @@ def shifts(seen: Surveyed) -> Iterator[Finding]:
 
 def _shift_finding(each: Shiftable, zone: str, how: str, seen: Surveyed, *, mine: bool) -> Finding:
     name = _zone_name(zone, seen)
-    here = {node.zone for node in ({} if isinstance(seen.nodes, Unread) else seen.nodes).values()}
+    here = {node.zone for node in mapping_of(seen.nodes).values()}
     touches = name in here or not here
     return Finding(
         "zone-shifted",
@@ -125,16 +118,14 @@ def _shift_finding(each: Shiftable, zone: str, how: str, seen: Surveyed, *, mine
 
 def _zone_name(zone: str, seen: Surveyed) -> str:
     """Return this account's name of a zone that is given by its id."""
-    subnets = {} if isinstance(seen.subnets, Unread) else seen.subnets
-    return next((s.zone for s in subnets.values() if s.zone_id == zone), zone)
+    subnets = mapping_of(seen.subnets).values()
+    return next((subnet.zone for subnet in subnets if subnet.zone_id == zone), zone)
 
 
 def _is_ours(each: Shiftable, seen: Surveyed) -> bool:
     plane = seen.control_plane
-    groups = {} if isinstance(seen.groups, Unread) else seen.groups
-    targets = {} if isinstance(seen.target_groups, Unread) else seen.target_groups
     if not isinstance(plane, Unread) and each.arn == plane.arn:
         return True
-    if any(each.arn.endswith(f":autoScalingGroupName/{name}") for name in groups):
+    if any(each.arn.endswith(f":autoScalingGroupName/{name}") for name in mapping_of(seen.groups)):
         return True
-    return any(each.arn in group.balancers for group in targets.values())
+    return any(each.arn in group.balancers for group in mapping_of(seen.target_groups).values())

@@ -77,7 +77,7 @@ def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
     return Finding(
         "targets-by-node",
         Weight.PRODUCER,
-        f"{binding.kind} {binding.namespace}/{binding.name}",
+        binding.title,
         f"its targets are nodes: clients of {listing(pod.name for pod in pods)} are cut "
         f"when any node on their way leaves, and no readiness gate waits for a new target",
         "let it register pods: targetType ip"
@@ -92,7 +92,7 @@ def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Fi
         yield Finding(
             "gate-missing",
             Weight.PRODUCER,
-            f"{binding.kind} {binding.namespace}/{binding.name}",
+            binding.title,
             f"{listing(missing)} have no readiness gate {binding.gate}: the next broker is "
             f"rolled while clients cannot reach this one yet",
             f"label the namespace {label}=enabled, and roll the pods once",
@@ -103,7 +103,7 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
     """Find controllers too old for TargetGroupBindings and readiness gates by IP."""
     if isinstance(seen.balancer_controllers, Unread):
         return
-    bound = bool(_bindings_to_kafka(seen))
+    bound = _is_bound(seen)
     if bound and seen.balancer_controllers and all(e.down for e in seen.balancer_controllers):
         yield Finding(
             "lbc-down",
@@ -150,14 +150,7 @@ def _version(written: str) -> tuple[int, ...] | None:
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
 
 
-def _bindings_to_kafka(seen: Surveyed) -> list[str]:
-    """Return the controller's TargetGroupBindings that send anybody to a pod of Kafka."""
-    if isinstance(seen.balanced, Unread) or isinstance(seen.pods, Unread):
-        return []
-    return [
-        binding.name
-        for binding in seen.balanced
-        for pod in seen.pods
-        if binding.kind != "Service" and not binding.of_auto_mode
-        if binding.covers(pod)
-    ]
+def _is_bound(seen: Surveyed) -> bool:
+    """Say whether a TargetGroupBinding of the controller's sends anybody to a pod of Kafka."""
+    bindings = [b for b in of(seen.balanced) if b.kind != "Service" and not b.of_auto_mode]
+    return any(binding.covers(pod) for binding in bindings for pod in of(seen.pods))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, of, pods_of
+from core.survey.facts import Surveyed, Unread, every_kafka, mapping_of, of, of_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Kafka, OtherKafka, Pod
 
@@ -18,15 +18,11 @@ RESTRICTED = "restricted"
 
 def deletions(seen: Surveyed) -> Iterator[Finding]:
     """Find Kafkas that somebody has deleted, with all they consist of or in part."""
-    ending = frozenset() if isinstance(seen.ending_namespaces, Unread) else seen.ending_namespaces
     for kafka in of(seen.kafkas):
         gone = ["the Kafka resource"] if kafka.leaving else []
-        gone += [
-            f"node pool {pool.name}"
-            for pool in of(seen.pools)
-            if pool.leaving and (pool.namespace, pool.kafka) == (kafka.namespace, kafka.name)
-        ]
-        gone += [f"namespace {kafka.namespace}"] if kafka.namespace in ending else []
+        gone += [f"node pool {pool.name}" for pool in of_kafka(seen.pools, kafka) if pool.leaving]
+        if kafka.namespace in of(seen.ending_namespaces):
+            gone.append(f"namespace {kafka.namespace}")
         if gone:
             yield Finding(
                 "deleted",
@@ -134,8 +130,7 @@ def policies(seen: Surveyed) -> Iterator[Finding]:
 
 def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
     """Find pods that run, and that Pod Security refuses once they are created again."""
-    levels = {} if isinstance(seen.enforced_levels, Unread) else seen.enforced_levels
-    level = levels.get(kafka.namespace)
+    level = mapping_of(seen.enforced_levels).get(kafka.namespace)
     beyond = {
         pod.name: pod.unlawful + (pod.unrestricted if level == RESTRICTED else ()) for pod in pods
     }
@@ -157,9 +152,8 @@ def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator
 
 def images(seen: Surveyed) -> Iterator[Finding]:
     """Find images that only nodes have which run them."""
-    lost = frozenset() if isinstance(seen.lost_images, Unread) else seen.lost_images
     for kafka in every_kafka(seen):
-        if gone := {pod.image for pod in pods_of(seen, kafka)} & lost:
+        if gone := {pod.image for pod in pods_of(seen, kafka)} & {*of(seen.lost_images)}:
             yield Finding(
                 "image-gone",
                 Weight.PRODUCER,
@@ -235,7 +229,7 @@ def drivers(seen: Surveyed) -> Iterator[Finding]:
         Weight.PRODUCER,
         "volumes of Kafka",
         (f"no pod of {down} is available" if down else "no controller of the EBS CSI driver runs")
-        + f": {listing(f'{volume.namespace}/{volume.claim}' for volume in mine)} cannot follow "
+        + f": {listing(volume.title for volume in mine)} cannot follow "
         f"their pods to another node",
         "bring the driver back (add-on aws-ebs-csi-driver) before any node leaves",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import Disk
-from core.survey.facts import Surveyed, Unread, node_of, of
+from core.survey.facts import Surveyed, Unread, mapping_of, node_of, of
 from core.survey.finding import Finding, Weight, listing
 
 EBS_IDS = "vol-"
@@ -22,7 +22,7 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
     if isinstance(seen.disks, Unread):
         return
     held = {
-        volume.handle: f"{volume.namespace}/{volume.claim}"
+        volume.handle: volume.title
         for volume in of(seen.volumes)
         if volume.handle and volume.handle.startswith(EBS_IDS)
     }
@@ -57,7 +57,7 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
     yield from _keys(known, seen)
     yield from _changing(known)
     yield from _checked(held, seen)
-    counted = {} if isinstance(seen.disk_snapshots, Unread) else seen.disk_snapshots
+    counted = mapping_of(seen.disk_snapshots)
     if copied := [claim for handle, claim in held.items() if counted.get(handle, 0) > 1]:
         yield Finding(
             "volume-snapshots",
@@ -123,7 +123,7 @@ def _account(arn: str | None) -> str | None:
 
 def _checked(held: Mapping[str, str], seen: Surveyed) -> Iterator[Finding]:
     """Find disks that EBS's own checks call impaired, or slower than they were bought."""
-    said_of = {} if isinstance(seen.disk_checks, Unread) else seen.disk_checks
+    said_of = mapping_of(seen.disk_checks)
     found = {claim: said_of[handle] for handle, claim in held.items() if handle in said_of}
     for ill in (True, False):
         mine = {c: said for c, said in found.items() if said.startswith(IMPAIRED) is ill}

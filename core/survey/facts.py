@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -174,6 +174,8 @@ class Surveyed:
 
 
 T = TypeVar("T")
+V = TypeVar("V")
+Owned = TypeVar("Owned", KafkaPool, Pod, PodSet, Rebalance, Topic)
 # Of a part that whoever reads had no need of: nothing is known of it, and nothing is amiss.
 NOT_ASKED = Unread("nobody asked")
 
@@ -184,9 +186,14 @@ def only(read_at: float, **parts: Any) -> Surveyed:
     return Surveyed(**dict.fromkeys(names, NOT_ASKED) | parts | {"read_at": read_at})
 
 
-def of(part: tuple[T, ...] | Unread) -> tuple[T, ...]:
+def of(part: Iterable[T] | Unread) -> tuple[T, ...]:
     """Return what is known of a part: nothing where it could not be read."""
-    return () if isinstance(part, Unread) else part
+    return () if isinstance(part, Unread) else tuple(part)
+
+
+def mapping_of(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
+    """Return what is known of a part by its names: nothing where it could not be read."""
+    return {} if isinstance(part, Unread) else part
 
 
 def every_kafka(seen: Surveyed) -> tuple[Kafka | OtherKafka, ...]:
@@ -194,28 +201,50 @@ def every_kafka(seen: Surveyed) -> tuple[Kafka | OtherKafka, ...]:
     return (*of(seen.kafkas), *of(seen.other_kafkas))
 
 
+def of_kafka(part: tuple[Owned, ...] | Unread, kafka: Kafka | OtherKafka) -> list[Owned]:
+    """Return what of a part belongs to one Kafka."""
+    return [e for e in of(part) if (e.namespace, e.kafka) == (kafka.namespace, kafka.name)]
+
+
 def pods_of(seen: Surveyed, kafka: Kafka | OtherKafka) -> list[Pod]:
     """Return the pods of one Kafka."""
-    return [
-        pod for pod in of(seen.pods) if pod.namespace == kafka.namespace and pod.kafka == kafka.name
-    ]
+    return of_kafka(seen.pods, kafka)
 
 
 def node_of(pod: Pod, seen: Surveyed) -> Node | None:
     """Return the node that holds a pod, where both are known."""
-    if isinstance(seen.nodes, Unread) or pod.node is None:
-        return None
-    return seen.nodes.get(pod.node)
+    return mapping_of(seen.nodes).get(pod.node or "")
+
+
+def zone_of(pod: Pod, seen: Surveyed) -> str | None:
+    """Return the zone of a pod's node, where both are known."""
+    node = node_of(pod, seen)
+    return None if node is None else node.zone
+
+
+def machine_of(node: Node, seen: Surveyed) -> Instance | None:
+    """Return the instance that a node is, where both are known."""
+    return mapping_of(seen.instances).get(node.instance_id or "")
+
+
+def machines_of(seen: Surveyed) -> dict[str, Instance]:
+    """Return the instances that nodes are, by the nodes' names, as far as they are known."""
+    nodes = mapping_of(seen.nodes).values()
+    return {node.name: machine for node in nodes if (machine := machine_of(node, seen))}
+
+
+def pool_names(seen: Surveyed) -> list[str]:
+    """Return the NodePools that nodes of Kafka name."""
+    return sorted({node.node_pool for node in mapping_of(seen.nodes).values() if node.node_pool})
 
 
 def nodes_of(group: ScalingGroup, seen: Surveyed) -> list[Node]:
     """Return a group's nodes that hold pods of Kafka."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.group_of, Unread):
-        return []
+    group_of = mapping_of(seen.group_of)
     return [
         node
-        for node in seen.nodes.values()
-        if node.instance_id and seen.group_of.get(node.instance_id) == group.name
+        for node in mapping_of(seen.nodes).values()
+        if node.instance_id and group_of.get(node.instance_id) == group.name
     ]
 
 

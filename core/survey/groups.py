@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from core.survey.facts import Surveyed, Unread, grace_of, nodes_of, of, pods_on
+from core.survey.facts import Surveyed, grace_of, mapping_of, nodes_of, of, pods_on
 from core.survey.finding import Finding, Weight, listing
 from core.survey.managed import managed_findings
 from core.survey.node_facts import ScalingGroup, TerminationHook
@@ -40,10 +40,8 @@ REPLACING = ("Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy")
 
 def groups(seen: Surveyed) -> Iterator[Finding]:
     """Find groups that end a node with its broker on it, or cannot replace it in its zone."""
-    if isinstance(seen.groups, Unread):
-        return
-    for group in seen.groups.values():
-        subject = f"Auto Scaling group {group.name}"
+    for group in mapping_of(seen.groups).values():
+        subject = group.title
         yield from _room(group, subject)
         yield from _there(group, subject)
         yield from _own_ends(group, subject)
@@ -147,8 +145,8 @@ def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
 
 def by_themselves(seen: Surveyed) -> Iterator[Finding]:
     """Find groups that end, exchange or lower machines by themselves, whoever runs on them."""
-    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
-        subject = f"Auto Scaling group {group.name}"
+    for group in mapping_of(seen.groups).values():
+        subject = group.title
         yield from _own_ends(group, subject)
         yield from _at_once(group, subject)
         yield from _next_ones(group, subject)
@@ -182,12 +180,11 @@ def _lowering_findings(
     group: ScalingGroup, subject: str, held: int, seen: Surveyed
 ) -> Iterator[Finding]:
     """Find what lowers a group's size by itself below what Kafka alone has of it."""
-    if group.protected or isinstance(seen.scale_ins, Unread):
+    if group.protected:
         return
-    found = seen.scale_ins.get(group.name, ())
     lowering = [
         each.title
-        for each in found
+        for each in mapping_of(seen.scale_ins).get(group.name, ())
         if each.process not in group.suspended and (each.leaves is None or each.leaves < held)
     ]
     if lowering:
@@ -226,8 +223,7 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
 
 
 def _refresh_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
-    refreshed = {} if isinstance(seen.refreshes, Unread) else seen.refreshes
-    if status := refreshed.get(group.name):
+    if status := mapping_of(seen.refreshes).get(group.name):
         yield Finding(
             "group-refreshing",
             Weight.BROKER,

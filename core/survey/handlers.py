@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, grace_of, of, pods_on
+from core.survey.facts import Surveyed, Unread, grace_of, mapping_of, of, pods_on
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
@@ -118,8 +118,7 @@ def _is_tagged(tag: str, group: ScalingGroup, seen: Surveyed) -> bool:
 def _queue(
     handler: TerminationHandler, own: dict[str, ScalingGroup], seen: Surveyed
 ) -> Iterator[Finding]:
-    known = {} if isinstance(seen.queues, Unread) else seen.queues
-    queue = known.get(handler.queue_url or "")
+    queue = mapping_of(seen.queues).get(handler.queue_url or "")
     if queue is None:
         return
     deaf = [

@@ -7,29 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread
+from core.survey.facts import Surveyed, Unread, mapping_of
 from core.survey.finding import Finding, Weight
 
 
 def roles(seen: Surveyed) -> Iterator[Finding]:
     """Find groups whose next machine has no role, or one that the cluster does not know."""
-    if (
-        isinstance(seen.groups, Unread)
-        or isinstance(seen.templates, Unread)
-        or isinstance(seen.node_roles, Unread)
-    ):
-        return
-    for group in seen.groups.values():
-        subject = f"Auto Scaling group {group.name}"
-        for profile in sorted({t.profile or "" for t in seen.templates.get(group.name, ())}):
-            if profile not in seen.node_roles:
+    templates, role_of = mapping_of(seen.templates), mapping_of(seen.node_roles)
+    for group in mapping_of(seen.groups).values():
+        for profile in sorted({t.profile or "" for t in templates.get(group.name, ())}):
+            if profile not in role_of:
                 continue
-            role = seen.node_roles[profile]
+            role = role_of[profile]
             if role is None:
                 yield Finding(
                     "template-parts",
                     Weight.PRODUCER,
-                    subject,
+                    group.title,
                     f"its template names instance profile {profile}, which is gone or has no "
                     f"role: no replacement starts, or it does not join",
                     "name an instance profile with the nodes' role, before any node leaves",
@@ -38,7 +32,7 @@ def roles(seen: Surveyed) -> Iterator[Finding]:
                 yield Finding(
                     "node-role",
                     Weight.PRODUCER,
-                    subject,
+                    group.title,
                     f"machines that it starts have role {role}, which neither an access entry nor "
                     f"aws-auth lets into the cluster: a replacement does not join",
                     "make an access entry of type EC2_LINUX for that role, or name it in aws-auth",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from core.survey.facts import Surveyed, Unread, of, pods_of
+from core.survey.facts import Surveyed, Unread, of, of_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Kafka, Pod, PodSet
 
@@ -62,22 +62,17 @@ def replication(seen: Surveyed) -> Iterator[Finding]:
                     f"made",
                     f"set {setting} to {brokers} at most, or add brokers",
                 )
-        yield from _durability(kafka)
+        yield from durability(kafka.title, {"min.insync.replicas": "1", **kafka.config})
 
 
 def _brokers(kafka: Kafka, seen: Surveyed) -> int:
     """Return how many brokers there are, or are to be; 0 where nobody can tell."""
     wanted = sum(
         pool.replicas
-        for pool in of(seen.pools)
-        if (pool.namespace, pool.kafka) == (kafka.namespace, kafka.name)
-        and (not pool.roles or "broker" in pool.roles)
+        for pool in of_kafka(seen.pools, kafka)
+        if not pool.roles or "broker" in pool.roles
     )
     return max(wanted, kafka.replicas or 0, sum(pod.broker for pod in pods_of(seen, kafka)))
-
-
-def _durability(kafka: Kafka) -> Iterator[Finding]:
-    yield from durability(kafka.title, {"min.insync.replicas": "1", **kafka.config})
 
 
 def durability(title: str, config: Mapping[str, str]) -> Iterator[Finding]:
@@ -119,13 +114,12 @@ def topics(seen: Surveyed) -> Iterator[Finding]:
         if default is None or least is None:
             continue
         weak = []
-        for topic in of(seen.topics):
+        for topic in of_kafka(seen.topics, kafka):
             # What a topic leaves to the brokers is found at the brokers.
             own = topic.replicas is not None or topic.min_in_sync is not None
             replicas = default if topic.replicas is None else topic.replicas
             in_sync = least if topic.min_in_sync is None else topic.min_in_sync
-            mine = (topic.namespace, topic.kafka) == (kafka.namespace, kafka.name)
-            if mine and own and replicas <= in_sync:
+            if own and replicas <= in_sync:
                 weak.append(f"{topic.name} ({replicas} replicas, {in_sync} in sync)")
         if weak:
             yield Finding(
@@ -140,7 +134,7 @@ def topics(seen: Surveyed) -> Iterator[Finding]:
 
 def _loose_topics(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
     """Find topics whose own settings lose what was acknowledged."""
-    mine = [t for t in of(seen.topics) if (t.namespace, t.kafka) == (kafka.namespace, kafka.name)]
+    mine = of_kafka(seen.topics, kafka)
     # With one replica it is found among those that stop.
     kept = [t for t in mine if t.min_in_sync is not None and t.replicas != 1]
     if single := [t.name for t in kept if (t.min_in_sync or 0) < LEAST_IN_SYNC]:
@@ -190,9 +184,7 @@ def running(seen: Surveyed) -> Iterator[Finding]:
         return
     for kafka in of(seen.kafkas):
         pods = pods_of(seen, kafka)
-        pools = [
-            p for p in of(seen.pools) if (p.namespace, p.kafka) == (kafka.namespace, kafka.name)
-        ]
+        pools = of_kafka(seen.pools, kafka)
         # Without a pool the resource itself says how many.
         wanted = sum(pool.replicas for pool in pools) if pools else kafka.replicas or 1
         said = lacks(pods, wanted)
@@ -284,10 +276,8 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
 def carried_out(seen: Surveyed) -> Iterator[Finding]:
     """Find pod sets that bring no pod back, and rebalances that move replicas at this moment."""
     for kafka in of(seen.kafkas):
-        mine = (kafka.namespace, kafka.name)
-        for each in of(seen.pod_sets):
-            if (each.namespace, each.kafka) == mine:
-                yield from _pod_set(each, kafka.title)
+        for each in of_kafka(seen.pod_sets, kafka):
+            yield from _pod_set(each, kafka.title)
         if kafka.unreconciled:
             yield Finding(
                 "unreconciled",
@@ -297,8 +287,7 @@ def carried_out(seen: Surveyed) -> Iterator[Finding]:
                 "rolled at any moment, or once a pause or an error is over",
                 "let the operator carry it out before any node leaves",
             )
-        moving = [each.name for each in of(seen.rebalances) if (each.namespace, each.kafka) == mine]
-        if moving:
+        if moving := [each.name for each in of_kafka(seen.rebalances, kafka)]:
             yield Finding(
                 "rebalancing",
                 Weight.PRODUCER,

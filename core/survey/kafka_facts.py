@@ -253,6 +253,10 @@ class Volume:
     # Its id at EBS, or at whoever made it.
     handle: str | None = None
 
+    @property
+    def title(self) -> str:
+        return f"{self.namespace}/{self.claim}"
+
 
 class Flavour(StrEnum):
     """What speaks Kafka's protocol."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import EncryptionKey
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed, mapping_of, of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ScalingGroup
 
@@ -23,25 +23,20 @@ SERVICE_ROLE = "AWSServiceRoleForAutoScaling"
 
 def keys(seen: Surveyed) -> Iterator[Finding]:
     """Find disks that no machine can open again, and groups whose machines do not start."""
-    if isinstance(seen.encryption_keys, Unread):
-        return
-    known = seen.encryption_keys
+    known = mapping_of(seen.encryption_keys)
     yield from _of_disks(seen, known)
-    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
+    for group in mapping_of(seen.groups).values():
         yield from _of_group(group, seen, known)
 
 
 def _of_disks(seen: Surveyed, known: Mapping[str, EncryptionKey]) -> Iterator[Finding]:
-    disks = {} if isinstance(seen.disks, Unread) else seen.disks
+    disks = mapping_of(seen.disks)
     held: dict[str, list[str]] = {}
     for volume in of(seen.volumes):
         disk = disks.get(volume.handle or "")
-        if (
-            disk is not None
-            and disk.key
-            and known.get(disk.key, EncryptionKey()).state not in USABLE
-        ):
-            held.setdefault(disk.key, []).append(f"{volume.namespace}/{volume.claim}")
+        key = None if disk is None else disk.key
+        if key and known.get(key, EncryptionKey()).state not in USABLE:
+            held.setdefault(key, []).append(volume.title)
     for name, claims in sorted(held.items()):
         key = known[name]
         lost = key.state in DELETED
@@ -64,16 +59,15 @@ def _of_disks(seen: Surveyed, known: Mapping[str, EncryptionKey]) -> Iterator[Fi
 def _of_group(
     group: ScalingGroup, seen: Surveyed, known: Mapping[str, EncryptionKey]
 ) -> Iterator[Finding]:
-    templates = {} if isinstance(seen.templates, Unread) else seen.templates
-    named = {key for template in templates.get(group.name, ()) for key in template.keys}
-    subject = f"Auto Scaling group {group.name}"
+    templates = mapping_of(seen.templates).get(group.name, ())
+    named = {key for template in templates for key in template.keys}
     for name in sorted(named & set(known)):
         key = known[name]
         if key.state not in USABLE:
             yield Finding(
                 "template-key",
                 Weight.PRODUCER,
-                subject,
+                group.title,
                 f"disks of machines that it starts are encrypted under {_short(name)}, which is "
                 f"{key.state}: no replacement starts",
                 "enable that key, or name another in its template, before any node leaves",
@@ -82,7 +76,7 @@ def _of_group(
             yield Finding(
                 "key-grant",
                 Weight.PRODUCER,
-                subject,
+                group.title,
                 f"disks of machines that it starts are encrypted under {_short(name)}, and "
                 f"neither the key's policy nor a grant names {_role(group)}: its machines end at "
                 f"once (Client.InternalError)",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed, machines_of, mapping_of, of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import MachineTemplate, ScalingGroup
 
@@ -20,11 +20,8 @@ IMDS = (
 
 def templates(seen: Surveyed) -> Iterator[Finding]:
     """Find groups whose next machine does not start, may be taken back, or tells too much."""
-    if isinstance(seen.groups, Unread) or isinstance(seen.templates, Unread):
-        return
-    for group in seen.groups.values():
-        subject = f"Auto Scaling group {group.name}"
-        known = seen.templates.get(group.name, ())
+    for group in mapping_of(seen.groups).values():
+        subject, known = group.title, mapping_of(seen.templates).get(group.name, ())
         for template in known:
             yield from _starts(template, group, subject)
         if any(template.metadata_open for template in known):
@@ -87,14 +84,8 @@ def _starts(template: MachineTemplate, group: ScalingGroup, subject: str) -> Ite
 
 def metadata(seen: Surveyed) -> Iterator[Finding]:
     """Find machines that tell every pod too much, and handlers that are told nothing."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.instances, Unread):
-        return
-    held = [
-        (node.name, machine)
-        for node in seen.nodes.values()
-        if (machine := seen.instances.get(node.instance_id or ""))
-    ]
-    if told := [name for name, machine in held if machine.metadata_open]:
+    held = machines_of(seen)
+    if told := [name for name, machine in held.items() if machine.metadata_open]:
         yield Finding(
             "metadata-open",
             Weight.ADVICE,
@@ -102,7 +93,7 @@ def metadata(seen: Surveyed) -> Iterator[Finding]:
             f"{listing(told)} answer IMDSv1: {IMDS}",
             "set HttpTokens of their template, node class or of the machines to required",
         )
-    far = [name for name, machine in held if machine.metadata_far]
+    far = [name for name, machine in held.items() if machine.metadata_far]
     for handler in of(seen.handlers):
         if far and not handler.queue_mode and not handler.on_host:
             yield Finding(
@@ -117,19 +108,13 @@ def metadata(seen: Surveyed) -> Iterator[Finding]:
 
 def node_classes(seen: Surveyed) -> Iterator[Finding]:
     """Find NodePools whose class starts nothing, elsewhere, or another image at any time."""
-    if (
-        isinstance(seen.nodes, Unread)
-        or isinstance(seen.node_pools, Unread)
-        or isinstance(seen.node_classes, Unread)
-    ):
-        return
-    for name in sorted({node.node_pool for node in seen.nodes.values() if node.node_pool}):
-        pool = seen.node_pools.get(name)
-        found = None if pool is None else seen.node_classes.get(pool.node_class or "")
+    for name in pool_names(seen):
+        pool = mapping_of(seen.node_pools).get(name)
+        found = pool and mapping_of(seen.node_classes).get(pool.node_class or "")
         if pool is None or found is None:
             continue
         subject = f"NodePool {name}"
-        mine = [node for node in seen.nodes.values() if node.node_pool == name]
+        mine = [node for node in mapping_of(seen.nodes).values() if node.node_pool == name]
         if found.not_ready and not pool.stuck:
             yield Finding(
                 "karpenter-stuck",

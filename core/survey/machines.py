@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from core.survey.facts import Surveyed, Unread
+from core.survey.facts import Surveyed, Unread, machine_of, machines_of, mapping_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import Node
 
@@ -39,12 +39,11 @@ STARTED_BY: Mapping[str, str] = {
 
 def scheduled_findings(seen: Surveyed) -> Iterator[Finding]:
     """Find nodes of Kafka whose machine AWS itself is about to end or to stop for a while."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.statuses, Unread):
-        return
+    statuses = mapping_of(seen.statuses)
     told = [
         (event.code in ENDS_MACHINE, f"{node.name} ({event.code}, {event.not_before or 'soon'})")
-        for node in seen.nodes.values()
-        if (status := seen.statuses.get(node.instance_id or ""))
+        for node in mapping_of(seen.nodes).values()
+        if (status := statuses.get(node.instance_id or ""))
         for event in status.events
     ]
     if ending := [said for ends, said in told if ends]:
@@ -102,9 +101,7 @@ def orphans(seen: Surveyed) -> Iterator[Finding]:
 
 def _keeper(node: Node, seen: Surveyed) -> str | None:
     """Return who has started a machine, by its tags."""
-    instance = (
-        None if isinstance(seen.instances, Unread) else seen.instances.get(node.instance_id or "")
-    )
+    instance = machine_of(node, seen)
     tags = {} if instance is None else instance.tags
     found = (who for begins, who in STARTED_BY.items() if any(t.startswith(begins) for t in tags))
     return next(found, None)
@@ -112,14 +109,8 @@ def _keeper(node: Node, seen: Surveyed) -> str | None:
 
 def burstable(seen: Surveyed) -> Iterator[Finding]:
     """Find machines whose processors, disks and network live on credits."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.instances, Unread):
-        return
-    types = {
-        node.name: machine.type
-        for node in seen.nodes.values()
-        if (machine := seen.instances.get(node.instance_id or ""))
-    }
-    if found := [f"{name} ({kind})" for name, kind in types.items() if BURSTABLE.match(kind)]:
+    held = machines_of(seen).items()
+    if found := [f"{name} ({m.type})" for name, m in held if BURSTABLE.match(m.type)]:
         yield Finding(
             "burstable",
             Weight.PRODUCER,
@@ -132,14 +123,11 @@ def burstable(seen: Surveyed) -> Iterator[Finding]:
 
 def marked(seen: Surveyed) -> Iterator[Finding]:
     """Name machines that somebody stops or reboots by the clock, as their tags say."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.instances, Unread):
-        return
     found: dict[str, list[str]] = {}
-    for node in seen.nodes.values():
-        machine = seen.instances.get(node.instance_id or "")
-        for key in MARKS if machine is not None else ():
-            if machine is not None and machine.tags.get(key):
-                found.setdefault(key, []).append(f"{node.name} ({key}: {machine.tags[key]})")
+    for name, machine in machines_of(seen).items():
+        for key in MARKS:
+            if value := machine.tags.get(key):
+                found.setdefault(key, []).append(f"{name} ({key}: {value})")
     for key, names in found.items():
         yield Finding(
             "machine-marked",
@@ -153,15 +141,7 @@ def marked(seen: Surveyed) -> Iterator[Finding]:
 
 def places(seen: Surveyed) -> Iterator[Finding]:
     """Name machines whose replacement needs more than a zone's capacity, or an image that ended."""
-    if isinstance(seen.nodes, Unread):
-        return
-    known = {} if isinstance(seen.instances, Unread) else seen.instances
-    held = {
-        node.name: machine
-        for node in seen.nodes.values()
-        if (machine := known.get(node.instance_id or ""))
-    }
-    if outposts := {name: m.outpost for name, m in held.items() if m.outpost}:
+    if outposts := [name for name, machine in machines_of(seen).items() if machine.outpost]:
         yield Finding(
             "outpost",
             Weight.ADVICE,
@@ -170,7 +150,7 @@ def places(seen: Surveyed) -> Iterator[Finding]:
             f"machine of the type to spare, and no quota or zone of the region's says so",
             "see that the Outpost has room for one machine more (its capacity tasks and slots)",
         )
-    if old := [n.name for n in seen.nodes.values() if ENDED_IMAGE.match(n.os_image)]:
+    if old := [n.name for n in mapping_of(seen.nodes).values() if ENDED_IMAGE.match(n.os_image)]:
         yield Finding(
             "image-ended",
             Weight.ADVICE,
@@ -183,12 +163,7 @@ def places(seen: Surveyed) -> Iterator[Finding]:
 
 def now(seen: Surveyed) -> Iterator[Finding]:
     """Find machines that EC2 ends at this moment, or whose checks fail."""
-    if isinstance(seen.nodes, Unread):
-        return
-    known = {} if isinstance(seen.instances, Unread) else seen.instances
-    checked = {} if isinstance(seen.statuses, Unread) else seen.statuses
-    held = [(node.name, node.instance_id or "") for node in seen.nodes.values()]
-    if ending := [name for name, machine in held if machine in known and known[machine].ending]:
+    if ending := [name for name, machine in machines_of(seen).items() if machine.ending]:
         yield Finding(
             "machine-ending",
             Weight.BROKER,
@@ -197,10 +172,11 @@ def now(seen: Surveyed) -> Iterator[Finding]:
             f"nodes say of themselves",
             "let no other node leave until their brokers are back",
         )
+    checked = mapping_of(seen.statuses)
     failing = [
-        f"{name} ({', '.join(checked[machine].impaired)})"
-        for name, machine in held
-        if machine in checked and checked[machine].impaired
+        f"{node.name} ({', '.join(status.impaired)})"
+        for node in mapping_of(seen.nodes).values()
+        if (status := checked.get(node.instance_id or "")) and status.impaired
     ]
     if failing:
         yield Finding(

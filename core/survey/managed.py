@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread
+from core.survey.facts import Surveyed, mapping_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ManagedNodeGroup, ScalingGroup
 
@@ -27,11 +27,9 @@ def managed_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Itera
         "make no change of its size while a broker cannot leave, never update it with force, or "
         "move the brokers to groups of your own with termination hooks",
     )
-    known = {} if isinstance(seen.managed_node_groups, Unread) else seen.managed_node_groups
-    if (node_group := known.get(group.name)) is None:
-        return
-    yield from _state(node_group, subject)
-    yield from _updates(node_group, group, subject)
+    if node_group := mapping_of(seen.managed_node_groups).get(group.name):
+        yield from _state(node_group, subject)
+        yield from _updates(node_group, group, subject)
 
 
 def _updates(managed: ManagedNodeGroup, group: ScalingGroup, subject: str) -> Iterator[Finding]:

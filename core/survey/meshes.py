@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, pods_of
+from core.survey.facts import Surveyed, every_kafka, of, pods_of
 from core.survey.finding import Finding, Weight, listing
 
 
 def meshes(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that lose their network first when they stop, or once they start again."""
-    injected = (
-        frozenset() if isinstance(seen.injected_namespaces, Unread) else seen.injected_namespaces
-    )
     for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         if beside := [pod for pod in pods if pod.proxies]:
@@ -33,7 +30,7 @@ def meshes(seen: Surveyed) -> Iterator[Finding]:
         later = [
             pod.name
             for pod in pods
-            if pod.namespace in injected
+            if pod.namespace in of(seen.injected_namespaces)
             and not pod.proxies
             and not pod.outside_meshes
             # A native sidecar is seen by nobody here.

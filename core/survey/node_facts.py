@@ -179,6 +179,10 @@ class ScalingGroup:
     # The role by which Auto Scaling starts its machines.
     service_role: str | None = None
 
+    @property
+    def title(self) -> str:
+        return f"Auto Scaling group {self.name}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleIn:

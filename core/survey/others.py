@@ -10,10 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, node_of, of, pods_of
+from core.survey.facts import Surveyed, Unread, of, pods_of, zone_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole_number
-from core.survey.kafka_facts import Flavour, OtherKafka, Pod
+from core.survey.kafka_facts import Flavour, OtherKafka
 
 # Docker Hub's own, by a version: what is newest is still there.
 BITNAMIS = re.compile(r"(docker\.io/|index\.docker\.io/)?bitnami/[a-z-]+:(?!latest$).+")
@@ -40,7 +40,7 @@ def whole_today(seen: Surveyed) -> Iterator[Finding]:
 def one_zone(seen: Surveyed) -> Iterator[Finding]:
     """Find those whose pods all stand in one zone."""
     for other in of(seen.other_kafkas):
-        zones = [_zone(pod, seen) for pod in pods_of(seen, other) if pod.node]
+        zones = [zone_of(pod, seen) for pod in pods_of(seen, other) if pod.node]
         if len(zones) > 1 and None not in zones and len(set(zones)) == 1:
             yield Finding(
                 "zones",
@@ -49,11 +49,6 @@ def one_zone(seen: Surveyed) -> Iterator[Finding]:
                 f"{len(zones)} pods stand in {zones[0]}: a zone that fails takes all of them",
                 "spread them over as many zones as a partition has replicas",
             )
-
-
-def _zone(pod: Pod, seen: Surveyed) -> str | None:
-    node = node_of(pod, seen)
-    return None if node is None else node.zone
 
 
 def ready_too_soon(seen: Surveyed) -> Iterator[Finding]:
@@ -154,10 +149,7 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
         if other.flavour is Flavour.REDPANDA:
             continue
         yield from durability(other.title, other.config)
-        factor, in_sync = (
-            whole_number(other.config.get(FACTOR)),
-            whole_number(other.config.get(IN_SYNC)),
-        )
+        factor, in_sync = (whole_number(other.config.get(key)) for key in (FACTOR, IN_SYNC))
         if factor is not None and (factor < LEAST_REPLICAS or factor <= (in_sync or 1)):
             yield Finding(
                 "replication",

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
+from core.survey.facts import (
+    Surveyed,
+    every_kafka,
+    machine_of,
+    node_of,
+    of,
+    of_kafka,
+    pods_of,
+    zone_of,
+)
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import number
 from core.survey.kafka_facts import Flavour, Kafka, OtherKafka, Pod
@@ -29,7 +38,7 @@ def zones(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that stand in fewer zones than a partition has replicas."""
     for kafka in of(seen.kafkas):
         # A pod that no node has taken is found where pods are counted.
-        placed = [_zone(pod, seen) for pod in pods_of(seen, kafka) if pod.broker and pod.node]
+        placed = [zone_of(pod, seen) for pod in pods_of(seen, kafka) if pod.broker and pod.node]
         found = {zone for zone in placed if zone}
         factor = number(kafka, "default.replication.factor", 1) or 1
         if not found or None in placed:
@@ -129,12 +138,8 @@ def quorum(seen: Surveyed) -> Iterator[Finding]:
 
 def _voters_wanted(kafka: Kafka, seen: Surveyed) -> int:
     """Return how many controllers the node pools want; 0 where none says so."""
-    return sum(
-        pool.replicas
-        for pool in of(seen.pools)
-        if (pool.namespace, pool.kafka) == (kafka.namespace, kafka.name)
-        and "controller" in pool.roles
-    )
+    pools = of_kafka(seen.pools, kafka)
+    return sum(pool.replicas for pool in pools if "controller" in pool.roles)
 
 
 def _incomplete(kafka: Kafka, there: int, missing: int) -> Iterator[Finding]:
@@ -154,7 +159,7 @@ def _incomplete(kafka: Kafka, there: int, missing: int) -> Iterator[Finding]:
 def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: Surveyed) -> Iterator[Finding]:
     places = {
         "node": Counter(pod.node for pod in voters if pod.node),
-        "zone": Counter(zone for pod in voters if (zone := _zone(pod, seen))),
+        "zone": Counter(zone for pod in voters if (zone := zone_of(pod, seen))),
     }
     for kind, counts in places.items():
         # All of them in one zone is a cluster of one zone, which is said of its brokers.
@@ -305,13 +310,6 @@ def _purchase_option(pod: Pod, seen: Surveyed) -> str | None:
     node = node_of(pod, seen)
     if node is None:
         return None
-    known = {} if isinstance(seen.instances, Unread) else seen.instances
-    instance = known.get(node.instance_id or "")
-    if instance is None:
+    if (instance := machine_of(node, seen)) is None:
         return SPOT if node.spot else None
     return instance.lifecycle
-
-
-def _zone(pod: Pod, seen: Surveyed) -> str | None:
-    node = node_of(pod, seen)
-    return None if node is None else node.zone

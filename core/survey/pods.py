@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
+from core.survey.facts import Surveyed, Unread, every_kafka, mapping_of, node_of, of, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
@@ -185,8 +185,7 @@ def priority(seen: Surveyed) -> Iterator[Finding]:
 
 def versions(seen: Surveyed) -> Iterator[Finding]:
     """Name nodes of Kafka that run different versions of Kubernetes."""
-    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
-    found = {node.version for node in nodes.values() if node.version}
+    found = {node.version for node in mapping_of(seen.nodes).values() if node.version}
     if len(found) > 1:
         yield Finding(
             "version-skew",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from core.survey import starting
-from core.survey.facts import Surveyed, Unread, grace_of, of
+from core.survey.facts import Surveyed, Unread, grace_of, mapping_of, of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import NodePool
@@ -23,15 +23,12 @@ SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 def node_pools(seen: Surveyed) -> Iterator[Finding]:
     """Find pools whose nodes are replaced by age, by price, by drift or by force."""
-    if isinstance(seen.nodes, Unread):
-        return
-    known: Mapping[str, NodePool] = {} if isinstance(seen.node_pools, Unread) else seen.node_pools
-    for name in sorted({node.node_pool for node in seen.nodes.values() if node.node_pool}):
-        nodes = [node for node in seen.nodes.values() if node.node_pool == name]
+    for name in pool_names(seen):
+        nodes = [node for node in mapping_of(seen.nodes).values() if node.node_pool == name]
         names = {node.name for node in nodes}
         pods = [pod for pod in of(seen.pods) if pod.node in names]
         kept = {node.name for node in nodes if _is_undisturbed(node.annotations)}
-        pool = known.get(name)
+        pool = mapping_of(seen.node_pools).get(name)
         if any(node.auto_mode for node in nodes):
             yield _auto(name, pool)
         elif pool is not None:
@@ -148,12 +145,13 @@ def _is_undisturbed(annotations: Mapping[str, str]) -> bool:
 
 def controllers(seen: Surveyed) -> Iterator[Finding]:
     """Find nodes of Karpenter's whose controller is away, or hears nothing from AWS."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.node_provisioners, Unread):
+    if isinstance(seen.node_provisioners, Unread):
         return
-    pools = {n.node_pool for n in seen.nodes.values() if n.node_pool and not n.auto_mode}
+    nodes = mapping_of(seen.nodes).values()
+    pools = {node.node_pool for node in nodes if node.node_pool and not node.auto_mode}
     if not pools:
         return
-    subject = f"NodePools {listing(each for each in pools if each)}"
+    subject = f"NodePools {listing(pools)}"
     running = [each for each in seen.node_provisioners if not each.down]
     if not running:
         down = listing(each.title for each in seen.node_provisioners)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from core.instances import vcpu_quota
 from core.survey.account_facts import AccountQuota, Subnet
-from core.survey.facts import Surveyed, Unread, nodes_of, of
+from core.survey.facts import Surveyed, Unread, machine_of, mapping_of, nodes_of, of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import Instance, Node
 
@@ -43,13 +43,12 @@ def addresses(seen: Surveyed) -> Iterator[Finding]:
 
 def _nowhere(seen: Surveyed, known: Mapping[str, Subnet]) -> Iterator[Finding]:
     """Find groups that start machines in subnets that are gone, or nobody knows where."""
-    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
-        subject = f"Auto Scaling group {group.name}"
+    for group in mapping_of(seen.groups).values():
         if gone := group.subnets - set(known):
             yield Finding(
                 "subnet-gone",
                 Weight.PRODUCER,
-                subject,
+                group.title,
                 f"it starts nodes in {listing(gone)}, which EC2 does not know: a start there fails",
                 "name subnets that exist",
             )
@@ -57,7 +56,7 @@ def _nowhere(seen: Surveyed, known: Mapping[str, Subnet]) -> Iterator[Finding]:
             yield Finding(
                 "subnet-unknown",
                 Weight.UNKNOWN,
-                subject,
+                group.title,
                 "it names no subnets: how many addresses are free where it starts nodes is not "
                 "known",
                 "name the subnets of its zones in it",
@@ -69,7 +68,7 @@ def places(
 ) -> Iterator[tuple[str, list[Node], dict[str, Subnet]]]:
     """Yield what starts machines, its nodes, and the subnets of their zones it starts them in."""
     grouped: set[str] = set()
-    for group in () if isinstance(seen.groups, Unread) else seen.groups.values():
+    for group in mapping_of(seen.groups).values():
         nodes = nodes_of(group, seen)
         grouped |= {node.name for node in nodes}
         zones = {node.zone for node in nodes}
@@ -78,11 +77,11 @@ def places(
             for name, subnet in known.items()
             if name in group.subnets and (subnet.zone in zones or not zones)
         }
-        yield f"Auto Scaling group {group.name}", nodes, mine
-    every = [] if isinstance(seen.nodes, Unread) else list(seen.nodes.values())
-    for pool in sorted({node.node_pool for node in every if node.node_pool}):
-        pooled = [n for n in every if n.node_pool == pool and n.name not in grouped]
-        stand = {instance.subnet for n in pooled if (instance := _instance(n, seen))}
+        yield group.title, nodes, mine
+    free = [node for node in mapping_of(seen.nodes).values() if node.name not in grouped]
+    for pool in pool_names(seen):
+        pooled = [node for node in free if node.node_pool == pool]
+        stand = {machine.subnet for n in pooled if (machine := machine_of(n, seen))}
         zones = {node.zone for node in pooled}
         named = _named_by_class(pool, seen) or stand
         mine = {n: s for n, s in known.items() if n in named and s.zone in zones}
@@ -91,16 +90,9 @@ def places(
 
 def _named_by_class(pool: str, seen: Surveyed) -> set[str]:
     """Return the subnets in which a NodePool's class starts nodes; none where nobody says so."""
-    pools = {} if isinstance(seen.node_pools, Unread) else seen.node_pools
-    classes = {} if isinstance(seen.node_classes, Unread) else seen.node_classes
-    known = classes.get((pools[pool].node_class if pool in pools else None) or "")
-    return set() if known is None else set(known.subnets)
-
-
-def _instance(node: Node, seen: Surveyed) -> Instance | None:
-    if isinstance(seen.instances, Unread):
-        return None
-    return seen.instances.get(node.instance_id or "")
+    described = mapping_of(seen.node_pools).get(pool)
+    known = described and mapping_of(seen.node_classes).get(described.node_class or "")
+    return set(known.subnets) if known else set()
 
 
 def _addresses_of_a_machine(nodes: list[Node], seen: Surveyed) -> int:
@@ -161,10 +153,11 @@ def _custom_networking(seen: Surveyed) -> Iterator[Finding]:
 
 def machines(seen: Surveyed) -> Iterator[Finding]:
     """Find families of machines of which the account may have no more."""
-    if isinstance(seen.machine_quotas, Unread) or isinstance(seen.instances, Unread):
+    if isinstance(seen.machine_quotas, Unread):
         return
+    instances = mapping_of(seen.instances)
     largest: dict[str, Instance] = {}
-    for instance in seen.instances.values():
+    for instance in instances.values():
         name = vcpu_quota(instance.type)
         if name is None or instance.lifecycle is not None:
             continue
@@ -172,7 +165,7 @@ def machines(seen: Surveyed) -> Iterator[Finding]:
             largest[name] = instance
     odd = [
         name
-        for name, each in seen.instances.items()
+        for name, each in instances.items()
         if each.lifecycle is None and not (each.vcpus and vcpu_quota(each.type))
     ]
     if odd:

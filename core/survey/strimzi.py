@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of, pods_of
+from core.survey.facts import Surveyed, Unread, of, of_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.tool_facts import Operator
 
@@ -112,9 +112,7 @@ def authorities(seen: Surveyed) -> Iterator[Finding]:
 def shrinking(seen: Surveyed) -> Iterator[Finding]:
     """Name Kafkas that have more brokers than their pools want."""
     for kafka in of(seen.kafkas):
-        mine = [
-            p for p in of(seen.pools) if (p.namespace, p.kafka) == (kafka.namespace, kafka.name)
-        ]
+        mine = of_kafka(seen.pools, kafka)
         # Of a pool that names no roles its pods are brokers.
         wanted = sum(pool.replicas for pool in mine if not pool.roles or "broker" in pool.roles)
         there = sum(pod.broker for pod in pods_of(seen, kafka))

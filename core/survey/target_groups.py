@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.account_facts import TargetGroup
-from core.survey.facts import Surveyed, Unread, grace_of, of
+from core.survey.facts import Surveyed, Unread, grace_of, mapping_of, of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
@@ -16,9 +16,9 @@ from core.survey.tool_facts import Balanced
 
 def attributes(seen: Surveyed) -> Iterator[Finding]:
     """Find target groups that keep, cut or misdirect clients of a broker that leaves."""
-    if isinstance(seen.balanced, Unread) or isinstance(seen.target_groups, Unread):
+    if isinstance(seen.target_groups, Unread):
         return
-    for binding in seen.balanced:
+    for binding in of(seen.balanced):
         pods = [pod for pod in of(seen.pods) if binding.covers(pod)]
         if not pods or binding.target_group is None:
             continue
@@ -27,7 +27,7 @@ def attributes(seen: Surveyed) -> Iterator[Finding]:
             yield Finding(
                 "target-group-gone",
                 Weight.PRODUCER,
-                f"{binding.kind} {binding.namespace}/{binding.name}",
+                binding.title,
                 f"it fills target group {_name(binding.target_group)}, which does not exist in "
                 f"this account and region: no client comes in by it",
                 "name a target group that exists, or remove it",
@@ -69,8 +69,8 @@ def _draining(
                 f"set deregistration_delay.timeout_seconds below {grace}",
             )
         return
-    groups = {} if isinstance(seen.groups, Unread) else seen.groups
-    waits = [max(h.heartbeat_seconds for h in g.hooks) for g in groups.values() if g.hooks]
+    groups = mapping_of(seen.groups).values()
+    waits = [max(hook.heartbeat_seconds for hook in g.hooks) for g in groups if g.hooks]
     if waits and delay > min(waits):
         yield Finding(
             "deregistration",
@@ -119,11 +119,9 @@ def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
 
 def unread_groups(seen: Surveyed) -> Iterator[Finding]:
     """Name bindings whose target group is not named in them, so that it was not judged."""
-    if isinstance(seen.balanced, Unread):
-        return
     silent = [
-        f"{each.kind} {each.namespace}/{each.name}"
-        for each in seen.balanced
+        each.title
+        for each in of(seen.balanced)
         if each.kind != "Service"
         and each.target_group is None
         and any(each.covers(pod) for pod in of(seen.pods))

@@ -248,6 +248,10 @@ class Balanced:
     own_port: bool = False
 
     @property
+    def title(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+    @property
     def gate(self) -> str:
         return f"target-health.elbv2.k8s.aws/{self.name}"
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, node_of, of, pods_of
+from core.survey.facts import (
+    Surveyed,
+    Unread,
+    every_kafka,
+    node_of,
+    of,
+    of_kafka,
+    pods_of,
+    pool_names,
+)
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import REPLICATION, number
 from core.survey.kafka_facts import Kafka
@@ -24,7 +33,7 @@ def asleep(seen: Surveyed) -> Iterator[Finding]:
     """Find Kafkas that want no pods today, so that nothing below them was judged."""
     for kafka in of(seen.kafkas):
         if seen.pods == () or (of(seen.pods) and not pods_of(seen, kafka)):
-            pools = [p for p in of(seen.pools) if (p.namespace, p.kafka) == _key(kafka)]
+            pools = of_kafka(seen.pools, kafka)
             if pools and not sum(pool.replicas for pool in pools):
                 yield _unknown(
                     "asleep",
@@ -33,10 +42,6 @@ def asleep(seen: Surveyed) -> Iterator[Finding]:
                     "was judged",
                     "survey it again when it runs",
                 )
-
-
-def _key(kafka: Kafka) -> tuple[str, str]:
-    return (kafka.namespace, kafka.name)
 
 
 def settings(seen: Surveyed) -> Iterator[Finding]:
@@ -112,20 +117,15 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
     """Find claims whose volume or class is not there to be judged."""
     if isinstance(seen.volumes, Unread):
         return
-    read = {(volume.namespace, volume.claim) for volume in seen.volumes}
-    missing = {
-        f"{pod.namespace}/{claim}"
-        for pod in of(seen.pods)
-        for claim in pod.claims
-        if (pod.namespace, claim) not in read
-    }
-    if missing:
+    read = {volume.title for volume in seen.volumes}
+    claims = {f"{pod.namespace}/{claim}" for pod in of(seen.pods) for claim in pod.claims}
+    if missing := claims - read:
         yield _unknown(
             "claim-unseen",
             "volumes of Kafka",
             f"{listing(missing)} is not among the claims: what becomes of its data was not judged",
         )
-    unbound = [f"{v.namespace}/{v.claim}" for v in seen.volumes if v.reclaim is None]
+    unbound = [volume.title for volume in seen.volumes if volume.reclaim is None]
     if unbound:
         yield _unknown(
             "volume-unseen",
@@ -145,9 +145,9 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
 
 def node_pools(seen: Surveyed) -> Iterator[Finding]:
     """Find NodePools that nodes name and nobody lists."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.node_pools, Unread):
+    if isinstance(seen.node_pools, Unread):
         return
-    named = {node.node_pool for node in seen.nodes.values() if node.node_pool}
+    named = set(pool_names(seen))
     for name in sorted(named - set(seen.node_pools)):
         yield _unknown(
             "pool-unseen",

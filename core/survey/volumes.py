@@ -55,7 +55,7 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
 
 
 def _claims(found: list[Volume]) -> str:
-    return listing(f"{volume.namespace}/{volume.claim}" for volume in found)
+    return listing(volume.title for volume in found)
 
 
 def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
                 "claim-stuck",
                 Weight.PRODUCER,
                 "volumes of Kafka",
-                f"the last change of {volume.namespace}/{volume.claim} cannot be done "
+                f"the last change of {volume.title} cannot be done "
                 f"({volume.stuck}): it grows no further, and a disk that fills up stops its broker",
                 "write a size or class in the claim that EBS can give",
             )
