@@ -9,33 +9,34 @@ import base64
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import aws
+from cli.answers import answer_or_reason, on
+from cli.aws_pages import pages
 from cli.doctor import surroundings
 from cli.doctor.examine import Diagnosis, UnreadPart
-from cli.preflight.refusals import sentence
+from cli.refusals import sentence
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
-from cli.survey.answers import answer_or_reason, on
 from cli.survey.command import CLIENT
-from cli.survey.listing import items, labels, one, served_versions
+from cli.survey.listing import items, one, served_versions
+from cli.survey.objects import labels
 from core import naming
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
 from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput, StillwaterError
-from core.survey.facts import Unread as NotRead
+from core.unread import mapping_of
 from handlers.adapters.eks import eks_token
 from infra import spec_file
 from infra.alerts import alarms
 from infra.eks.api import Api, Object
 
-V = TypeVar("V")
 GATE_NAMESPACE = "kube-system"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
@@ -158,16 +159,11 @@ def _read(
         gates=on(api, lambda found: _gates(adopted, found)),
         pod_set_versions=on(api, lambda found: served_versions(found, kafka.POD_SETS)),
         going=frozenset(
-            [f"Auto Scaling group {name}" for name, each in _of(groups).items() if each.deleting]
-            + [f"NodePool {name}" for name, each in _of(pools).items() if each.leaving]
-            + [title for title, each in _of(kafkas).items() if each.leaving]
+            [each.title for each in mapping_of(groups).values() if each.deleting]
+            + [f"NodePool {name}" for name, each in mapping_of(pools).items() if each.leaving]
+            + [title for title, each in mapping_of(kafkas).items() if each.leaving]
         ),
     )
-
-
-def _of(part: Mapping[str, V] | NotRead) -> Mapping[str, V]:
-    """Return what is known of a part; that it could not be read is said by itself."""
-    return {} if isinstance(part, NotRead) else part
 
 
 def _api(adopted: Adoption, session: boto3.Session) -> Api:
@@ -181,12 +177,8 @@ def _api(adopted: Adoption, session: boto3.Session) -> Api:
 
 
 def _node_groups(adopted: Adoption, session: boto3.Session) -> frozenset[str]:
-    pages = _client(session, "eks").get_paginator("list_nodegroups")
-    return frozenset(
-        str(name)
-        for page in pages.paginate(clusterName=adopted.eks_cluster)
-        for name in page["nodegroups"]
-    )
+    eks = _client(session, "eks")
+    return frozenset(pages(eks, "list_nodegroups", "nodegroups", clusterName=adopted.eks_cluster))
 
 
 def _node_labels(api: Api) -> frozenset[str]:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found, target_group_name
 from cli.survey import tools
-from cli.survey.listing import going
+from cli.survey.objects import annotations_of, going, labels, name_of, title_of
 from cli.survey.pods import placement, requirements
 from cli.target import Target
 from core import constants, naming
@@ -69,8 +69,8 @@ class KubernetesCluster:
         yield (
             "namespaces",
             {
-                _name(item): snapshot.Namespace(
-                    gate_label=_labels(item).get(naming.READINESS_GATE_LABEL),
+                name_of(item): snapshot.Namespace(
+                    gate_label=labels(item).get(naming.READINESS_GATE_LABEL),
                     leaving=going(item),
                 )
                 for item in listed
@@ -79,13 +79,13 @@ class KubernetesCluster:
 
     def _bindings(self, api: EksApi) -> Iterator[Found]:
         path = f"/apis/elbv2.k8s.aws/v1beta1/namespaces/{self._kafka}/targetgroupbindings"
-        yield "bindings", {_name(item): _binding(item["spec"]) for item in api.list(path)}
+        yield "bindings", {name_of(item): _binding(item["spec"]) for item in api.list(path)}
 
     def _services(self, api: EksApi) -> Iterator[Found]:
         yield (
             "services",
             {
-                _name(item): snapshot.Service(
+                name_of(item): snapshot.Service(
                     ports=frozenset(
                         str(port.get("name", port["port"]))
                         for port in item["spec"].get("ports") or ()
@@ -100,7 +100,7 @@ class KubernetesCluster:
             f"/api/v1/namespaces/{self._kafka}/pods",
             labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
         )
-        yield "pods", {_name(item): pod for item in listed if (pod := _pod(item)) is not None}
+        yield "pods", {name_of(item): pod for item in listed if (pod := _pod(item)) is not None}
 
     def _volumes(self, api: EksApi) -> Iterator[Found]:
         ours = re.compile(rf"data-\d+-{re.escape(self._expected.cluster)}-.+-\d+")
@@ -109,7 +109,7 @@ class KubernetesCluster:
             claim = item["spec"].get("claimRef") or {}
             name = str(claim.get("name", ""))
             if claim.get("namespace") == self._expected.namespace and ours.fullmatch(name):
-                found[_name(item)] = snapshot.Volume(
+                found[name_of(item)] = snapshot.Volume(
                     claim=name,
                     reclaim_policy=str(item["spec"].get("persistentVolumeReclaimPolicy")),
                 )
@@ -120,7 +120,7 @@ class KubernetesCluster:
         yield (
             "budgets",
             {
-                _name(item): snapshot.Budget(
+                name_of(item): snapshot.Budget(
                     min_available=_text(item["spec"].get("minAvailable")),
                     max_unavailable=_text(item["spec"].get("maxUnavailable")),
                     of_kafka=self._covers_kafka(item["spec"].get("selector")),
@@ -134,7 +134,7 @@ class KubernetesCluster:
         if selector is None:
             return False
         name = self._expected.cluster
-        labels = {
+        given = {
             naming.CLUSTER_LABEL: name,
             naming.KIND_LABEL: "Kafka",
             "strimzi.io/name": naming.kafka_component(name),
@@ -143,7 +143,7 @@ class KubernetesCluster:
             "app.kubernetes.io/managed-by": naming.STRIMZI_OPERATOR,
             "app.kubernetes.io/part-of": f"strimzi-{name}",
         }
-        return selects(selector.get("matchLabels") or {}, requirements(dict(selector)), labels)
+        return selects(selector.get("matchLabels") or {}, requirements(dict(selector)), given)
 
     def _workloads(self, api: EksApi) -> Iterator[Found]:
         """Read what drains or rolls beside us, wherever it was installed."""
@@ -152,9 +152,9 @@ class KubernetesCluster:
         yield (
             "termination_handlers",
             {
-                _name(item): _termination_handler(item)
+                name_of(item): _termination_handler(item)
                 for item in listed
-                if (item["metadata"]["namespace"], _name(item)) == handler
+                if (item["metadata"]["namespace"], name_of(item)) == handler
             },
         )
         yield (
@@ -178,7 +178,7 @@ class KubernetesCluster:
         )
         # Last: a handler whose settings stand in another object costs no other part.
         beside = [
-            item for item in listed if (item["metadata"]["namespace"], _name(item)) != handler
+            item for item in listed if (item["metadata"]["namespace"], name_of(item)) != handler
         ]
         yield "second_handlers", _second_handlers([*beside, *api.list("/apis/apps/v1/daemonsets")])
 
@@ -186,12 +186,12 @@ class KubernetesCluster:
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._kafka}/kafkas"
         ours = f"metadata.name={self._expected.cluster}"
         listed = api.list(path, fieldSelector=ours)
-        yield "kafkas", {_name(item): _kafka(item) for item in listed}
+        yield "kafkas", {name_of(item): _kafka(item) for item in listed}
 
 
 def _kafka(item: Item) -> snapshot.Kafka:
     spec = item["spec"]["kafka"]
-    marks = item["metadata"].get("annotations") or {}
+    marks = annotations_of(item)
     authorization = spec.get("authorization") or {}
     return snapshot.Kafka(
         doors=frozenset(
@@ -206,7 +206,7 @@ def _kafka(item: Item) -> snapshot.Kafka:
         super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
         everyone_may=rights.everyone_may(spec.get("config") or {}),
         paused=str(marks.get("strimzi.io/pause-reconciliation", "")).lower() == "true",
-        leaving=going(dict(item)),
+        leaving=going(item),
     )
 
 
@@ -222,15 +222,15 @@ def _binding(spec: Item) -> snapshot.Binding:
 
 def _pod(item: Item) -> snapshot.Pod | None:
     """Read a running pod of Kafka's; one that goes or has not begun, or is no node, is None."""
-    node_id = naming.node_id_of_pod(_name(item))
+    node_id = naming.node_id_of_pod(name_of(item))
     running = item.get("status", {}).get("phase") == "Running"
     if not running or "deletionTimestamp" in item["metadata"]:
         return None
-    if node_id is None or naming.POOL_LABEL not in _labels(item):
+    if node_id is None or naming.POOL_LABEL not in labels(item):
         return None
     return snapshot.Pod(
         node_id=node_id,
-        is_broker=_labels(item).get(naming.BROKER_ROLE_LABEL) == "true",
+        is_broker=labels(item).get(naming.BROKER_ROLE_LABEL) == "true",
         gates=frozenset(g["conditionType"] for g in item["spec"].get("readinessGates") or ()),
     )
 
@@ -253,7 +253,7 @@ def _termination_handler(item: Item) -> snapshot.TerminationHandler:
 def _second_handlers(found: Iterable[Item]) -> dict[str, snapshot.SecondHandler]:
     """Return termination handlers by title; one that is scaled to none drains nobody."""
     running = [dict(item) for item in found if item["spec"].get("replicas", 1)]
-    tolerant = {tools.title_of(item): _tolerates_ours(item) for item in running}
+    tolerant = {title_of(item): _tolerates_ours(item) for item in running}
     return {
         each.title: snapshot.SecondHandler(
             queue=(each.queue_url or "").rpartition("/")[2] if each.queue_mode else None,
@@ -267,14 +267,6 @@ def _tolerates_ours(workload: Item) -> bool:
     wants = placement(workload["spec"]["template"]["spec"])
     key, value = naming.DEDICATED_TAINT_KEY, naming.DEDICATED_TAINT_VALUE
     return wants.tolerates(key, value, "NoSchedule")
-
-
-def _name(item: Item) -> str:
-    return str(item["metadata"]["name"])
-
-
-def _labels(item: Item) -> Mapping[str, str]:
-    return item["metadata"].get("labels") or {}
 
 
 def _text(value: object) -> str | None:

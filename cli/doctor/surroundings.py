@@ -12,20 +12,21 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cli.answers import answer_or_reason, on, on_any
 from cli.aws import Clients
-from cli.survey import account, machine_templates
-from cli.survey.account_parts import around, keys_below
-from cli.survey.answers import answer_or_reason, on
-from cli.survey.aws_pages import pages
+from cli.aws_pages import pages
+from cli.survey import account
+from cli.survey.account_parts import around, changes_of, keys_below
 from cli.survey.command import CLIENT, region_of
 from cli.survey.surroundings import RUNNING
 from core.errors import StillwaterError
 from core.survey import ways_out
 from core.survey.account_facts import Subnet
-from core.survey.facts import Surveyed, Unread, only
+from core.survey.facts import Surveyed, only
 from core.survey.finding import Finding, unknown
 from core.survey.judge import around_findings, in_order
 from core.survey.node_facts import Instance, Node
+from core.unread import Unread, mapping_of
 
 OWNED = "kubernetes.io/cluster/"
 WHOLE = "the account around it"
@@ -79,9 +80,7 @@ def judged(seen: Surveyed, wanted: Machines) -> list[Finding]:
 def read(aws: Aws, wanted: Machines) -> Surveyed:
     """Read the account around some machines; each part may fail by itself."""
     every = answer_or_reason(lambda: _instances(aws("ec2"), wanted))
-    held = on(
-        every, lambda found: account.group_of(aws("autoscaling"), list(found)) if found else {}
-    )
+    held = on_any(every, lambda found: account.group_of(aws("autoscaling"), list(found)))
     groups = on(
         held,
         lambda found: {
@@ -92,8 +91,8 @@ def read(aws: Aws, wanted: Machines) -> Surveyed:
             if name in wanted.groups or group.managed_node_group in wanted.node_groups
         },
     )
-    grouped = {} if isinstance(held, Unread) or isinstance(groups, Unread) else held
-    kept = {} if isinstance(groups, Unread) else groups
+    kept = mapping_of(groups)
+    grouped = mapping_of(held) if kept else {}
     instances = on(
         every,
         lambda found: {
@@ -104,18 +103,13 @@ def read(aws: Aws, wanted: Machines) -> Surveyed:
     )
     machinery = {"instances": instances, "groups": groups}
     beside = around(aws, machinery, wanted.eks_cluster, wanted.region, wanted.function_subnets)
-    templates = on(
-        groups,
-        lambda found: machine_templates.templates(aws("ec2"), aws("autoscaling"), found.values()),
-    )
-    zones = {} if isinstance(beside["subnets"], Unread) else beside["subnets"]
+    changes = changes_of(aws, groups)
+    zones = mapping_of(beside["subnets"])
     return only(
         time.time(),
         **machinery,
-        templates=templates,
-        encryption_keys=keys_below(aws, {}, templates, beside["control_plane"]),
-        scale_ins=on(groups, lambda found: account.scale_ins(aws("autoscaling"), found)),
-        refreshes=on(groups, lambda found: account.refreshes(aws("autoscaling"), found)),
+        **changes,
+        encryption_keys=keys_below(aws, {}, changes["templates"], beside["control_plane"]),
         group_of=held,
         nodes=on(
             instances, lambda found: {name: _node(name, found[name], zones) for name in found}

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
-from cli.preflight.refusals import one_line, sentence
+from cli.answers import answer_or_reason
+from cli.survey import keys, surroundings
 from core import naming
-from core.cluster.needs import GIB_PER_TIB, STANDARD, STANDARD_FAMILIES
+from core.cluster.needs import STANDARD
 from core.errors import StillwaterError
-from core.preflight.account import Concurrency, Needs, Unasked, VolumesKey, Zone
+from core.instances import STANDARD_QUOTA
+from core.preflight.account import Concurrency, Needs, VolumesKey, Zone
 from core.preflight.quotas import QUOTAS
+from core.unread import Unread
 
 GLOBAL_REGION = "us-east-1"
 DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
-RUNNING = ["pending", "running"]
-T = TypeVar("T")
-
-
-def answer_or_reason(ask: Callable[..., T], *given: object) -> T | Unasked:
-    """Return an answer, or why there is none."""
-    try:
-        return ask(*given)
-    except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
-        return Unasked(sentence(error))
-    except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        said = one_line(f"{type(error).__name__}: {error}")
-        return Unasked(f"the answer is not as AWS documents it ({said})")
 
 
 class AccountClients:
@@ -88,64 +79,38 @@ def offerings(asked: AccountClients) -> dict[str, frozenset[str]]:
 
 
 def free_addresses(asked: AccountClients) -> dict[str, int]:
-    named = sorted(asked.needs.subnets)
-    if not named:
-        return {}
-    # By a filter, which passes over what is not there.
-    chosen = [{"Name": "subnet-id", "Values": named}]
-    found = asked.client("ec2").describe_subnets(Filters=chosen)["Subnets"]
-    return {each["SubnetId"]: int(each["AvailableIpAddressCount"]) for each in found}
+    found = surroundings.subnets(asked.client("ec2"), asked.needs.subnets)
+    return {name: subnet.free_addresses for name, subnet in found.items()}
 
 
-def quotas(asked: AccountClients) -> dict[str, float | Unasked]:
+def quotas(asked: AccountClients) -> dict[str, float | Unread]:
     services = {quota.service for quota in QUOTAS.values()}
-    found = {service: answer_or_reason(_of_service, asked, service) for service in services}
+    listed = partial(asked.pages, "service-quotas")
+    found = {
+        service: answer_or_reason(surroundings.quota_values, listed, service)
+        for service in services
+    }
     return {key: _quota(found[quota.service], quota.name) for key, quota in QUOTAS.items()}
 
 
-def _of_service(asked: AccountClients, service: str) -> dict[str, float]:
-    # What was never raised stands among the defaults alone.
-    return {
-        str(each["QuotaName"]): float(each["Value"])
-        for operation in ("list_aws_default_service_quotas", "list_service_quotas")
-        for each in asked.pages("service-quotas", operation, "Quotas", ServiceCode=service)
-    }
-
-
-def _quota(found: Mapping[str, float] | Unasked, name: str) -> float | Unasked:
-    if isinstance(found, Unasked):
+def _quota(found: Mapping[str, float] | Unread, name: str) -> float | Unread:
+    if isinstance(found, Unread):
         return found
-    return found.get(name, Unasked(f"Service Quotas lists no {name!r}"))
+    return found.get(name, Unread(f"Service Quotas lists no {name!r}"))
 
 
-def quota_usage(asked: AccountClients) -> dict[str, float | Unasked]:
+def quota_usage(asked: AccountClients) -> dict[str, float | Unread]:
     """Count what is there; what cannot be counted is unknown, and nothing else for it."""
     counted = {key: answer_or_reason(count, asked) for key, count in _COUNTS.items()}
     return {"listeners_per_nlb": 0.0, **counted}
 
 
 def _vcpus(asked: AccountClients) -> float:
-    reservations = asked.pages(
-        "ec2",
-        "describe_instances",
-        "Reservations",
-        Filters=[{"Name": "instance-state-name", "Values": RUNNING}],
-    )
-    return sum(
-        float(options.get("CoreCount", 0)) * float(options.get("ThreadsPerCore", 1))
-        for reservation in reservations
-        for instance in reservation["Instances"]
-        # Spot has a quota of its own.
-        if instance.get("InstanceLifecycle") != "spot"
-        and instance["InstanceType"][0] in STANDARD_FAMILIES
-        for options in (instance.get("CpuOptions") or {},)
-    )
+    return surroundings.used_vcpus(partial(asked.pages, "ec2"))[STANDARD_QUOTA]
 
 
 def _gp3_tib(asked: AccountClients) -> float:
-    gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
-    volumes = asked.pages("ec2", "describe_volumes", "Volumes", Filters=gp3)
-    return sum(float(volume["Size"]) for volume in volumes) / GIB_PER_TIB
+    return surroundings.used_gp3_tib(partial(asked.pages, "ec2"))
 
 
 def _nlbs(asked: AccountClients) -> float:
@@ -179,13 +144,11 @@ def concurrency(asked: AccountClients) -> Concurrency:
 
 
 def kubernetes(asked: AccountClients) -> dict[str, str]:
-    return {
-        str(each["clusterVersion"]): str(each.get("versionStatus") or each["status"]).upper()
-        for each in asked.pages("eks", "describe_cluster_versions", "clusterVersions")
-    }
+    listed = asked.pages("eks", "describe_cluster_versions", "clusterVersions")
+    return {str(each["clusterVersion"]): str(surroundings.support_of(each)) for each in listed}
 
 
-def addons(asked: AccountClients) -> dict[str, frozenset[str] | Unasked]:
+def addons(asked: AccountClients) -> dict[str, frozenset[str] | Unread]:
     return {addon: answer_or_reason(_versions, asked, addon) for addon in asked.needs.addons}
 
 
@@ -198,7 +161,7 @@ def _versions(asked: AccountClients, addon: str) -> frozenset[str]:
     )
 
 
-def addon_schemas(asked: AccountClients) -> dict[str, Mapping[str, object] | Unasked]:
+def addon_schemas(asked: AccountClients) -> dict[str, Mapping[str, object] | Unread]:
     return {
         addon: answer_or_reason(_schema, asked, addon) for addon in asked.needs.addon_configuration
     }
@@ -223,19 +186,11 @@ def volumes_key(asked: AccountClients) -> VolumesKey:
 
 
 def _users(asked: AccountClients, key: str) -> frozenset[str]:
-    """Return who is granted a key, and who its policy names: a role, or the whole account."""
     grants = asked.pages("kms", "list_grants", "Grants", KeyId=key)
-    granted = {str(grant.get("GranteePrincipal", "")) for grant in grants}
-    policy = asked.client("kms").get_key_policy(KeyId=key, PolicyName="default")["Policy"]
-    for statement in json.loads(policy).get("Statement", ()):
-        principal = statement.get("Principal", {})
-        named = principal.get("AWS", ()) if isinstance(principal, Mapping) else (principal,)
-        if statement.get("Effect") == "Allow":
-            granted |= {named} if isinstance(named, str) else set(named)
-    return frozenset(granted)
+    return keys.users(asked.client("kms"), key, grants)
 
 
-def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unasked]:
+def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unread]:
     """Return names like this environment's that are not tagged as its own."""
     readers = {"roles": _roles, "buckets": _buckets, "bill exports": _exports}
     return {kind: answer_or_reason(_names, read, asked) for kind, read in readers.items()}

@@ -1,6 +1,6 @@
 """Reads an account for core.preflight: Describe, Get, List, DryRun and simulation, nothing else.
 
-Every part is asked at the same time as the others; what one cannot be asked is an Unasked with the
+Every part is asked at the same time as the others; what one cannot be asked is an Unread with the
 reason, and costs no other.
 """
 
@@ -15,9 +15,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.aws import Clients
 from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
-from cli.preflight.refusals import sentence
+from cli.refusals import sentence
 from core.errors import StillwaterError
-from core.preflight.account import Account, Needs, Unasked
+from core.preflight.account import Account, Needs
+from core.unread import Unread
 
 CLIENT = Config(
     connect_timeout=5,
@@ -62,7 +63,7 @@ class Reader:
 def _spread(found: dict[str, Any]) -> Mapping[str, Any]:
     """Let a group of answers that failed as one be unknown each."""
     for part in ("quotas", "used", "addons", "addon_schemas", "taken"):
-        if isinstance(found[part], Unasked):
+        if isinstance(found[part], Unread):
             found[part] = _Nothing(found[part])
     return found
 
@@ -70,7 +71,7 @@ def _spread(found: dict[str, Any]) -> Mapping[str, Any]:
 class _Nothing(dict[str, Any]):
     """Has no answer to anything, for one reason."""
 
-    def __init__(self, why: Unasked) -> None:
+    def __init__(self, why: Unread) -> None:
         super().__init__()
         self._why = why
 

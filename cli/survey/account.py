@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from cli.aws_pages import pages, portions
 from cli.survey import machine_templates
 from core.errors import StillwaterError
 from core.instances import table
@@ -40,20 +41,16 @@ TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 
 
-def _portions(wanted: Iterable[str]) -> Iterator[list[str]]:
-    every = sorted(set(wanted))
-    for start in range(0, len(every), AT_ONCE):
-        yield every[start : start + AT_ONCE]
-
-
 def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
     """Return what EC2 says of every instance it knows; raise where it knows none of them."""
-    found = {}
-    for portion in _portions(wanted):
-        answer = client.describe_instances(Filters=[{"Name": "instance-id", "Values": portion}])
-        for reservation in answer["Reservations"]:
-            for each in reservation["Instances"]:
-                found[str(each["InstanceId"])] = instance(each)
+    found = {
+        str(each["InstanceId"]): instance(each)
+        for portion in portions(wanted, AT_ONCE)
+        for reservation in client.describe_instances(
+            Filters=[{"Name": "instance-id", "Values": portion}]
+        )["Reservations"]
+        for each in reservation["Instances"]
+    }
     if wanted and not found:
         raise StillwaterError(
             "EC2 knows none of the nodes' instances; the credentials are of another account, or "
@@ -88,16 +85,11 @@ def vcpus(item: Mapping[str, Any]) -> int:
 def statuses(client: Any, wanted: Iterable[str]) -> dict[str, MachineStatus]:
     """Return what AWS has scheduled for each instance and which of its checks fail."""
     found = {}
-    for portion in _portions(wanted):
+    for portion in portions(wanted, AT_ONCE):
         answer = client.describe_instance_status(InstanceIds=portion)
         for each in answer["InstanceStatuses"]:
             events = tuple(
-                ScheduledEvent(
-                    code=str(event["Code"]),
-                    not_before=None
-                    if (at := event.get("NotBefore")) is None
-                    else f"{at:%F %R} UTC",
-                )
+                ScheduledEvent(code=str(event["Code"]), not_before=_minute(event.get("NotBefore")))
                 for event in each.get("Events") or ()
                 # EC2 shows for a week what is over.
                 if not str(event.get("Description", "")).startswith(("[Completed]", "[Canceled]"))
@@ -112,14 +104,19 @@ def statuses(client: Any, wanted: Iterable[str]) -> dict[str, MachineStatus]:
     return found
 
 
+def _minute(moment: Any) -> str | None:
+    return None if moment is None else f"{moment:%F %R} UTC"
+
+
 def group_of(client: Any, wanted: Sequence[str]) -> dict[str, str]:
     """Return the group's name of every instance that is in one."""
-    found = {}
-    for portion in _portions(wanted):
-        answer = client.describe_auto_scaling_instances(InstanceIds=portion)
-        for each in answer["AutoScalingInstances"]:
-            found[str(each["InstanceId"])] = str(each["AutoScalingGroupName"])
-    return found
+    return {
+        str(each["InstanceId"]): str(each["AutoScalingGroupName"])
+        for portion in portions(wanted, AT_ONCE)
+        for each in client.describe_auto_scaling_instances(InstanceIds=portion)[
+            "AutoScalingInstances"
+        ]
+    }
 
 
 def seen_here(found: Mapping[str, str], *, known: bool) -> Mapping[str, str]:
@@ -133,14 +130,13 @@ def seen_here(found: Mapping[str, str], *, known: bool) -> Mapping[str, str]:
 
 
 def groups(client: Any, names: Iterable[str]) -> dict[str, ScalingGroup]:
-    found = {}
-    for portion in _portions(names):
-        answer = client.describe_auto_scaling_groups(
+    return {
+        str(each["AutoScalingGroupName"]): _group(client, each)
+        for portion in portions(names, AT_ONCE)
+        for each in client.describe_auto_scaling_groups(
             AutoScalingGroupNames=portion, MaxRecords=AT_ONCE
-        )
-        for each in answer["AutoScalingGroups"]:
-            found[str(each["AutoScalingGroupName"])] = _group(client, each)
-    return found
+        )["AutoScalingGroups"]
+    }
 
 
 def every_group(client: Any, wanted: Iterable[str]) -> dict[str, ScalingGroup]:
@@ -158,6 +154,8 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
     triggers = (item.get("InstanceLifecyclePolicy") or {}).get("RetentionTriggers") or {}
     tags = {each["Key"]: each.get("Value", "") for each in item.get("Tags") or ()}
     members = item.get("Instances")
+    warm = item.get("WarmPoolConfiguration") or {}
+    templates = machine_templates.template_names(item)
     return ScalingGroup(
         name=name,
         zones=frozenset(item["AvailabilityZones"]),
@@ -192,17 +190,15 @@ def _group(client: Any, item: Mapping[str, Any]) -> ScalingGroup:
             )
             for each in members
         },
-        reuses=bool(_reuse(item).get("ReuseOnScaleIn")),
+        reuses=bool((warm.get("InstanceReusePolicy") or {}).get("ReuseOnScaleIn")),
         protected=_is_protected(item),
         failed_start=_failed_start(client, name)
         if members is not None and len(members) < int(item["DesiredCapacity"])
         else None,
         # It has a status only then.
         deleting=bool(item.get("Status")),
-        follows_latest=any(
-            each.version == "$Latest" for each in machine_templates.template_names(item)
-        ),
-        templates=machine_templates.template_names(item),
+        follows_latest=any(each.version == "$Latest" for each in templates),
+        templates=templates,
         weighted=machine_templates.is_weighted(item),
         healthy_percent=_healthy_percent(item.get("InstanceMaintenancePolicy") or {}),
         placement=item.get("PlacementGroup"),
@@ -231,11 +227,6 @@ def _healthy_percent(policy: Mapping[str, Any]) -> int | None:
     return None if share is None or int(share) < 0 else int(share)
 
 
-def _reuse(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    pool = item.get("WarmPoolConfiguration") or {}
-    return dict(pool.get("InstanceReusePolicy") or {})
-
-
 def _is_protected(item: Mapping[str, Any]) -> bool:
     held = item.get("Instances") or ()
     return bool(held) and all(each.get("ProtectedFromScaleIn") for each in held)
@@ -248,8 +239,7 @@ def scale_ins(client: Any, names: Iterable[str]) -> dict[str, tuple[ScaleIn, ...
 
 
 def _policies(client: Any, group: str) -> Iterator[ScaleIn]:
-    pages = client.get_paginator("describe_policies").paginate(AutoScalingGroupName=group)
-    for policy in (each for page in pages for each in page["ScalingPolicies"]):
+    for policy in pages(client, "describe_policies", "ScalingPolicies", AutoScalingGroupName=group):
         if policy.get("Enabled", True) and _lowers(policy):
             yield ScaleIn(title=f"scaling policy {policy['PolicyName']}")
 
@@ -267,9 +257,12 @@ def _lowers(policy: Mapping[str, Any]) -> bool:
 
 
 def _actions(client: Any, group: str) -> Iterator[ScaleIn]:
-    paged = client.get_paginator("describe_scheduled_actions")
-    pages = paged.paginate(AutoScalingGroupName=group)
-    for action in (each for page in pages for each in page["ScheduledUpdateGroupActions"]):
+    for action in pages(
+        client,
+        "describe_scheduled_actions",
+        "ScheduledUpdateGroupActions",
+        AutoScalingGroupName=group,
+    ):
         given = [action[key] for key in ("DesiredCapacity", "MaxSize") if key in action]
         if given:
             title = f"scheduled action {action['ScheduledActionName']}"
@@ -314,7 +307,6 @@ def managed_node_groups(client: Any, found: Iterable[ScalingGroup]) -> dict[str,
 
 def fargate_profiles(client: Any, cluster: str) -> tuple[FargateProfile, ...]:
     """Return a cluster's Fargate profiles; most have none."""
-    pages = client.get_paginator("list_fargate_profiles").paginate(clusterName=cluster)
     return tuple(
         FargateProfile(
             name=name,
@@ -326,8 +318,17 @@ def fargate_profiles(client: Any, cluster: str) -> tuple[FargateProfile, ...]:
                 or ()
             ),
         )
-        for page in pages
-        for name in page["fargateProfileNames"]
+        for name in pages(
+            client, "list_fargate_profiles", "fargateProfileNames", clusterName=cluster
+        )
+    )
+
+
+def health_issues(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what EKS says is wrong with something of its own: code and message."""
+    return tuple(
+        f"{issue['code']}: {issue.get('message') or 'no more is said'}"
+        for issue in (item.get("health") or {}).get("issues") or ()
     )
 
 
@@ -340,9 +341,6 @@ def _managed_node_group(item: Mapping[str, Any]) -> ManagedNodeGroup:
         strategy=str(update.get("updateStrategy", "DEFAULT")),
         repaired=bool((item.get("nodeRepairConfig") or {}).get("enabled")),
         status=str(item.get("status", "ACTIVE")),
-        issues=tuple(
-            f"{issue['code']}: {issue.get('message') or 'no more is said'}"
-            for issue in (item.get("health") or {}).get("issues") or ()
-        ),
+        issues=health_issues(item),
         spot=item.get("capacityType") == "SPOT",
     )

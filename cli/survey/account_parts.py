@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
+from cli.answers import answer_or_reason, on, on_any
 from cli.survey import account, ebs, joining, keys, machine_templates, surroundings, ways_out
 from cli.survey import queues as handler_queues
-from cli.survey.answers import answer_or_reason, on
 from cli.survey.cluster_name import eks_cluster
 from core.instances import vcpu_quota
 from core.survey.account_facts import (
@@ -18,53 +18,29 @@ from core.survey.account_facts import (
     VpcEndpoint,
     WayOut,
 )
-from core.survey.facts import Unread
 from core.survey.kafka_facts import Volume
-from core.survey.node_facts import MachineTemplate, Node
+from core.survey.node_facts import MachineTemplate, Node, ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from core.unread import Unread, mapping_of
 from infra.eks.api import Api
-
-V = TypeVar("V")
 
 
 def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
     """Read what AWS knows of the nodes: instances, their groups, EKS's own among these."""
     wanted = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
-    instances = on(wanted, lambda ids: account.instances(aws("ec2"), ids) if ids else {})
+    instances = on_any(wanted, lambda ids: account.instances(aws("ec2"), ids))
     here = not isinstance(instances, Unread)
-    group_of = on(
+    group_of = on_any(
         wanted,
-        lambda ids: (
-            account.seen_here(account.group_of(aws("autoscaling"), ids), known=here) if ids else {}
-        ),
+        lambda ids: account.seen_here(account.group_of(aws("autoscaling"), ids), known=here),
     )
-    groups = on(
-        group_of,
-        lambda found: account.every_group(aws("autoscaling"), found.values()) if found else {},
-    )
+    groups = on_any(group_of, lambda found: account.every_group(aws("autoscaling"), found.values()))
     return {
         "instances": instances,
-        "statuses": on(
-            instances, lambda found: account.statuses(aws("ec2"), found) if found else {}
-        ),
+        "statuses": on_any(instances, lambda found: account.statuses(aws("ec2"), found)),
         "group_of": group_of,
         "groups": groups,
-        "templates": on(
-            groups,
-            lambda found: (
-                machine_templates.templates(aws("ec2"), aws("autoscaling"), found.values())
-                if found
-                else {}
-            ),
-        ),
-        "scale_ins": on(
-            groups,
-            lambda found: account.scale_ins(aws("autoscaling"), found) if found else {},
-        ),
-        "refreshes": on(
-            groups,
-            lambda found: account.refreshes(aws("autoscaling"), found) if found else {},
-        ),
+        **changes_of(aws, groups),
         "managed_node_groups": on(
             groups,
             lambda found: (
@@ -76,16 +52,29 @@ def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread
     }
 
 
-def known_part(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
-    """Return what is known of a part; that it could not be read is said by itself."""
-    return {} if isinstance(part, Unread) else part
+def changes_of(
+    aws: Callable[[str], Any], groups: Mapping[str, ScalingGroup] | Unread
+) -> dict[str, Any]:
+    """Read what groups start next, and what lowers or exchanges their machines."""
+    return {
+        "templates": on_any(
+            groups,
+            lambda found: machine_templates.templates(
+                aws("ec2"), aws("autoscaling"), found.values()
+            ),
+        ),
+        "scale_ins": on_any(groups, lambda found: account.scale_ins(aws("autoscaling"), found)),
+        "refreshes": on_any(groups, lambda found: account.refreshes(aws("autoscaling"), found)),
+    }
 
 
 def cluster_of(machinery: Mapping[str, Any], context: str) -> str | None:
     """Return what EKS calls the cluster of some machines."""
-    groups, held = known_part(machinery["groups"]), known_part(machinery["instances"])
-    tagged = (*(g.tags or {} for g in groups.values()), *(m.tags for m in held.values()))
-    return eks_cluster(tagged, context)
+    return eks_cluster(
+        mapping_of(machinery["groups"]).values(),
+        mapping_of(machinery["instances"]).values(),
+        context,
+    )
 
 
 def around(
@@ -97,7 +86,7 @@ def around(
 ) -> dict[str, Any]:
     """Read the account around the machines: what a replacement needs, what AWS has announced."""
     instances, groups = machinery["instances"], machinery["groups"]
-    held, owned = known_part(instances), known_part(groups)
+    held, owned = mapping_of(instances), mapping_of(groups)
     named = {subnet for group in owned.values() for subnet in group.subnets}
     named |= {each.subnet for each in held.values() if each.subnet} | set(subnets)
     plane = answer_or_reason(lambda: surroundings.control_plane(aws("eks"), cluster))
@@ -130,13 +119,13 @@ def around(
 
 def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unread) -> dict[str, Any]:
     """Read how subnets reach AWS; endpoints are asked for where one of them has no other way."""
-    found = on(subnets, lambda known: ways_out.ways_out(aws("ec2"), known) if known else {})
+    found = on_any(subnets, lambda known: ways_out.ways_out(aws("ec2"), known))
 
     def alone(ways: Mapping[str, WayOut]) -> tuple[VpcEndpoint, ...]:
         # A function's way out is no internet gateway.
         mine = {
             name: subnet
-            for name, subnet in known_part(subnets).items()
+            for name, subnet in mapping_of(subnets).items()
             if name in ways and (ways[name].target or "igw-").startswith("igw-")
         }
         return ways_out.endpoints(aws("ec2"), mine) if mine else ()
@@ -155,10 +144,8 @@ def data_below(
     return {
         "volumes": ebs.as_they_are(volumes, disks),
         "disks": disks,
-        "disk_checks": on(disks, lambda found: ebs.checks(aws("ec2"), found) if found else {}),
-        "disk_snapshots": on(
-            disks, lambda found: ebs.snapshots(aws("ec2"), found) if found else {}
-        ),
+        "disk_checks": on_any(disks, lambda found: ebs.checks(aws("ec2"), found)),
+        "disk_snapshots": on_any(disks, lambda found: ebs.snapshots(aws("ec2"), found)),
         "encryption_keys": keys_below(aws, disks, templates, plane),
     }
 
@@ -179,7 +166,7 @@ def joining_below(
     roles = on(templates, read_roles)
 
     # Without a role to look for nobody is asked which the cluster knows.
-    if not known_part(roles):
+    if not mapping_of(roles):
         return {"node_roles": roles, "admitted_roles": frozenset()}
     admitted = on(plane, lambda found: joining.admitted_roles(aws("eks"), api, found))
     return {"node_roles": roles, "admitted_roles": admitted}
@@ -196,15 +183,13 @@ def keys_below(
     plane: ControlPlane | Unread,
 ) -> Mapping[str, EncryptionKey] | Unread:
     """Read the keys of some disks and templates; where none is named nobody is asked."""
-    started = _every(known_part(templates))
+    started = _every(mapping_of(templates))
 
     def read_keys(found: Mapping[str, Disk]) -> dict[str, EncryptionKey]:
         named = any(disk.key for disk in found.values()) or any(each.keys for each in started)
-        return (
-            keys.encryption_keys(aws("kms"), found.values(), started, account_id(plane))
-            if named
-            else {}
-        )
+        if not named:
+            return {}
+        return keys.encryption_keys(aws("kms"), found.values(), started, account_id(plane))
 
     return on(disks, read_keys)
 

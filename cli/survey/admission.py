@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cli.survey.listing import custom, items, labels
+from cli.survey.listing import custom, items
+from cli.survey.objects import labels, name_of, status_of
 from cli.survey.pods import requirements
 from core.survey.selectors import selects
 from core.survey.tool_facts import AdmissionPolicy
@@ -103,7 +104,7 @@ def _policies(
     api: Api, found: Iterable[Object], denying: Mapping[str, Object]
 ) -> Iterator[AdmissionPolicy]:
     for item in found:
-        name, spec = str(item["metadata"]["name"]), item["spec"]
+        name, spec = name_of(item), item["spec"]
         if name not in denying:
             continue
         narrowed = denying[name]
@@ -124,7 +125,7 @@ def _policies(
 
 def _broken(item: Object) -> str | None:
     """Return the first thing that the API server finds wrong with a policy's expressions."""
-    checked = (item.get("status") or {}).get("typeChecking") or {}
+    checked = status_of(item).get("typeChecking") or {}
     for each in checked.get("expressionWarnings") or ():
         return " ".join(str(each.get("warning") or each.get("fieldRef")).split())
     return None
@@ -136,7 +137,7 @@ def without(api: Api, matching: Object) -> frozenset[str]:
     if not selector:
         return frozenset()
     return frozenset(
-        str(item["metadata"]["name"])
+        name_of(item)
         for item in items(api, "/api/v1", "namespaces")
         if not selects(
             selector.get("matchLabels") or {}, requirements(selector), _named_labels(item)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cli.survey.listing import custom, items, labels, one
-from cli.survey.tools import down, flag, running, title_of
+from cli.survey.listing import custom, items, one
+from cli.survey.objects import labels, name_of, title_of
+from cli.survey.tools import down, flag, running
 from core.survey.balancing import AUTO_MODE_LABEL, GATE_LABEL
 from core.survey.tool_facts import Balanced, BalancerController
 from infra.eks.api import Api, Object
@@ -65,7 +66,7 @@ def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> li
     found = []
     for item in items(api, "/api/v1", "services", namespace):
         spec, where = item.get("spec") or {}, str(item["metadata"].get("namespace"))
-        name = str(item["metadata"]["name"])
+        name = name_of(item)
         if spec.get("type") not in {"LoadBalancer", "NodePort"} or (where, name) in bound:
             continue
         if not spec.get("loadBalancerClass"):
@@ -86,9 +87,7 @@ def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> li
 
 def gated_namespaces(api: Api) -> dict[str, frozenset[str]]:
     found = {
-        str(item["metadata"]["name"]): frozenset(
-            key for key in GATE_LABELS if labels(item).get(key) == "enabled"
-        )
+        name_of(item): frozenset(key for key in GATE_LABELS if labels(item).get(key) == "enabled")
         for item in items(api, "/api/v1", "namespaces")
     }
     return {name: given for name, given in found.items() if given}

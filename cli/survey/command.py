@@ -15,9 +15,10 @@ from botocore.exceptions import BotoCoreError
 from rich.console import Console
 from rich.text import Text
 
+from cli.answers import answer_or_reason, on, on_any
 from cli.aws import Clients
 from cli.page_files import write_page
-from cli.preflight.refusals import sentence
+from cli.refusals import sentence
 from cli.survey import (
     admission,
     balancers,
@@ -43,16 +44,15 @@ from cli.survey.account_parts import (
     cluster_of,
     data_below,
     joining_below,
-    known_part,
     machines_below,
     queues,
 )
-from cli.survey.answers import answer_or_reason, on
 from cli.survey.listing import served_versions
 from core.errors import StillwaterError
-from core.survey.facts import Surveyed, Unread, every_kafka, of
+from core.survey.facts import Surveyed, every_kafka
 from core.survey.finding import Finding, Weight, exit_code
 from core.survey.judge import findings
+from core.unread import Unread, mapping_of, of
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 
@@ -114,7 +114,7 @@ def examine(
     if seen.kafkas == () and not of(seen.other_kafkas):
         raise StillwaterError(_nothing(f"namespace {namespace} of {name}" if namespace else name))
     titles = tuple(each.title for each in every_kafka(seen))
-    description = answer_or_reason(lambda: draft.draft(seen, name))
+    description = answer_or_reason(draft.draft, seen, name)
     if isinstance(description, Unread):
         why = f"There is no description: {description.why}."
         return Survey(name, titles, findings(seen), undescribed=why)
@@ -144,14 +144,15 @@ def read(
     api: Api, client: Callable[[str, str | None], Any], namespace: str | None, context: str = ""
 ) -> Surveyed:
     """Read every part, each of which may fail by itself."""
-    strimzis = answer_or_reason(lambda: kafka_pods.pods(api, namespace))
-    beside = answer_or_reason(lambda: others.others(api, namespace))
+    strimzis = answer_or_reason(kafka_pods.pods, api, namespace)
+    beside = answer_or_reason(others.others, api, namespace)
     pods = on(strimzis, lambda found: (*found, *(pod for each in of(beside) for pod in each.pods)))
+    spaces = on(pods, lambda found: {pod.namespace for pod in found})
     placed = on(pods, lambda found: machines.nodes(api, found))
     nodes = placed if isinstance(placed, Unread) else placed[0]
-    workloads = answer_or_reason(lambda: tools.workloads(api))
+    workloads = answer_or_reason(tools.workloads, api)
     handlers = on(workloads, tools.handlers)
-    balanced = answer_or_reason(lambda: balancers.read_balanced(api, namespace))
+    balanced = answer_or_reason(balancers.read_balanced, api, namespace)
     region = None if isinstance(placed, Unread) else placed[1]
 
     @Clients
@@ -159,19 +160,19 @@ def read(
         return client(service, region)
 
     machinery = machines_below(aws, nodes)
-    classes = answer_or_reason(lambda: machines.node_classes(api))
-    more = {name for each in known_part(classes).values() for name in each.subnets}
+    classes = answer_or_reason(machines.node_classes, api)
+    more = {name for each in mapping_of(classes).values() for name in each.subnets}
     account = around(aws, machinery, cluster_of(machinery, context), region, more)
     volumes = on(pods, lambda found: kafka.volumes(api, found))
 
     return Surveyed(
-        kafkas=answer_or_reason(lambda: kafka.kafkas(api, namespace)),
-        pools=answer_or_reason(lambda: kafka.pools(api, namespace)),
-        pod_sets=answer_or_reason(lambda: kafka.pod_sets(api, namespace)),
-        rebalances=answer_or_reason(lambda: kafka.rebalances(api, namespace)),
-        kafka_versions=answer_or_reason(lambda: served_versions(api, kafka.GROUP)),
-        pod_set_versions=answer_or_reason(lambda: served_versions(api, kafka.POD_SETS)),
-        topics=answer_or_reason(lambda: kafka.topics(api, namespace)),
+        kafkas=answer_or_reason(kafka.kafkas, api, namespace),
+        pools=answer_or_reason(kafka.pools, api, namespace),
+        pod_sets=answer_or_reason(kafka.pod_sets, api, namespace),
+        rebalances=answer_or_reason(kafka.rebalances, api, namespace),
+        kafka_versions=answer_or_reason(served_versions, api, kafka.GROUP),
+        pod_set_versions=answer_or_reason(served_versions, api, kafka.POD_SETS),
+        topics=answer_or_reason(kafka.topics, api, namespace),
         other_kafkas=on(beside, lambda found: tuple(each.kafka for each in found)),
         pods=pods,
         lost_images=on(
@@ -198,45 +199,35 @@ def read(
         **joining_below(aws, api, machinery["templates"], account["control_plane"]),
         **data_below(aws, volumes, machinery["templates"], account["control_plane"]),
         # Of every namespace: on Kafka's nodes stand pods of others too.
-        budgets=answer_or_reason(lambda: tools.budgets(api, namespace)),
+        budgets=answer_or_reason(tools.budgets, api, namespace),
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
         cleaners=on(workloads, tools.cleaners),
-        eviction_webhooks=answer_or_reason(lambda: webhooks.eviction_webhooks(api)),
-        admission_policies=answer_or_reason(lambda: admission.policies(api)),
+        eviction_webhooks=answer_or_reason(webhooks.eviction_webhooks, api),
+        admission_policies=answer_or_reason(admission.policies, api),
         operators=on(workloads, tools.operators),
         autoscalers=on(workloads, tools.autoscalers),
-        size_scalers=answer_or_reason(lambda: ingress.size_scalers(api, namespace)),
+        size_scalers=answer_or_reason(ingress.size_scalers, api, namespace),
         evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
         entitled=on(
             workloads,
-            lambda found: rights.evictors(
-                api, [*found, *tools.by_the_clock(api)], {pod.namespace for pod in of(pods)}
-            ),
+            lambda found: rights.evictors(api, [*found, *tools.by_the_clock(api)], of(spaces)),
         ),
-        node_pools=answer_or_reason(
-            lambda: machines.node_pools(api, {} if isinstance(nodes, Unread) else nodes)
-        ),
+        node_pools=answer_or_reason(machines.node_pools, api, mapping_of(nodes)),
         node_classes=classes,
         balanced=balanced,
-        target_groups=on(
-            balanced,
-            lambda found: (
-                groups_of_targets.target_groups(aws("elbv2"), found)
-                if any(each.target_group for each in found)
-                else {}
-            ),
+        target_groups=on_any(
+            on(balanced, lambda found: {b.target_group for b in found if b.target_group}),
+            lambda named: groups_of_targets.target_groups(aws("elbv2"), named),
         ),
-        gated_namespaces=answer_or_reason(lambda: balancers.gated_namespaces(api)),
-        ending_namespaces=answer_or_reason(lambda: tools.ending_namespaces(api)),
-        injected_namespaces=answer_or_reason(lambda: tools.injected_namespaces(api)),
-        enforced_levels=answer_or_reason(lambda: tools.enforced_levels(api)),
+        gated_namespaces=answer_or_reason(balancers.gated_namespaces, api),
+        ending_namespaces=answer_or_reason(tools.ending_namespaces, api),
+        injected_namespaces=answer_or_reason(tools.injected_namespaces, api),
+        enforced_levels=answer_or_reason(tools.enforced_levels, api),
         essentials=on(workloads, controllers.essentials),
-        quotas=on(pods, lambda found: tools.quotas(api, {pod.namespace for pod in found})),
-        limit_ranges=on(
-            pods, lambda found: tools.limit_ranges(api, {pod.namespace for pod in found})
-        ),
-        pod_webhooks=answer_or_reason(lambda: webhooks.pod_webhooks(api)),
+        quotas=on(spaces, lambda found: tools.quotas(api, found)),
+        limit_ranges=on(spaces, lambda found: tools.limit_ranges(api, found)),
+        pod_webhooks=answer_or_reason(webhooks.pod_webhooks, api),
         node_provisioners=on(workloads, controllers.node_provisioners),
         volume_controllers=on(workloads, controllers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),

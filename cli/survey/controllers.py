@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from cli.survey.tools import down, running, setting, title_of
+from cli.survey.objects import title_of, variable
+from cli.survey.tools import down, running, setting
 from core.errors import StillwaterError
 from core.survey.tool_facts import Essential, NodeProvisioner, VolumeController
 from infra.eks.api import Object
@@ -34,7 +35,7 @@ def node_provisioners(found: Iterable[Object]) -> tuple[NodeProvisioner, ...]:
             title=title_of(item),
             queue=_interruptions(item, container),
             down=down(item),
-            repairs="NodeRepair=true" in _variable(container, "FEATURE_GATES"),
+            repairs="NodeRepair=true" in variable(container, "FEATURE_GATES"),
         )
         for item, container in running(found, KARPENTER)
     )
@@ -46,17 +47,12 @@ def essentials(found: Iterable[Object]) -> tuple[Essential, ...]:
             title=title_of(item),
             what=what,
             down=down(item),
-            elsewhere=_variable(container, CUSTOM_NETWORKING).lower() == "true",
-            by_prefix=_variable(container, PREFIXES).lower() == "true",
+            elsewhere=variable(container, CUSTOM_NETWORKING).lower() == "true",
+            by_prefix=variable(container, PREFIXES).lower() == "true",
         )
         for image, what in ESSENTIALS.items()
         for item, container in running(found, rf"(^|/){image}([:@]|$)")
     )
-
-
-def _variable(container: Object, name: str) -> str:
-    given = (e.get("value") for e in container.get("env") or () if e.get("name") == name)
-    return str(next(given, None) or "")
 
 
 def _interruptions(item: Object, container: Object) -> str | None:

@@ -18,8 +18,9 @@ from core.cluster.adopted_names import BOOTSTRAP, QUEUE_URL, aws_name
 from core.constants import HOOKS
 from core.errors import InvalidInput, StillwaterError
 from core.naming import CLUSTER_TAG, operator_account
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed, pool_names
 from core.survey.kafka_facts import Kafka
+from core.unread import Unread, mapping_of, of
 
 # Also of a local zone (us-west-2-lax-1a) and of Wavelength's (us-east-1-wl1-bos-wlz-1).
 ZONE = re.compile(r"([a-z]{2,4}(?:-[a-z]+)+-\d)(?:[a-z]|(?:-[a-z0-9]+)+)")
@@ -40,12 +41,11 @@ UNUSABLE = "# It cannot be used as it is: "
 
 def draft(seen: Surveyed, context: str) -> str:
     """Return the description as YAML; raise where another Stillwater manages the groups."""
-    groups = {} if isinstance(seen.groups, Unread) else seen.groups
-    for group in groups.values():
+    for group in mapping_of(seen.groups).values():
         if owner := (group.tags or {}).get(CLUSTER_TAG):
             raise StillwaterError(
-                f"Auto Scaling group {group.name} has the tag {CLUSTER_TAG}={owner}: a Stillwater "
-                f"manages it already. Leave it to that one, or survey another --namespace."
+                f"{group.title} has the tag {CLUSTER_TAG}={owner}: a Stillwater manages it "
+                f"already. Leave it to that one, or survey another --namespace."
             )
     if seen.kafkas == ():
         raise StillwaterError(
@@ -77,9 +77,9 @@ def refusals(written: str) -> list[str]:
 
 
 def _section(seen: Surveyed, context: str) -> dict[str, Any]:
-    groups = {} if isinstance(seen.groups, Unread) else seen.groups
-    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
-    cluster = _cluster(seen, context)
+    groups = mapping_of(seen.groups).values()
+    machines = mapping_of(seen.instances).values()
+    cluster = eks_cluster(groups, machines, context)
     kafkas: list[dict[str, Any]] = []
     for kafka in of(seen.kafkas):
         kafkas.append(_kafka(kafka, cluster, kafkas))
@@ -90,11 +90,11 @@ def _section(seen: Surveyed, context: str) -> dict[str, Any]:
         "eks_cluster": cluster,
         "region": _region(seen),
         "kafkas": kafkas,
-        "scaling_groups": sorted(g.name for g in groups.values() if not g.managed_node_group),
+        "scaling_groups": sorted(g.name for g in groups if not g.managed_node_group),
         "managed_node_groups": sorted(
-            {g.managed_node_group for g in groups.values() if g.managed_node_group}
+            {g.managed_node_group for g in groups if g.managed_node_group}
         ),
-        "node_pools": sorted({node.node_pool for node in nodes.values() if node.node_pool}),
+        "node_pools": pool_names(seen),
         # Without a termination handler the functions drain by themselves, from level act on.
         "drainer": "none" if alone and not isinstance(seen.evictors, Unread) else None,
         "queue_url": queues[0] if len(queues) == 1 and re.fullmatch(QUEUE_URL, queues[0]) else None,
@@ -188,13 +188,12 @@ def _too_old(seen: Surveyed) -> Iterator[str]:
 
 def _taken_names(seen: Surveyed) -> Iterator[str]:
     """Say which groups have hooks of the names that ours get."""
-    groups = {} if isinstance(seen.groups, Unread) else seen.groups
-    for group in groups.values():
+    for group in mapping_of(seen.groups).values():
         for hook in group.hooks:
             if hook.name in HOOKS and not group.managed_node_group:
                 yield (
-                    f"Auto Scaling group {group.name} has a hook {hook.name} of its own; give it "
-                    f"another name before level act, whose hook would take its place."
+                    f"{group.title} has a hook {hook.name} of its own; give it another name before "
+                    f"level act, whose hook would take its place."
                 )
 
 
@@ -217,14 +216,7 @@ def _operators_noted(seen: Surveyed) -> str:
     return GATE + "".join(f"#    - {account}\n" for account in accounts)
 
 
-def _cluster(seen: Surveyed, context: str) -> str | None:
-    groups = {} if isinstance(seen.groups, Unread) else seen.groups
-    machines = {} if isinstance(seen.instances, Unread) else seen.instances
-    tagged = [*(g.tags or {} for g in groups.values()), *(m.tags for m in machines.values())]
-    return eks_cluster(tagged, context)
-
-
 def _region(seen: Surveyed) -> str | None:
-    nodes = {} if isinstance(seen.nodes, Unread) else seen.nodes
-    found = {zone[1] for node in nodes.values() if (zone := ZONE.fullmatch(node.zone or ""))}
+    nodes = mapping_of(seen.nodes).values()
+    found = {zone[1] for node in nodes if (zone := ZONE.fullmatch(node.zone or ""))}
     return found.pop() if len(found) == 1 else None

@@ -7,14 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cli.survey.aws_pages import pages
+from cli.aws_pages import named, pages
 from core.survey.account_facts import Disk
 from core.survey.ebs import EBS_IDS
-from core.survey.facts import Unread
 from core.survey.kafka_facts import Volume
+from core.unread import Unread
 
-# Filters take no more values at once.
-AT_ONCE = 200
 OVER = "completed"
 UNWELL = [{"Name": "volume-status.status", "Values": ["impaired", "warning"]}]
 FAILED = ("failed", "degraded", "severely-degraded", "stalled")
@@ -24,34 +22,32 @@ MADE = [{"Name": "status", "Values": ["pending"]}]
 
 def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
     """Return Kafka's disks by id; one that is gone is left out, since a filter passes over it."""
-    names = sorted({v.handle for v in volumes if v.handle and v.handle.startswith(EBS_IDS)})
-    found: dict[str, Disk] = {}
-    for start in range(0, len(names), AT_ONCE):
-        asked = [{"Name": "volume-id", "Values": names[start : start + AT_ONCE]}]
-        changes = {
-            str(each["VolumeId"]): str(each.get("ModificationState"))
-            for each in pages(
-                ec2, "describe_volumes_modifications", "VolumesModifications", Filters=asked
-            )
-        }
-        for item in pages(ec2, "describe_volumes", "Volumes", Filters=asked):
-            name = str(item["VolumeId"])
-            change = changes.get(name, OVER)
-            found[name] = Disk(
-                type=str(item.get("VolumeType") or ""),
-                gib=float(item.get("Size") or 0),
-                state=str(item.get("State") or "in-use"),
-                multi_attach=bool(item.get("MultiAttachEnabled")),
-                key=item.get("KmsKeyId"),
-                attached={
-                    str(each["InstanceId"]): str(each.get("State") or "attached")
-                    for each in item.get("Attachments") or ()
-                    # What a service has attached is no machine of the account's.
-                    if each.get("InstanceId")
-                },
-                change=None if change == OVER else change,
-            )
-    return found
+    names = {v.handle for v in volumes if v.handle and v.handle.startswith(EBS_IDS)}
+    modified = named(
+        ec2, "describe_volumes_modifications", "VolumesModifications", "volume-id", names
+    )
+    changes = {str(each["VolumeId"]): str(each.get("ModificationState")) for each in modified}
+    return {
+        (name := str(item["VolumeId"])): _disk(item, changes.get(name, OVER))
+        for item in named(ec2, "describe_volumes", "Volumes", "volume-id", names)
+    }
+
+
+def _disk(item: Mapping[str, Any], change: str) -> Disk:
+    return Disk(
+        type=str(item.get("VolumeType") or ""),
+        gib=float(item.get("Size") or 0),
+        state=str(item.get("State") or "in-use"),
+        multi_attach=bool(item.get("MultiAttachEnabled")),
+        key=item.get("KmsKeyId"),
+        attached={
+            str(each["InstanceId"]): str(each.get("State") or "attached")
+            for each in item.get("Attachments") or ()
+            # What a service has attached is no machine of the account's.
+            if each.get("InstanceId")
+        },
+        change=None if change == OVER else change,
+    )
 
 
 def checks(ec2: Any, known: Collection[str]) -> dict[str, str]:
@@ -76,13 +72,10 @@ def _failed_checks(status: Mapping[str, Any]) -> str:
 
 def snapshots(ec2: Any, known: Collection[str]) -> dict[str, int]:
     """Return how many snapshots of each of some disks are being made."""
-    names = sorted(known)
-    found: Counter[str] = Counter()
-    for start in range(0, len(names), AT_ONCE):
-        asked = [{"Name": "volume-id", "Values": names[start : start + AT_ONCE]}, *MADE]
-        for each in pages(ec2, "describe_snapshots", "Snapshots", OwnerIds=["self"], Filters=asked):
-            found[str(each["VolumeId"])] += 1
-    return dict(found)
+    made = named(
+        ec2, "describe_snapshots", "Snapshots", "volume-id", known, MADE, OwnerIds=["self"]
+    )
+    return dict(Counter(str(each["VolumeId"]) for each in made))
 
 
 def as_they_are(

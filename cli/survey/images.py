@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cli.survey.aws_pages import pages
+from cli.aws_pages import pages
 
 # As in 111122223333.dkr.ecr.eu-north-1.amazonaws.com/strimzi/kafka:1.2.0-kafka-4.3.1.
 IMAGE = re.compile(

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from cli.survey.listing import items
-from cli.survey.tools import down, flag, running, title_of
+from cli.survey.objects import title_of
+from cli.survey.tools import down, flag, running
 from core.survey.tool_facts import IngressController, SizeScaler
 from infra.eks.api import Api, Object
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from botocore.exceptions import ClientError
 
-from cli.survey.aws_pages import pages
+from cli.aws_pages import pages
 from cli.survey.listing import one
 from core.errors import StillwaterError
 from core.survey.account_facts import ControlPlane

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cli.survey.listing import annotations_of, custom, going, items, labels
+from cli.survey.listing import custom, items
+from cli.survey.objects import (
+    annotations_of,
+    going,
+    is_condition,
+    kafka_of,
+    labels,
+    reason_of,
+    status_of,
+)
 from cli.survey.quantities import quantity
 from core.cluster.adopted_names import INSIDE
 from core.survey.kafka_facts import (
@@ -48,7 +57,6 @@ def kafkas(api: Api, namespace: str | None) -> tuple[Kafka, ...]:
 
 def _kafka(item: Object) -> Kafka:
     spec, marks = item["spec"]["kafka"], annotations_of(item)
-    conditions = (item.get("status") or {}).get("conditions") or ()
     return Kafka(
         namespace=item["metadata"]["namespace"],
         name=item["metadata"]["name"],
@@ -65,7 +73,7 @@ def _kafka(item: Object) -> Kafka:
         migrating=_migrating(item),
         # Strimzi reads it in any case of letters.
         paused=marks.get("strimzi.io/pause-reconciliation", "").lower() == "true",
-        not_ready=next((_condition_text(each) for each in conditions if _failing(each)), None),
+        not_ready=_trouble(item, "NotReady"),
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
         unspoken=_unspoken(item, spec),
@@ -82,14 +90,14 @@ def _kafka(item: Object) -> Kafka:
 
 def _changed_since(item: Object) -> bool:
     """Say whether somebody has changed a resource since its operator looked at it."""
-    looked = (item.get("status") or {}).get("observedGeneration")
+    looked = status_of(item).get("observedGeneration")
     return looked is not None and int(item["metadata"].get("generation") or 0) > int(looked)
 
 
 def _migrating(item: Object) -> bool:
     """Say whether the metadata is on its way: by the annotation, or by what Strimzi says of it."""
     asked = annotations_of(item).get("strimzi.io/kraft", "").lower()
-    state = (item.get("status") or {}).get("kafkaMetadataState")
+    state = status_of(item).get("kafkaMetadataState")
     return asked in {"migration", "rollback"} or state not in {None, "KRaft", "ZooKeeper"}
 
 
@@ -134,7 +142,7 @@ def _unspoken(item: Object, spec: Object) -> tuple[str, ...]:
 def _reached_from_outside(item: Object, spec: Object) -> Iterator[tuple[Object, str]]:
     """Yield the listeners that Strimzi's status names an address of, none of the cluster's own."""
     asked = {str(each["name"]): each for each in spec.get("listeners") or ()}
-    for each in (item.get("status") or {}).get("listeners") or ():
+    for each in status_of(item).get("listeners") or ():
         servers = str(each.get("bootstrapServers") or "")
         if servers and not INSIDE.fullmatch(servers.rpartition(":")[0]):
             yield asked.get(str(each.get("name")), {}), servers
@@ -144,12 +152,9 @@ def _config_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _failing(condition: Object) -> bool:
-    return condition["type"] == "NotReady" and condition.get("status") == "True"
-
-
-def _condition_text(condition: Object) -> str:
-    return " ".join(str(condition.get("message") or condition.get("reason") or "not ready").split())
+def _trouble(item: Object, kind: str) -> str | None:
+    """Return what Strimzi says in a condition of trouble, where that holds."""
+    return reason_of(item, kind) if is_condition(item, kind) else None
 
 
 def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
@@ -157,7 +162,7 @@ def pools(api: Api, namespace: str | None) -> tuple[KafkaPool, ...]:
         KafkaPool(
             namespace=item["metadata"]["namespace"],
             name=item["metadata"]["name"],
-            kafka=labels(item).get("strimzi.io/cluster", ""),
+            kafka=kafka_of(item),
             replicas=int(item["spec"].get("replicas", 0)),
             roles=frozenset(item["spec"].get("roles") or ()),
             leaving=going(item),
@@ -178,18 +183,10 @@ def pod_sets(api: Api, namespace: str | None) -> tuple[PodSet, ...]:
         PodSet(
             namespace=item["metadata"]["namespace"],
             name=item["metadata"]["name"],
-            kafka=labels(item).get("strimzi.io/cluster", ""),
+            kafka=kafka_of(item),
             leaving=going(item),
-            outdated=_outdated_count(item.get("status") or {}),
-            error=next(
-                (
-                    _condition_text(each)
-                    for each in (item.get("status") or {}).get("conditions") or ()
-                    # Strimzi writes it in small letters.
-                    if each.get("type") == "Error" and str(each.get("status")).lower() == "true"
-                ),
-                None,
-            ),
+            outdated=_outdated_count(status_of(item)),
+            error=_trouble(item, "Error"),
         )
         for item in custom(api, POD_SETS, "strimzipodsets", namespace)
         # Connect and others have such too, and may be called as a Kafka is.
@@ -208,13 +205,10 @@ def rebalances(api: Api, namespace: str | None) -> tuple[Rebalance, ...]:
         Rebalance(
             namespace=item["metadata"]["namespace"],
             name=item["metadata"]["name"],
-            kafka=labels(item).get("strimzi.io/cluster", ""),
+            kafka=kafka_of(item),
         )
         for item in custom(api, GROUP, "kafkarebalances", namespace)
-        if any(
-            each.get("type") == "Rebalancing" and each.get("status") == "True"
-            for each in (item.get("status") or {}).get("conditions") or ()
-        )
+        if is_condition(item, "Rebalancing")
     )
 
 
@@ -237,7 +231,7 @@ def _topic(item: Object) -> Topic:
     return Topic(
         namespace=item["metadata"]["namespace"],
         name=str(spec.get("topicName") or item["metadata"]["name"]),
-        kafka=labels(item).get("strimzi.io/cluster", ""),
+        kafka=kafka_of(item),
         replicas=replicas,
         min_in_sync=None if in_sync is None else int(in_sync),
         unclean=_config_text(config.get("unclean.leader.election.enable")).lower() == "true",
@@ -280,7 +274,7 @@ def _volume(
         on_node=on_node,
         unknown_driver=None if on_node or driver in {*EBS, *NETWORK_DRIVERS} else _source(disk),
         leaving=any(going(each) for each in (item, volume)),
-        stuck=_failed_change(item.get("status") or {}),
+        stuck=_failed_change(status_of(item)),
         driver=IN_TREE_DRIVER if disk.get("awsElasticBlockStore") else driver,
         shared_by=next(
             (title for key, title in NETWORK_SOURCES.items() if disk.get(key)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cli.survey.aws_pages import pages
+from cli.aws_pages import pages
 from core.survey.account_facts import Disk, EncryptionKey
 from core.survey.node_facts import MachineTemplate
 
@@ -44,15 +44,15 @@ def _key(kms: Any, name: str, account: str | None, *, started: bool) -> Encrypti
     return EncryptionKey(
         state=state,
         deleted_on=f"{day:%F}" if isinstance(day, datetime) else None,
-        users=_users(kms, name) if started and own and state == ENABLED else None,
+        users=users(kms, name, pages(kms, "list_grants", "Grants", KeyId=name))
+        if started and own and state == ENABLED
+        else None,
     )
 
 
-def _users(kms: Any, name: str) -> frozenset[str]:
-    """Return whom a key's grants and its policy name."""
-    found = {
-        str(g.get("GranteePrincipal")) for g in pages(kms, "list_grants", "Grants", KeyId=name)
-    }
+def users(kms: Any, name: str, grants: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return whom a key's grants and its policy name: a role, or a whole account."""
+    found = {str(grant.get("GranteePrincipal")) for grant in grants}
     policy = json.loads(kms.get_key_policy(KeyId=name, PolicyName="default")["Policy"])
     statements = policy.get("Statement") or ()
     for each in [statements] if isinstance(statements, Mapping) else statements:

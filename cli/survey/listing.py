@@ -72,16 +72,3 @@ def one(api: Api, path: str) -> Object | None:
         if error.status == NOT_FOUND:
             return None
         raise
-
-
-def labels(item: Object) -> dict[str, str]:
-    return item["metadata"].get("labels") or {}
-
-
-def going(item: Object) -> bool:
-    """Say whether somebody has deleted an object that is not gone yet."""
-    return bool((item.get("metadata") or {}).get("deletionTimestamp"))
-
-
-def annotations_of(item: Object) -> dict[str, str]:
-    return item["metadata"].get("annotations") or {}

@@ -6,7 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from cli.survey.listing import annotations_of, custom, going, items, labels
+from cli.survey.listing import custom, items
+from cli.survey.objects import (
+    annotations_of,
+    going,
+    is_condition,
+    is_ready,
+    labels,
+    name_of,
+    reason_of,
+    status_of,
+)
 from cli.survey.pods import requirements
 from cli.survey.quantities import quantity
 from core.survey.kafka_facts import Pod
@@ -37,11 +47,9 @@ LEAVING = {
 }
 # The kubelet's conditions, then those of EKS's node monitoring agent.
 AILING = {
+    **dict.fromkeys(("DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"), True),
     **dict.fromkeys(
-        ("DiskPressure", "MemoryPressure", "PIDPressure", "NetworkUnavailable"), "True"
-    ),
-    **dict.fromkeys(
-        ("ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"), "False"
+        ("ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"), False
     ),
 }
 # What NodePools start nodes by: Karpenter's, and Auto Mode's.
@@ -78,7 +86,7 @@ def _node(item: Object) -> Node:
         instance_id=instance if ours else None,
         node_pool=next((marked[key] for key in POOL_LABELS if key in marked), None),
         auto_mode=marked.get("eks.amazonaws.com/compute-type") == "auto",
-        ready=_is_ready(item),
+        ready=is_ready(item),
         leaving=_leaving(item),
         ailments=_ailments(item),
         spot=any(marked.get(key) == value for key, value in SPOT.items()),
@@ -90,7 +98,7 @@ def _node(item: Object) -> Node:
             if each.get("effect")
         ),
         version=_version(item),
-        os_image=str(((item.get("status") or {}).get("nodeInfo") or {}).get("osImage") or ""),
+        os_image=str((status_of(item).get("nodeInfo") or {}).get("osImage") or ""),
     )
 
 
@@ -104,13 +112,8 @@ def _zone(marked: Mapping[str, str], of_provider: str) -> str | None:
 
 def _version(item: Object) -> str | None:
     """Return the major and minor version of a node's kubelet: v1.34."""
-    written = ((item.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
+    written = (status_of(item).get("nodeInfo") or {}).get("kubeletVersion")
     return ".".join(str(written).split(".")[:2]) if written else None
-
-
-def _is_ready(item: Object) -> bool | None:
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    return next((c.get("status") == "True" for c in conditions if c.get("type") == "Ready"), None)
 
 
 def _leaving(item: Object) -> bool:
@@ -124,16 +127,14 @@ def _leaving(item: Object) -> bool:
 
 
 def _ailments(item: Object) -> tuple[str, ...]:
-    conditions = (item.get("status") or {}).get("conditions") or ()
-    said = {str(each.get("type")): str(each.get("status")) for each in conditions}
-    return tuple(sorted(kind for kind, status in said.items() if AILING.get(kind) == status))
+    return tuple(sorted(k for k, ill in AILING.items() if is_condition(item, k, true=ill)))
 
 
 def node_pools(api: Api, nodes: Mapping[str, Node] | None = None) -> dict[str, NodePool]:
     """Return NodePools; of how many nodes one has, its status says most, else those with Kafka."""
     found = custom(api, "karpenter.sh", "nodepools", None)
     seen = Counter(node.node_pool for node in (nodes or {}).values())
-    return {(name := str(i["metadata"]["name"])): _node_pool(i, seen[name]) for i in found}
+    return {(name := name_of(i)): _node_pool(i, seen[name]) for i in found}
 
 
 def _node_pool(item: Object, seen: int) -> NodePool:
@@ -145,7 +146,7 @@ def _node_pool(item: Object, seen: int) -> NodePool:
     budgets = disruption.get("budgets", [{"nodes": "10%"}])
     grace = template.get("terminationGracePeriod")
     return NodePool(
-        name=str(item["metadata"]["name"]),
+        name=name_of(item),
         expire_after=None if expires == "Never" else str(expires),
         grace=None if grace is None else str(grace),
         consolidation=(
@@ -193,33 +194,29 @@ def _node_class(kind: str, item: Object) -> NodeClass:
     return NodeClass(
         title=f"{kind} {item['metadata']['name']}",
         subnets={str(each["id"]): str(each["zone"]) for each in status.get("subnets") or ()},
-        not_ready=_unready(status),
+        not_ready=_unready(item),
         newest_image=next((each for each in terms if each.endswith("@latest")), None),
         metadata_open=options.get("httpTokens") == "optional"
         and options.get("httpEndpoint", "enabled") == "enabled",
     )
 
 
-def _unready(status: Object) -> str | None:
+def _unready(item: Object) -> str | None:
     """Return why an object of Karpenter's says that it is not ready."""
-    for each in status.get("conditions") or ():
-        if each.get("type") == "Ready" and each.get("status") == "False":
-            said = each.get("message") or each.get("reason") or "no reason is given"
-            return " ".join(str(said).split())
-    return None
+    return reason_of(item, "Ready") if is_condition(item, "Ready", true=False) else None
 
 
 def _node_count(item: Object) -> int | None:
     """Return how many nodes a pool has, as far as its status says."""
-    status = item.get("status") or {}
+    status = status_of(item)
     said = status.get("nodes", (status.get("resources") or {}).get("nodes"))
     return None if said is None else int(said)
 
 
 def _launch_trouble(item: Object) -> str | None:
     """Return why a pool starts no node."""
-    status = item.get("status") or {}
-    if why := _unready(status):
+    status = status_of(item)
+    if why := _unready(item):
         return f"it is not ready ({why})"
     used, held = status.get("resources") or {}, _node_count(item)
     for resource, written in (item["spec"].get("limits") or {}).items():

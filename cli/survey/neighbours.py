@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from cli.survey.listing import annotations_of, items, labels
+from cli.survey.listing import items
+from cli.survey.objects import annotations_of, controller_of, labels, name_of
 from cli.survey.pods import has_ended
 from core.survey.tool_facts import Neighbour
 from infra.eks.api import Api, Object
@@ -26,21 +27,16 @@ def neighbours(
         and (item["metadata"]["namespace"], item["metadata"]["name"]) not in kafkas
         and not has_ended(item)
         and MIRROR not in annotations_of(item)
-        and _owner(item) not in STAYING
+        and controller_of(item) not in STAYING
     )
-
-
-def _owner(item: Object) -> str | None:
-    owners = item["metadata"].get("ownerReferences") or ()
-    return next((str(each["kind"]) for each in owners if each.get("controller")), None)
 
 
 def _neighbour(item: Object) -> Neighbour:
     return Neighbour(
         namespace=str(item["metadata"]["namespace"]),
-        name=str(item["metadata"]["name"]),
+        name=name_of(item),
         node=str(item["spec"]["nodeName"]),
         grace_seconds=int(item["spec"].get("terminationGracePeriodSeconds", 30)),
         labels=labels(item),
-        alone=_owner(item) is None,
+        alone=controller_of(item) is None,
     )

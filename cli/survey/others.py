@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from cli.survey.listing import custom, items, labels
+from cli.survey.listing import custom, items
+from cli.survey.objects import labels, name_of, status_of, title_of
 from cli.survey.pods import has_ended, pod_of, requirements
 from core.survey.kafka_facts import Flavour, OtherKafka, Pod
 from core.survey.selectors import selects
@@ -71,7 +72,7 @@ def others(api: Api, namespace: str | None) -> tuple[Found, ...]:
         image = _kafka_image(item)
         # One with no pods today is asleep or left over; its operator's is told of by its resource.
         if image and item["spec"].get("replicas", 1) and not _is_managed(item):
-            found.append(_of_workload(api, f"{kind} {_title(item)}", image, item))
+            found.append(_of_workload(api, f"{kind} {title_of(item)}", image, item))
     services: dict[str, list[Object]] = {}
     for each in found:
         space = each.kafka.namespace
@@ -110,10 +111,6 @@ def _owners(item: Object) -> set[str]:
     return {str(each.get("apiVersion", "")).partition("/")[0] for each in owners}
 
 
-def _title(item: Object) -> str:
-    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
-
-
 def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
     main = _main(item["spec"]["template"]["spec"])
     flavour = next((f for part, f in FLAVOURS.items() if part in image), Flavour.KAFKA)
@@ -140,13 +137,13 @@ def _of_workload(api: Api, title: str, image: str, item: Object) -> Found:
 
 def _is_rolled(item: Object) -> bool:
     """Say whether a StatefulSet replaces its pods by newer ones, or has stopped half-way."""
-    status = item.get("status") or {}
+    status = status_of(item)
     current, update = status.get("currentRevision"), status.get("updateRevision")
     return bool(current and update and current != update)
 
 
 def _of_operator(api: Api, group: str, item: Object, workloads: Iterable[Object]) -> Found:
-    space, name = str(item["metadata"]["namespace"]), str(item["metadata"]["name"])
+    space, name = str(item["metadata"]["namespace"]), name_of(item)
     spec = item.get("spec") or {}
     kafka = OtherKafka(
         namespace=space,
@@ -261,7 +258,7 @@ def _services(api: Api, namespace: str) -> list[Object]:
 def _with_ways_in(found: Found, services: Iterable[Object]) -> Found:
     ways = tuple(
         sorted(
-            f"Service {_title(service)} ({_type(service)})"
+            f"Service {title_of(service)} ({_type(service)})"
             for service in services
             if (chosen := (service.get("spec") or {}).get("selector"))
             and any(selects(chosen, (), pod.labels) for pod in found.pods)

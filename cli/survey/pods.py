@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from cli.survey.listing import annotations_of, going, items, labels
+from cli.survey.listing import items
+from cli.survey.objects import (
+    annotations_of,
+    controller_of,
+    going,
+    is_ready,
+    labels,
+    status_of,
+    variable,
+)
 from cli.survey.quantities import heap, quantity
 from core.incidents.pod_marks import ignores_disruption
 from core.survey.kafka_facts import Placement, Pod, Toleration
@@ -47,7 +56,7 @@ def pods(api: Api, namespace: str | None) -> tuple[Pod, ...]:
 
 def has_ended(pod: Object) -> bool:
     """Say whether a pod has ended for good, such as one that the kubelet evicted."""
-    return (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    return status_of(pod).get("phase") in {"Succeeded", "Failed"}
 
 
 def strimzis_pod(item: Object) -> Pod:
@@ -68,8 +77,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
     """Return a pod of a Kafka, of which `main` is Kafka's own container."""
     metadata, spec, labelled = item["metadata"], item["spec"], labels(item)
     claims = (each.get("persistentVolumeClaim") for each in spec.get("volumes") or ())
-    status = item.get("status") or {}
-    owners = metadata.get("ownerReferences") or ()
+    status = status_of(item)
     slept, odd = _pre_stop(main)
     return Pod(
         namespace=metadata["namespace"],
@@ -78,12 +86,9 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         broker=broker,
         controller=controller,
         node=spec.get("nodeName"),
-        ready=next(
-            (c["status"] == "True" for c in status.get("conditions") or () if c["type"] == "Ready"),
-            None,
-        ),
+        ready=is_ready(item),
         leaving=going(item),
-        owner=next((each["kind"] for each in owners if each.get("controller")), None),
+        owner=controller_of(item),
         grace_seconds=int(spec.get("terminationGracePeriodSeconds", 30)),
         image=str(main.get("image") or ""),
         labels=labelled,
@@ -99,7 +104,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         ignores_disruption=ignores_disruption(item),
         wants=placement(spec),
         quality=status.get("qosClass"),
-        heap_bytes=heap(_variable(main, HEAP_OPTIONS)),
+        heap_bytes=heap(variable(main, HEAP_OPTIONS)),
         memory_bytes=quantity(((main.get("resources") or {}).get("limits") or {}).get("memory")),
         out_of_memory=any(
             ((each.get("lastState") or {}).get("terminated") or {}).get("reason") == "OOMKilled"
@@ -179,11 +184,6 @@ def _unlawful(spec: Object) -> Iterator[str]:
             yield "hostPort"
         if set((own.get("capabilities") or {}).get("add") or ()) - CAPABILITIES:
             yield "capabilities"
-
-
-def _variable(container: Object, name: str) -> str:
-    found = (e.get("value") for e in container.get("env") or () if e["name"] == name)
-    return str(next(found, None) or "")
 
 
 def _forbids_neighbours(spec: Object, labelled: Mapping[str, str]) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cli.survey.listing import items, labels
+from cli.survey.listing import items
+from cli.survey.objects import labels, name_of, title_of
 from core.survey.tool_facts import Evictor
 from infra.eks.api import Api, Object
 
@@ -39,21 +40,20 @@ def evictors(api: Api, workloads: Iterable[Object], spaces: Iterable[str]) -> tu
         namespace = str(item["metadata"]["namespace"])
         role = allowed.get((namespace, str(spec.get("serviceAccountName") or "default")))
         if role and not KNOWN.search(images):
-            title = f"{namespace}/{item['metadata']['name']}"
-            found[title] = Evictor(title=title, tool=images, by_role=role)
+            found[title_of(item)] = Evictor(title=title_of(item), tool=images, by_role=role)
     return tuple(found.values())
 
 
 def _allowed_accounts(api: Api, spaces: Iterable[str]) -> dict[Account, str]:
     """Return accounts that may, each with a role by which."""
     cluster = {
-        str(item["metadata"]["name"])
+        name_of(item)
         for item in items(api, RBAC, "clusterroles")
         if ITS_OWN not in labels(item) and _ends(item)
     }
     found = dict(_bound_accounts(items(api, RBAC, "clusterrolebindings"), cluster, frozenset()))
     for space in sorted(set(spaces)):
-        own = {str(i["metadata"]["name"]) for i in items(api, RBAC, "roles", space) if _ends(i)}
+        own = {name_of(i) for i in items(api, RBAC, "roles", space) if _ends(i)}
         found |= dict(_bound_accounts(items(api, RBAC, "rolebindings", space), cluster, own))
     return found
 

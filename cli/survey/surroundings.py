@@ -6,14 +6,16 @@ AWS has announced.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cli.survey.account import vcpus
-from cli.survey.aws_pages import pages
+from cli.aws_pages import named, pages
+from cli.survey.account import health_issues, vcpus
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
 from core.survey.account_facts import (
@@ -26,7 +28,8 @@ from core.survey.account_facts import (
     Subnet,
 )
 
-Aws = Callable[[str], Any]
+# Lists what a service holds: operation, key of the answer, what is asked.
+Listed = Callable[..., Iterator[Any]]
 DISKS = "Storage for General Purpose SSD (gp3) volumes, in TiB"
 GIB_PER_TIB = 1024
 RUNNING = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
@@ -36,12 +39,10 @@ HEALTH_SERVICES = ["EC2", "EBS", "EKS", "AUTOSCALING", "ELASTICLOADBALANCING"]
 CATEGORIES = ["issue", "investigation", "scheduledChange"]
 # DescribeAffectedEntities takes no more at once.
 EVENTS_AT_ONCE = 10
-SUBNETS_AT_ONCE = 200
 
 
 def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
     """Return some subnets; one that is gone is left out, since a filter passes over it."""
-    names = sorted(set(wanted))
     return {
         str(each["SubnetId"]): Subnet(
             zone=str(each["AvailabilityZone"]),
@@ -49,13 +50,7 @@ def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
             free_addresses=int(each["AvailableIpAddressCount"]),
             vpc=str(each.get("VpcId") or ""),
         )
-        for start in range(0, len(names), SUBNETS_AT_ONCE)
-        for each in pages(
-            client,
-            "describe_subnets",
-            "Subnets",
-            Filters=[{"Name": "subnet-id", "Values": names[start : start + SUBNETS_AT_ONCE]}],
-        )
+        for each in named(client, "describe_subnets", "Subnets", "subnet-id", wanted)
     }
 
 
@@ -63,13 +58,7 @@ def machine_quotas(quotas: Any, ec2: Any, types: Iterable[str]) -> dict[str, Acc
     """Return what the account may have of the families that some types are of, and has."""
     names = {name for each in types if (name := vcpu_quota(each))}
     limits = _limits(quotas, "ec2", names)
-    used = dict.fromkeys(names, 0)
-    for reservation in pages(ec2, "describe_instances", "Reservations", Filters=RUNNING):
-        for instance in reservation["Instances"]:
-            name = vcpu_quota(str(instance.get("InstanceType") or ""))
-            # Spot, and what is sold as capacity blocks, have quotas of their own.
-            if name in used and not instance.get("InstanceLifecycle"):
-                used[name] += vcpus(instance)
+    used = used_vcpus(partial(pages, ec2))
     return {
         name: AccountQuota(name=name, service="ec2", limit=limits[name], used=used[name])
         for name in sorted(names)
@@ -77,19 +66,41 @@ def machine_quotas(quotas: Any, ec2: Any, types: Iterable[str]) -> dict[str, Acc
 
 
 def disk_quota(quotas: Any, ec2: Any) -> AccountQuota:
-    limits = _limits(quotas, "ebs", {DISKS})
+    limits, used = _limits(quotas, "ebs", {DISKS}), used_gp3_tib(partial(pages, ec2))
+    return AccountQuota(name=DISKS, service="ebs", limit=limits[DISKS], used=used)
+
+
+def used_vcpus(listed: Listed) -> Counter[str]:
+    """Return by Service Quotas' name how many vCPUs run on demand."""
+    found: Counter[str] = Counter()
+    for reservation in listed("describe_instances", "Reservations", Filters=RUNNING):
+        for instance in reservation["Instances"]:
+            name = vcpu_quota(str(instance.get("InstanceType") or ""))
+            # Spot, and what is sold as capacity blocks, have quotas of their own.
+            if name is not None and not instance.get("InstanceLifecycle"):
+                found[name] += vcpus(instance)
+    return found
+
+
+def used_gp3_tib(listed: Listed) -> float:
+    """Return how many TiB of gp3 an account has in a region."""
     gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
-    used = sum(int(each["Size"]) for each in pages(ec2, "describe_volumes", "Volumes", Filters=gp3))
-    return AccountQuota(name=DISKS, service="ebs", limit=limits[DISKS], used=used / GIB_PER_TIB)
+    volumes = listed("describe_volumes", "Volumes", Filters=gp3)
+    return sum(int(volume["Size"]) for volume in volumes) / GIB_PER_TIB
+
+
+def quota_values(listed: Listed, service: str) -> dict[str, float]:
+    """Return a service's quotas by Service Quotas' names of them."""
+    # What was never raised stands among the defaults alone.
+    return {
+        str(each["QuotaName"]): float(each["Value"])
+        for operation in ("list_aws_default_service_quotas", "list_service_quotas")
+        for each in listed(operation, "Quotas", ServiceCode=service)
+    }
 
 
 def _limits(client: Any, service: str, names: set[str]) -> dict[str, float]:
-    # What was never raised stands among the defaults alone.
-    found = {
-        str(each["QuotaName"]): float(each["Value"])
-        for operation in ("list_aws_default_service_quotas", "list_service_quotas")
-        for each in pages(client, operation, "Quotas", ServiceCode=service)
-    }
+    found = quota_values(partial(pages, client), service)
     if missing := sorted(names - set(found)):
         raise StillwaterError(f"Service Quotas lists no {', '.join(map(repr, missing))}")
     return found
@@ -110,24 +121,27 @@ def control_plane(client: Any, name: str | None) -> ControlPlane:
         for each in pages(client, "describe_cluster_versions", "clusterVersions", includeAll=True)
     }
     calendar = known.get(version, {})
-    said = calendar.get("versionStatus") or calendar.get("status")
     return ControlPlane(
         name=str(item["name"]),
         arn=str(item["arn"]),
         version=version,
         status=str(item.get("status") or "ACTIVE"),
-        support=None if said is None else str(said).upper().replace("-", "_"),
+        support=support_of(calendar),
         standard_ends=_moment(calendar.get("endOfStandardSupportDate")),
         extended_ends=_moment(calendar.get("endOfExtendedSupportDate")),
         policy=(item.get("upgradePolicy") or {}).get("supportType"),
         ipv6=(item.get("kubernetesNetworkConfig") or {}).get("ipFamily") == "ipv6",
         private=(item.get("resourcesVpcConfig") or {}).get("endpointPrivateAccess"),
         authentication=(item.get("accessConfig") or {}).get("authenticationMode"),
-        issues=tuple(
-            f"{issue['code']}: {issue.get('message') or 'no more is said'}"
-            for issue in (item.get("health") or {}).get("issues") or ()
-        ),
+        issues=health_issues(item),
     )
+
+
+def support_of(calendar: Mapping[str, Any]) -> str | None:
+    """Return how EKS supports a version: STANDARD_SUPPORT, EXTENDED_SUPPORT or UNSUPPORTED."""
+    # The older field says the same in small letters.
+    said = calendar.get("versionStatus") or calendar.get("status")
+    return None if said is None else str(said).upper().replace("-", "_")
 
 
 def _moment(given: object) -> float | None:

@@ -8,7 +8,6 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from core.survey.account_facts import TargetGroup
-from core.survey.tool_facts import Balanced
 
 GONE = "TargetGroupNotFound"
 NETWORK = {"TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC"}
@@ -16,10 +15,9 @@ BY_BALANCER = "use_load_balancer_configuration"
 CROSS_ZONE = "load_balancing.cross_zone.enabled"
 
 
-def target_groups(client: Any, bindings: Iterable[Balanced]) -> dict[str, TargetGroup]:
+def target_groups(client: Any, wanted: Iterable[str]) -> dict[str, TargetGroup]:
     """Return target groups by what their bindings call them; one that is gone is left out."""
-    wanted = sorted({each.target_group for each in bindings if each.target_group})
-    found = {called: _group(client, called) for called in wanted}
+    found = {called: _group(client, called) for called in sorted(wanted)}
     return {called: group for called, group in found.items() if group is not None}
 
 

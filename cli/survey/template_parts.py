@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
-from cli.survey.aws_pages import pages
+from cli.aws_pages import FILTER_VALUES, pages, portions
 from core.survey.node_facts import MachineTemplate
 
 # A template, and what it starts machines by as EC2 has it.
 Started: TypeAlias = tuple[MachineTemplate, Mapping[str, Any]]
 Name = TypeVar("Name")
-AT_ONCE = 200
 # By what a part is called in a sentence: the call that lists such, its answer, filter and name.
 LISTED = {
     "image": ("describe_images", "Images", "image-id", "ImageId"),
@@ -71,13 +70,9 @@ def _parts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _there(ec2: Any, kind: str, wanted: Iterable[str]) -> Iterator[str]:
     call, answer, chosen, key = LISTED[kind]
-    names = sorted(wanted)
-    for start in range(0, len(names), AT_ONCE):
-        chosen_ones = [{"Name": chosen, "Values": names[start : start + AT_ONCE]}]
-        asked: dict[str, Any] = {"Filters": chosen_ones, **ALSO.get(kind, {})}
-        paged = kind not in IN_ONE_PIECE
-        found = pages(ec2, call, answer, **asked) if paged else getattr(ec2, call)(**asked)[answer]
-        for each in found:
-            # Only images have a state.
-            if each.get("State", AVAILABLE) == AVAILABLE:
-                yield str(each[key])
+    for portion in portions(wanted, FILTER_VALUES):
+        asked = {"Filters": [{"Name": chosen, "Values": portion}], **ALSO.get(kind, {})}
+        whole = kind in IN_ONE_PIECE
+        found = getattr(ec2, call)(**asked)[answer] if whole else pages(ec2, call, answer, **asked)
+        # Only images have a state.
+        yield from (str(e[key]) for e in found if e.get("State", AVAILABLE) == AVAILABLE)

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cli.survey.listing import annotations_of, going, items, labels
+from cli.survey.listing import items
+from cli.survey.objects import annotations_of, going, labels, name_of, status_of, title_of
 from cli.survey.pods import requirements
 from cli.survey.quantities import quantity
 from core.cluster.adopted_names import queue_url
@@ -126,7 +127,7 @@ def handlers(found: Iterable[Object]) -> tuple[TerminationHandler, ...]:
 
 def down(item: Object) -> bool:
     """Say whether a workload has pods of which none is available, as far as its status says."""
-    status = item.get("status") or {}
+    status = status_of(item)
     wanted = status.get("replicas", status.get("desiredNumberScheduled", 0))
     return bool(wanted) and not status.get("availableReplicas", status.get("numberAvailable", 0))
 
@@ -248,7 +249,7 @@ def quotas(api: Api, spaces: Iterable[str]) -> tuple[Quota, ...]:
     """Return the ResourceQuotas of some namespaces of which more is used than they allow."""
     found = []
     for item in (i for space in sorted(spaces) for i in items(api, V1, "resourcequotas", space)):
-        status = item.get("status") or {}
+        status = status_of(item)
         used = status.get("used") or {}
         exceeded = tuple(
             f"{key}: {used[key]} of {most}"
@@ -266,7 +267,7 @@ def limit_ranges(api: Api, spaces: Iterable[str]) -> tuple[LimitRange, ...]:
     return tuple(
         LimitRange(
             namespace=str(item["metadata"]["namespace"]),
-            name=str(item["metadata"]["name"]),
+            name=name_of(item),
             most_bytes=most,
         )
         for space in sorted(spaces)
@@ -280,7 +281,7 @@ def limit_ranges(api: Api, spaces: Iterable[str]) -> tuple[LimitRange, ...]:
 def enforced_levels(api: Api) -> dict[str, str]:
     """Return the namespaces in which Pod Security refuses pods, each with its level."""
     said = {
-        str(item["metadata"]["name"]): str(labels(item).get(ENFORCED) or "")
+        name_of(item): str(labels(item).get(ENFORCED) or "")
         for item in items(api, V1, "namespaces")
     }
     return {name: level for name, level in said.items() if level in LEVELS}
@@ -289,10 +290,10 @@ def enforced_levels(api: Api) -> dict[str, str]:
 def injected_namespaces(api: Api) -> frozenset[str]:
     """Return the namespaces in which a service mesh that is there puts a proxy into new pods."""
     hooks = items(api, ADMISSION, "mutatingwebhookconfigurations")
-    if not any(INJECTOR.search(str(each["metadata"]["name"])) for each in hooks):
+    if not any(INJECTOR.search(name_of(each)) for each in hooks):
         return frozenset()
     return frozenset(
-        str(item["metadata"]["name"])
+        name_of(item)
         for item in items(api, V1, "namespaces")
         if labels(item).get("istio-injection") == "enabled"
         or (labels(item).get("istio.io/rev") and labels(item).get("istio-injection") != "disabled")
@@ -302,9 +303,9 @@ def injected_namespaces(api: Api) -> frozenset[str]:
 
 def ending_namespaces(api: Api) -> frozenset[str]:
     return frozenset(
-        str(item["metadata"]["name"])
+        name_of(item)
         for item in items(api, V1, "namespaces")
-        if going(item) or (item.get("status") or {}).get("phase") == "Terminating"
+        if going(item) or status_of(item).get("phase") == "Terminating"
     )
 
 
@@ -344,10 +345,6 @@ def running(
         for container in item["spec"]["template"]["spec"]["containers"]:
             if re.search(image, str(container.get("image", ""))):
                 yield item, container
-
-
-def title_of(item: Object) -> str:
-    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
 
 
 def flag(container: Mapping[str, Any], name: str) -> str | None:

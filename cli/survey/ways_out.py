@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cli.survey.aws_pages import pages
+from cli.aws_pages import pages
 from cli.survey.surroundings import subnets
 from core.survey.account_facts import Subnet, VpcEndpoint, WayOut
 

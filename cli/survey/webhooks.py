@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from cli.survey.admission import LEASES, is_asked, steps_of, without
 from cli.survey.listing import items, one
+from cli.survey.objects import is_ready, name_of
 from cli.survey.pods import requirements
 from core.survey.tool_facts import EvictionWebhook, PodWebhook
 from infra.eks.api import Api, Object
@@ -19,7 +20,7 @@ KINDS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
     return tuple(
         EvictionWebhook(
-            name=str(item["metadata"]["name"]),
+            name=name_of(item),
             mutating=kind == KINDS[0],
             fails_closed=webhook.get("failurePolicy", "Fail") == "Fail",
             unanswered=_silence_reason(api, webhook.get("clientConfig") or {}),
@@ -97,7 +98,7 @@ def _silence_reason(api: Api, config: Object) -> str | None:
         return f"Service {where}/{name}, which does not exist"
     selector = (found.get("spec") or {}).get("selector") or {}
     # Without one its addresses are somebody's own.
-    if not selector or any(_is_ready(pod) for pod in _behind(api, where, selector)):
+    if not selector or any(is_ready(pod) for pod in _behind(api, where, selector)):
         return None
     return f"Service {where}/{name}, behind which no pod is ready"
 
@@ -105,8 +106,3 @@ def _silence_reason(api: Api, config: Object) -> str | None:
 def _behind(api: Api, namespace: str, selector: Mapping[str, str]) -> Iterator[Object]:
     written = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     return items(api, "/api/v1", "pods", namespace, labelSelector=written)
-
-
-def _is_ready(pod: Object) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

@@ -16,9 +16,9 @@ from core.cluster.adoption import Adoption, Drainer, Level
 from core.constants import ABANDON, HOOKS
 from core.doctor.drift import MISSING, PRESENT, Drift
 from core.survey.announcements import is_announced
-from core.survey.facts import Unread
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from core.unread import Unread
 
 REPLICAS = 2
 # The version in which the functions list StrimziPodSets.

@@ -9,8 +9,7 @@ from core import instances
 from core.cluster.routes import routes
 from core.cluster.spec import ClusterSpec
 
-# EC2 counts vCPUs by the first letter of a family; these share one quota ("Standard").
-STANDARD_FAMILIES = "acdhimrtz"
+# How core.preflight.quotas calls the quota that most families share.
 STANDARD = "vcpus_standard"
 GIB_PER_TIB = 1024
 # Free addresses in each subnet that a network load balancer asks for as it is made, and EKS for its
@@ -30,7 +29,7 @@ def quotas_of(spec: ClusterSpec) -> dict[str, float]:
         (spec.kubernetes.system_instance_type, spec.kubernetes.system_nodes_per_zone * zones)
     )
     for name, number in machines:
-        if name in known and name[0] in STANDARD_FAMILIES:
+        if name in known and instances.vcpu_quota(name) == instances.STANDARD_QUOTA:
             wanted[STANDARD] += number * known[name].vcpus
     gib = sum(
         spec.nodes_of(pool) * sum(volume.size_gib for volume in pool.volumes) for pool in spec.pools

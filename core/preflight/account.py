@@ -1,12 +1,14 @@
 """Holds what a cluster takes of an account, and what the account says of itself.
 
-What could not be asked is an Unasked, never a guess.
+What could not be asked is an Unread, never a guess.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from core.unread import Unread
 
 # What is called while the layers are made: one action per way in which a policy tends to refuse.
 ACTIONS = (
@@ -46,13 +48,6 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class Unasked:
-    """A part nothing is known of, and why."""
-
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Zone:
     """One availability zone as this account names it."""
 
@@ -75,7 +70,7 @@ class VolumesKey:
     key: str
     of_customer: bool
     enabled: bool = True
-    usable_by: frozenset[str] | Unasked = frozenset()
+    usable_by: frozenset[str] | Unread = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,29 +81,29 @@ class Account:
     number: str
     region: str
     # opt-in-not-required, opted-in, not-opted-in.
-    region_status: str | Unasked
+    region_status: str | Unread
     # Whether the environment's cluster stands already: names and quotas are then its own.
-    stands: bool | Unasked
-    zones: Mapping[str, Zone] | Unasked
-    offerings: Mapping[str, frozenset[str]] | Unasked
+    stands: bool | Unread
+    zones: Mapping[str, Zone] | Unread
+    offerings: Mapping[str, frozenset[str]] | Unread
     # Subnets that are there already -> the addresses nobody has.
-    free_addresses: Mapping[str, int] | Unasked
-    quotas: Mapping[str, float | Unasked]
-    used: Mapping[str, float | Unasked]
-    concurrency: Concurrency | Unasked
+    free_addresses: Mapping[str, int] | Unread
+    quotas: Mapping[str, float | Unread]
+    used: Mapping[str, float | Unread]
+    concurrency: Concurrency | Unread
     # Version -> STANDARD_SUPPORT, EXTENDED_SUPPORT, UNSUPPORTED.
-    kubernetes: Mapping[str, str] | Unasked
-    addons: Mapping[str, frozenset[str] | Unasked]
+    kubernetes: Mapping[str, str] | Unread
+    addons: Mapping[str, frozenset[str] | Unread]
     # The JSON schema an add-on's version publishes.
-    addon_schemas: Mapping[str, Mapping[str, object] | Unasked]
-    volumes_key: VolumesKey | Unasked
+    addon_schemas: Mapping[str, Mapping[str, object] | Unread]
+    volumes_key: VolumesKey | Unread
     # Names that are taken and not tagged as this environment's: roles, buckets, ...
-    taken: Mapping[str, tuple[str, ...] | Unasked]
+    taken: Mapping[str, tuple[str, ...] | Unread]
     # Secrets scheduled for deletion: their names are free only after that.
-    pending_secrets: tuple[str, ...] | Unasked
+    pending_secrets: tuple[str, ...] | Unread
     # Action -> who denies it.
-    denied: Mapping[str, str] | Unasked
+    denied: Mapping[str, str] | Unread
     # Why the bill cannot be seen; empty where it can.
-    bill: str | Unasked
+    bill: str | Unread
     # Why Slack refuses the token; empty where it does not; None: no Slack is asked for.
-    slack: str | Unasked | None
+    slack: str | Unread | None

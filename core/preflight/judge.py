@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.preflight.account import Account, Needs, Unasked, Zone
+from core.preflight.account import Account, Needs, Zone
 from core.preflight.quotas import QUOTAS
 from core.preflight.schema import refused_keys
 from core.regions import WITHOUT_EKS, refusal
+from core.unread import Unread, of
 
 # Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
 LEAST_UNRESERVED = 10
@@ -61,8 +62,8 @@ def _no(part: str, sentence: str) -> AccountFinding:
     return AccountFinding(part, Consequence.REFUSED, sentence)
 
 
-def _unknown(part: str, unasked: Unasked) -> AccountFinding:
-    return AccountFinding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unasked.why}.")
+def _unknown(part: str, unread: Unread) -> AccountFinding:
+    return AccountFinding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unread.why}.")
 
 
 def _region(needs: Needs, account: Account) -> Iterator[AccountFinding]:
@@ -76,7 +77,7 @@ def _region(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             f"The session is in {account.region} and the spec in {needs.region}; set aws:region "
             f"of the stacks, or correct the spec.",
         )
-    if isinstance(account.region_status, Unasked):
+    if isinstance(account.region_status, Unread):
         yield _unknown(part, account.region_status)
     elif account.region_status == "not-opted-in":
         yield _no(
@@ -88,7 +89,7 @@ def _region(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 def _zones(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "zones"
-    if isinstance(account.zones, Unasked):
+    if isinstance(account.zones, Unread):
         yield _unknown(part, account.zones)
         return
     fit = sorted(name for name, zone in account.zones.items() if _has_eks(zone))
@@ -113,7 +114,7 @@ def _has_eks(zone: Zone) -> bool:
 
 def _offerings(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "instance types"
-    if isinstance(account.offerings, Unasked):
+    if isinstance(account.offerings, Unread):
         yield _unknown(part, account.offerings)
         return
     for name, zones in needs.instance_types.items():
@@ -132,7 +133,7 @@ def _subnets(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "subnets"
     if account.stands is True:
         return
-    if isinstance(account.free_addresses, Unasked):
+    if isinstance(account.free_addresses, Unread):
         yield _unknown(part, account.free_addresses)
         return
     for subnet, wanted in needs.subnets.items():
@@ -163,11 +164,11 @@ def _quotas(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding]:
     quota = QUOTAS[key]
     part = f"quota of {quota.what}"
-    nobody = Unasked("nobody read it")
+    nobody = Unread("nobody read it")
     limit, used = account.quotas.get(key, nobody), account.used.get(key, nobody)
-    if isinstance(limit, Unasked):
+    if isinstance(limit, Unread):
         yield _unknown(part, limit)
-    elif isinstance(used, Unasked):
+    elif isinstance(used, Unread):
         yield _unknown(f"how much of the {part} is used", used)
     elif used + wanted > limit:
         yield _no(
@@ -181,7 +182,7 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding
 def _concurrency(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "Lambda's concurrency"
     found = account.concurrency
-    if isinstance(found, Unasked):
+    if isinstance(found, Unread):
         yield _unknown(part, found)
     elif found.unreserved < LEAST_UNRESERVED:
         yield _no(
@@ -203,7 +204,7 @@ def _concurrency(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _kubernetes(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "Kubernetes version"
     found = account.kubernetes
-    if isinstance(found, Unasked):
+    if isinstance(found, Unread):
         yield _unknown(part, found)
         return
     status = found.get(needs.kubernetes)
@@ -226,8 +227,8 @@ def _kubernetes(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     for addon, version in needs.addons.items():
         part = f"add-on {addon}"
-        offered = account.addons.get(addon, Unasked("nobody read it"))
-        if isinstance(offered, Unasked):
+        offered = account.addons.get(addon, Unread("nobody read it"))
+        if isinstance(offered, Unread):
             yield _unknown(part, offered)
         elif version not in offered:
             newest = max(offered, default="no version")
@@ -238,8 +239,8 @@ def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             )
     for addon, told in needs.addon_configuration.items():
         part = f"configuration of add-on {addon}"
-        schema = account.addon_schemas.get(addon, Unasked("nobody read its schema"))
-        if isinstance(schema, Unasked):
+        schema = account.addon_schemas.get(addon, Unread("nobody read its schema"))
+        if isinstance(schema, Unread):
             yield _unknown(part, schema)
             continue
         for key in refused_keys(schema, told):
@@ -253,7 +254,7 @@ def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "the key of volumes"
     found = account.volumes_key
-    if isinstance(found, Unasked):
+    if isinstance(found, Unread):
         yield _unknown(part, found)
         return
     if not found.of_customer:
@@ -264,7 +265,7 @@ def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
             f"The key of volumes {found.key} is not enabled, so that no volume can be made or "
             f"attached; enable it, or name another: encryption_key, or EBS's default key.",
         )
-    elif isinstance(found.usable_by, Unasked):
+    elif isinstance(found.usable_by, Unread):
         yield _unknown(f"who may use {found.key}", found.usable_by)
     elif not any(AUTO_SCALING in grantee for grantee in found.usable_by):
         yield _no(
@@ -278,10 +279,10 @@ def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     if account.stands is True:
         return
-    if isinstance(account.stands, Unasked):
+    if isinstance(account.stands, Unread):
         yield _unknown(f"cluster {needs.prefix}", account.stands)
     for kind, names in account.taken.items():
-        if isinstance(names, Unasked):
+        if isinstance(names, Unread):
             yield _unknown(f"names of {kind}", names)
         elif names:
             shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
@@ -290,9 +291,9 @@ def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
                 f"{shown}: {kind} of these names are there already and are not this "
                 f"environment's; delete them, or choose another environment or name.",
             )
-    if isinstance(account.pending_secrets, Unasked):
+    if isinstance(account.pending_secrets, Unread):
         yield _unknown("secrets", account.pending_secrets)
-    for name in () if isinstance(account.pending_secrets, Unasked) else account.pending_secrets:
+    for name in of(account.pending_secrets):
         yield _no(
             "secrets",
             f"Secret {name} is scheduled for deletion, and its name is taken until then; `aws "
@@ -303,7 +304,7 @@ def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 def _permissions(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "permissions"
-    if isinstance(account.denied, Unasked):
+    if isinstance(account.denied, Unread):
         yield _unknown(part, account.denied)
         return
     by: dict[str, list[str]] = {}
@@ -318,7 +319,7 @@ def _permissions(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 
 def _bill(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
-    if isinstance(account.bill, Unasked):
+    if isinstance(account.bill, Unread):
         yield _unknown("the bill", account.bill)
     elif account.bill:
         yield _no(
@@ -330,7 +331,7 @@ def _bill(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 
 def _slack(needs: Needs, account: Account) -> Iterator[AccountFinding]:
-    if isinstance(account.slack, Unasked):
+    if isinstance(account.slack, Unread):
         yield _unknown("Slack", account.slack)
     elif account.slack:
         yield _no(

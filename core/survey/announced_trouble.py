@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import HealthEvent, Shiftable
-from core.survey.facts import Surveyed, Unread, mapping_of, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import MachineStatus
+from core.unread import Unread, mapping_of, of
 
 TROUBLE = ("issue", "investigation")
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
+from core.unread import Unread, of
 
 GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 AUTO_MODE_LABEL = "eks.amazonaws.com/pod-readiness-gate-inject"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, mapping_of, of, of_kafka, pods_of
+from core.survey.facts import Surveyed, every_kafka, of_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Kafka, OtherKafka, Pod
+from core.unread import Unread, mapping_of, of
 
 EBS_DRIVER = "ebs.csi.aws.com"
 # The strictest of Pod Security's levels; `baseline` is the one before.

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from core.survey.account_facts import ControlPlane
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
+from core.unread import Unread, of
 
 # AWS's list price of a cluster, in every commercial region.
 STANDARD_USD_PER_HOUR, EXTENDED_USD_PER_HOUR = 0.10, 0.60

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import Disk
-from core.survey.facts import Surveyed, Unread, mapping_of, node_of, of
+from core.survey.facts import Surveyed, node_of
 from core.survey.finding import Finding, Weight, listing
+from core.unread import Unread, mapping_of, of
 
 EBS_IDS = "vol-"
 IMPAIRED = "impaired"

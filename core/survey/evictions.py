@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, of, pods_of
+from core.survey.facts import Surveyed, every_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import DisruptionBudget, DrainCleaner
+from core.unread import Unread, of
 
 # Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
 SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")

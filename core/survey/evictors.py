@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, every_kafka, node_of, of, pods_of
+from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Autoscaler
+from core.unread import of
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

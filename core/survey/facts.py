@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -63,14 +63,7 @@ from core.survey.tool_facts import (
     TerminationQueue,
     VolumeController,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A part nothing is known of, why, and what to do about it where that is no missing right."""
-
-    why: str
-    remedy: str = ""
+from core.unread import Unread, mapping_of, of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +166,6 @@ class Surveyed:
     read_at: float
 
 
-T = TypeVar("T")
-V = TypeVar("V")
 Owned = TypeVar("Owned", KafkaPool, Pod, PodSet, Rebalance, Topic)
 # Of a part that whoever reads had no need of: nothing is known of it, and nothing is amiss.
 NOT_ASKED = Unread("nobody asked")
@@ -184,16 +175,6 @@ def only(read_at: float, **parts: Any) -> Surveyed:
     """Return a cluster of which only some parts were asked for."""
     names = (field.name for field in fields(Surveyed))
     return Surveyed(**dict.fromkeys(names, NOT_ASKED) | parts | {"read_at": read_at})
-
-
-def of(part: Iterable[T] | Unread) -> tuple[T, ...]:
-    """Return what is known of a part: nothing where it could not be read."""
-    return () if isinstance(part, Unread) else tuple(part)
-
-
-def mapping_of(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
-    """Return what is known of a part by its names: nothing where it could not be read."""
-    return {} if isinstance(part, Unread) else part
 
 
 def every_kafka(seen: Surveyed) -> tuple[Kafka | OtherKafka, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.survey.facts import Unread
+from core.unread import Unread
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
 # How many names a sentence lists before it counts the rest.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from core.survey.facts import Surveyed, grace_of, mapping_of, nodes_of, of, pods_on
+from core.survey.facts import Surveyed, grace_of, nodes_of, pods_on
 from core.survey.finding import Finding, Weight, listing
 from core.survey.managed import managed_findings
 from core.survey.node_facts import ScalingGroup, TerminationHook
+from core.unread import mapping_of, of
 from core.words import span
 
 # Of an instance's lifecycle state, and the group's opinion of its health.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, grace_of, mapping_of, of, pods_on
+from core.survey.facts import Surveyed, grace_of, pods_on
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from core.unread import Unread, mapping_of, of
 
 
 def handlers(seen: Surveyed) -> Iterator[Finding]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, mapping_of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight
+from core.unread import Unread, mapping_of
 
 
 def roles(seen: Surveyed) -> Iterator[Finding]:

@@ -35,8 +35,9 @@ from core.survey import (
     ways_in,
     ways_out,
 )
-from core.survey.facts import NOT_ASKED, Surveyed, Unread
+from core.survey.facts import NOT_ASKED, Surveyed
 from core.survey.finding import Finding, Weight, unknown
+from core.unread import Unread
 
 Judge = Callable[[Surveyed], Iterator[Finding]]
 # What the account refuses a replacement, and what AWS has announced.

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from core.survey.facts import Surveyed, Unread, of, of_kafka, pods_of
+from core.survey.facts import Surveyed, of_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Kafka, Pod, PodSet
+from core.unread import Unread, of
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
 REPLICATION = {

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import EncryptionKey
-from core.survey.facts import Surveyed, mapping_of, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ScalingGroup
+from core.unread import mapping_of, of
 
 # In which a key decrypts, or is about to.
 USABLE, DELETED = (

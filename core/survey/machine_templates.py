@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, machines_of, mapping_of, of, pool_names
+from core.survey.facts import Surveyed, machines_of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import MachineTemplate, ScalingGroup
+from core.unread import mapping_of, of
 
 SPOT = "spot"
 IMDS = (

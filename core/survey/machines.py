@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from core.survey.facts import Surveyed, Unread, machine_of, machines_of, mapping_of
+from core.survey.facts import Surveyed, machine_of, machines_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import Node
+from core.unread import Unread, mapping_of
 
 # Codes of EC2's scheduled events after which the machine does not go on.
 ENDS_MACHINE = ("instance-retirement", "instance-stop")

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, mapping_of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import ManagedNodeGroup, ScalingGroup
+from core.unread import mapping_of
 
 # Statuses in which EKS does nothing to a group, nor ends it.
 STEADY = ("ACTIVE", "CREATING", "UPDATING", "DELETING")

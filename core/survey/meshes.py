@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, every_kafka, of, pods_of
+from core.survey.facts import Surveyed, every_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
+from core.unread import of
 
 
 def meshes(seen: Surveyed) -> Iterator[Finding]:

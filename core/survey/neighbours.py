@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
 from core.survey.tool_facts import DisruptionBudget, Neighbour
+from core.unread import Unread, of
 
 # Strimzi's label of pods of a Kafka, ZooKeeper's among them.
 KIND = "strimzi.io/kind"

@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of, pods_of, zone_of
+from core.survey.facts import Surveyed, pods_of, zone_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.survey.kafka_facts import Flavour, OtherKafka
+from core.unread import Unread, of
 
 # Docker Hub's own, by a version: what is newest is still there.
 BITNAMIS = re.compile(r"(docker\.io/|index\.docker\.io/)?bitnami/[a-z-]+:(?!latest$).+")

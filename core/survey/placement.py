@@ -8,19 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from core.survey.facts import (
-    Surveyed,
-    every_kafka,
-    machine_of,
-    node_of,
-    of,
-    of_kafka,
-    pods_of,
-    zone_of,
-)
+from core.survey.facts import Surveyed, every_kafka, machine_of, node_of, of_kafka, pods_of, zone_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import number
 from core.survey.kafka_facts import Flavour, Kafka, OtherKafka, Pod
+from core.unread import of
 
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
 CONTROLLED_SHUTDOWN_SECONDS = 300

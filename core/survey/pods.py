@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, every_kafka, mapping_of, node_of, of, pods_of
+from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
+from core.unread import Unread, mapping_of, of
 
 HOST, NODE_NAME = "kubernetes.io/hostname", "metadata.name"
 CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from core.survey import starting
-from core.survey.facts import Surveyed, Unread, grace_of, mapping_of, of, pool_names
+from core.survey.facts import Surveyed, grace_of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import NodePool
+from core.unread import Unread, mapping_of, of
 
 DO_NOT_DISRUPT = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
 DISRUPTED_TAINT = "karpenter.sh/disrupted"

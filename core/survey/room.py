@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from core.instances import vcpu_quota
 from core.survey.account_facts import AccountQuota, Subnet
-from core.survey.facts import Surveyed, Unread, machine_of, mapping_of, nodes_of, of, pool_names
+from core.survey.facts import Surveyed, machine_of, nodes_of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.node_facts import Instance, Node
+from core.unread import Unread, mapping_of, of
 
 # The VPC CNI's image by what it is for (cli.survey.controllers).
 VPC_CNI = "the VPC CNI"

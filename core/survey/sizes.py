@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight
 from core.survey.tool_facts import SizeScaler
+from core.unread import of
 
 
 def scalers(seen: Surveyed) -> Iterator[Finding]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of, of_kafka, pods_of
+from core.survey.facts import Surveyed, of_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.tool_facts import Operator
+from core.unread import Unread, of
 
 V1, BEFORE_V1 = "v1", "v1beta2"
 FIRST_WITH_V1, FIRST_WITHOUT_BEFORE = (0, 49, 0), (0, 52, 0)

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.account_facts import TargetGroup
-from core.survey.facts import Surveyed, Unread, grace_of, mapping_of, of
+from core.survey.facts import Surveyed, grace_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
+from core.unread import Unread, mapping_of, of
 
 
 def attributes(seen: Surveyed) -> Iterator[Finding]:

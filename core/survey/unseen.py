@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import (
-    Surveyed,
-    Unread,
-    every_kafka,
-    node_of,
-    of,
-    of_kafka,
-    pods_of,
-    pool_names,
-)
+from core.survey.facts import Surveyed, every_kafka, node_of, of_kafka, pods_of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import REPLICATION, number
 from core.survey.kafka_facts import Kafka
+from core.unread import Unread, of
 
 AGAIN = "look at it, and survey again"
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, every_kafka, of, pods_of
+from core.survey.facts import Surveyed, every_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Flavour, OtherKafka, Volume
+from core.unread import of
 
 # A gp2 volume of this size earns what its burst gives; a smaller one lives on credits.
 GP2_WITHOUT_BURST_GIB = 1000

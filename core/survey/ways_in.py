@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
+from core.unread import Unread, of
 
 INGRESS, BEHIND_A_PROXY = "ingress", ("ingress", "cluster-ip")
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from core.survey.account_facts import Subnet, VpcEndpoint, WayOut
-from core.survey.facts import Surveyed, Unread, of
+from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing
 from core.survey.room import places
+from core.unread import Unread, of
 
 # What a node asks before it runs a broker: itself, its images, who its pods are.
 ASKED_BY_NODES = ("ec2", "ecr.api", "ecr.dkr", "s3")

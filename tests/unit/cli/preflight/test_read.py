@@ -18,13 +18,14 @@ from cli.preflight import command
 from cli.preflight.asked import principal_of
 from cli.preflight.needs import needs_of
 from cli.preflight.read import Reader
-from cli.preflight.refusals import one_line
+from cli.refusals import one_line
 from cli.target import Target
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
-from core.preflight.account import Account, Concurrency, Needs, Unasked
+from core.preflight.account import Account, Concurrency, Needs
 from core.preflight.judge import Consequence, findings
 from core.preflight.quotas import QUOTAS
+from core.unread import Unread
 from tests.unit.infra.programs import description
 
 SPEC = parse(description())
@@ -75,6 +76,30 @@ def test_what_moto_serves_is_read_and_what_it_does_not_is_said(aws: Callable[...
     assert account.stands is False
     unknown = [each for each in findings(needs, account) if each.kind is Consequence.UNKNOWN]
     assert any("add-on coredns could not be asked" in each.sentence for each in unknown)
+
+
+def test_a_machine_of_another_family_uses_nothing_of_the_standard_quota() -> None:
+    sizes = {"CpuOptions": {"CoreCount": 2, "ThreadsPerCore": 2}}
+    running = [
+        {"InstanceType": kind, **sizes, **more}
+        for kind, more in (
+            ("m7g.xlarge", {}),
+            ("inf2.xlarge", {}),
+            ("trn1.2xlarge", {}),
+            ("mac2.metal", {}),
+            ("m7g.xlarge", {"InstanceLifecycle": "spot"}),
+            ("m7g.xlarge", {"InstanceLifecycle": "capacity-block"}),
+        )
+    ]
+    said = {"ec2.describe_instances": {"Reservations": [{"Instances": running}]}}
+    _, account = read(FakeAws(ANSWERS | said))
+    assert account.used["vcpus_standard"] == 4
+
+
+def test_a_version_whose_support_is_said_in_the_older_field_is_read_alike() -> None:
+    said = {"clusterVersions": [{"clusterVersion": "1.31", "status": "extended-support"}]}
+    _, account = read(FakeAws(ANSWERS | {"eks.describe_cluster_versions": said}))
+    assert account.kubernetes == {"1.31": "EXTENDED_SUPPORT"}
 
 
 def test_a_role_of_somebody_elses_is_in_the_way_and_our_own_is_not(aws: Callable[..., Any]) -> None:
@@ -209,7 +234,7 @@ def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
     assert account.concurrency == Concurrency(10, 10)
     assert account.kubernetes == {"1.35": "STANDARD_SUPPORT"}
     assert account.quotas["vpcs"] == 8.0
-    assert isinstance(account.quotas["nlbs"], Unasked)
+    assert isinstance(account.quotas["nlbs"], Unread)
     assert account.denied == {
         "sqs:CreateQueue": "no policy of the caller's allows it",
         "kms:CreateKey": "a service control policy of the organisation denies it",
@@ -248,8 +273,8 @@ def test_an_account_that_answers_nothing_is_unknown_in_every_part(error: Excepti
 def test_an_answer_of_another_shape_is_unknown_and_no_traceback() -> None:
     broken = {"lambda.get_account_settings": {}, "eks.describe_cluster_versions": {"x": 1}}
     _, account = read(FakeAws(ANSWERS | broken))
-    assert isinstance(account.concurrency, Unasked)
-    assert "not as AWS documents it" in account.concurrency.why
+    assert isinstance(account.concurrency, Unread)
+    assert "not as documented" in account.concurrency.why
 
 
 @pytest.mark.parametrize(

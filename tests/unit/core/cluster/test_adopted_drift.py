@@ -11,9 +11,9 @@ from core.cluster import adoption
 from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster.adoption import Adoption
 from core.naming import CLUSTER_TAG
-from core.survey.facts import Unread
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
+from core.unread import Unread
 from tests.every_case import every_case
 
 QUEUE = "https://sqs.eu-north-1.amazonaws.com/111122223333/their-drains"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from core.survey.facts import Surveyed, Unread
+from core.survey.facts import Surveyed
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.survey.judge import findings
 from core.survey.kafka_facts import KafkaListener, Topic
@@ -18,6 +18,7 @@ from core.survey.tool_facts import (
     EvictionWebhook,
     Evictor,
 )
+from core.unread import Unread
 from tests.every_case import every_case
 from tests.unit.core.survey.clusters import (
     BUDGET,

@@ -42,7 +42,7 @@ WITHOUT_LOGIN = (
 UNAUTHORIZED, BUSY, BROKEN = 401, 429, 500
 
 
-def way_out(error: Exception) -> str:
+def remedy_of(error: Exception) -> str:
     """Return what to do about an error; empty: nothing that is more than usual."""
     if isinstance(error, WITHOUT_LOGIN):
         return LOGIN

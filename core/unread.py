@@ -1,0 +1,28 @@
+"""Holds what is not known in the place of an answer: why, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A part nothing is known of, why, and what to do about it where that is no missing right."""
+
+    why: str
+    remedy: str = ""
+
+
+def of(part: Iterable[T] | Unread) -> tuple[T, ...]:
+    """Return what is known of a part: nothing where it could not be read."""
+    return () if isinstance(part, Unread) else tuple(part)
+
+
+def mapping_of(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
+    """Return what is known of a part by its names: nothing where it could not be read."""
+    return {} if isinstance(part, Unread) else part
