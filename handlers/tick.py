@@ -35,7 +35,7 @@ from handlers.rotation.clients_budget import ClientsBudget
 from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import open_ledger, run_teller, zone_teller
+from handlers.store.notifying import open_ledger, open_stories
 from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 from handlers.store.settings import read_settings
@@ -45,7 +45,7 @@ from handlers.store.settings import read_settings
 def _loop() -> Loop:
     settings = read_settings(TickSettings)
     late = late_seconds(settings.policy.tick_interval_seconds)
-    ledger = open_ledger(settings)
+    ledger, stories = open_ledger(settings), open_stories(settings)
     cloud = AwsCloud(settings.region)
     api = open_api(settings, AT_ONCE)
     nodes = open_nodes(settings, api)
@@ -105,7 +105,7 @@ def _loop() -> Loop:
             ticks=ticks,
             whose=settings.whose if named is None else named,
             cluster=settings.cluster,
-            told=zone_teller(settings),
+            told=stories.of_zone,
             acts=acts,
         ),
         rotations=Rotations(
@@ -116,7 +116,7 @@ def _loop() -> Loop:
             ticks=ticks,
             policy=settings.policy,
             late_seconds=late,
-            told=run_teller(settings),
+            told=stories.of_run,
             throttles=Throttles(kafka, records, settings.cluster),
             leadership=leadership,
             budget=None

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from core.incidents.actions import HookResult
 from core.incidents.observation import GroupView, InstanceView
 from core.incidents.ownership import GROUP_TAG, Mark, Ownership
+from handlers.adapters.calls import CLIENT, portions
 from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ LONGEST_DELAY_SECONDS = 900
 EBS_CSI_TAG = "ebs.csi.aws.com/cluster"
 MOST_PROTECTED_AT_ONCE = 50
 MOST_NAMES_PER_CALL = 50
-# A tick comes again soon: better to fail it than to wait for the default minute.
-_CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
 # Auto Scaling's words for what it will not do now; anything else is a fault of ours or of AWS.
 _REFUSALS = {"ValidationError", "ScalingActivityInProgress", "ResourceContention"}
 _NO_SUCH_INSTANCE = {"InvalidInstanceID.NotFound", "InvalidInstanceID.Malformed"}
@@ -66,7 +64,7 @@ class Cloud(Protocol):
     def volumes_on(self, instance_id: str) -> tuple[str, ...]:
         """Return the EBS driver's volumes that EC2 has attached to an instance."""
 
-    def zone_names(self) -> dict[str, str]:
+    def zone_names(self) -> Mapping[str, str]:
         """Return this account's name of each zone of the region by the zone's id."""
 
 
@@ -81,8 +79,9 @@ class AwsCloud:
     """EC2 and Auto Scaling through boto3."""
 
     def __init__(self, region: str) -> None:
-        self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
-        self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
+        self._ec2 = boto3.client("ec2", region_name=region, config=CLIENT)
+        self._groups = boto3.client("autoscaling", region_name=region, config=CLIENT)
+        self._zone_names: Mapping[str, str] | None = None
 
     @known_shape("AWS")
     def instance(self, instance_id: str) -> InstanceView | None:
@@ -148,13 +147,10 @@ class AwsCloud:
         return None
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:
-        ids = sorted(instance_ids)
-        for start in range(0, len(ids), MOST_PROTECTED_AT_ONCE):
+        for some in portions(sorted(instance_ids), MOST_PROTECTED_AT_ONCE):
             try:
                 self._groups.set_instance_protection(
-                    AutoScalingGroupName=group,
-                    InstanceIds=ids[start : start + MOST_PROTECTED_AT_ONCE],
-                    ProtectedFromScaleIn=protected,
+                    AutoScalingGroupName=group, InstanceIds=some, ProtectedFromScaleIn=protected
                 )
             except ClientError as error:
                 # One that leaves at this moment needs no protection, and has none to lose.
@@ -179,24 +175,29 @@ class AwsCloud:
         )
 
     @known_shape("AWS")
-    def zone_names(self) -> dict[str, str]:
-        answer = self._ec2.describe_availability_zones()
-        return {zone["ZoneId"]: zone["ZoneName"] for zone in answer["AvailabilityZones"]}
+    def zone_names(self) -> Mapping[str, str]:
+        # The mapping of an account never changes, so an environment asks once.
+        if self._zone_names is None:
+            zones = self._ec2.describe_availability_zones(AllAvailabilityZones=True)
+            self._zone_names = {z["ZoneId"]: z["ZoneName"] for z in zones["AvailabilityZones"]}
+        return self._zone_names
 
 
 def described_groups(
     pages: DescribeAutoScalingGroupsPaginator, whose: Ownership
 ) -> Iterable[AutoScalingGroupTypeDef]:
     """Return Auto Scaling's words for every group of a cluster, each once."""
-    found: dict[str, AutoScalingGroupTypeDef] = {}
-    for mark in whose.marks:
-        for page in pages.paginate(Filters=tag_filters(mark)):
-            found |= {g["AutoScalingGroupName"]: g for g in page["AutoScalingGroups"]}
-    names = whose.scaling_groups
-    for start in range(0, len(names), MOST_NAMES_PER_CALL):
-        some = list(names[start : start + MOST_NAMES_PER_CALL])
-        for page in pages.paginate(AutoScalingGroupNames=some):
-            found |= {g["AutoScalingGroupName"]: g for g in page["AutoScalingGroups"]}
+    marked = (pages.paginate(Filters=tag_filters(mark)) for mark in whose.marks)
+    named = (
+        pages.paginate(AutoScalingGroupNames=some)
+        for some in portions(whose.scaling_groups, MOST_NAMES_PER_CALL)
+    )
+    found = {
+        group["AutoScalingGroupName"]: group
+        for answer in (*marked, *named)
+        for page in answer
+        for group in page["AutoScalingGroups"]
+    }
     return found.values()
 
 
@@ -255,7 +256,7 @@ class SqsQueue:
 
     def __init__(self, url: str, region: str) -> None:
         self._url = url
-        self._sqs = boto3.client("sqs", region_name=region, config=_CLIENT)
+        self._sqs = boto3.client("sqs", region_name=region, config=CLIENT)
 
     def send(self, body: str, *, delay_seconds: float = 0.0) -> None:
         delay = min(max(round(delay_seconds), 0), LONGEST_DELAY_SECONDS)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from core.stored import take_word
 from core.volumes.ledger import Modification, ModificationState
 from core.volumes.limits import Gp3, Performance
+from handlers.adapters.calls import PATIENT_CLIENT, portions
 from handlers.adapters.shapes import known_shape
 
 MOST_PER_CALL = 200
-_CLIENT = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard"})
 # Of volumes that were never modified EC2 says that there is no such thing.
 _NEVER_MODIFIED = {"InvalidVolumeModification.NotFound", "InvalidVolume.NotFound"}
 
@@ -46,12 +45,12 @@ class Ec2Ebs:
     """EC2 through boto3."""
 
     def __init__(self, region: str) -> None:
-        self._ec2: Any = boto3.client("ec2", region_name=region, config=_CLIENT)
+        self._ec2: Any = boto3.client("ec2", region_name=region, config=PATIENT_CLIENT)
 
     @known_shape("EC2")
     def volumes(self, ids: Sequence[str]) -> Mapping[str, EbsView]:
         found = {}
-        for some in _chunks(ids):
+        for some in portions(ids, MOST_PER_CALL):
             # A filter, since one volume that is gone would fail a call that names it.
             filters = [{"Name": "volume-id", "Values": some}]
             for item in self._ec2.describe_volumes(Filters=filters)["Volumes"]:
@@ -66,7 +65,7 @@ class Ec2Ebs:
     @known_shape("EC2")
     def modifications(self, ids: Sequence[str]) -> Mapping[str, Modification]:
         found: dict[str, Modification] = {}
-        for some in _chunks(ids):
+        for some in portions(ids, MOST_PER_CALL):
             filters = [{"Name": "volume-id", "Values": some}]
             try:
                 answer = self._ec2.describe_volumes_modifications(Filters=filters)
@@ -84,7 +83,7 @@ class Ec2Ebs:
     @known_shape("EC2")
     def instance_types(self, ids: Sequence[str]) -> Mapping[str, str]:
         found = {}
-        for some in _chunks(ids):
+        for some in portions(ids, MOST_PER_CALL):
             filters = [{"Name": "instance-id", "Values": some}]
             for reservation in self._ec2.describe_instances(Filters=filters)["Reservations"]:
                 for item in reservation["Instances"]:
@@ -107,8 +106,3 @@ def _modification(item: Mapping[str, Any]) -> Modification:
 
 def _shape(item: Mapping[str, Any], side: str) -> Gp3:
     return Gp3(item[f"{side}Size"], Performance(item[f"{side}Iops"], item[f"{side}Throughput"]))
-
-
-def _chunks(ids: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(ids), MOST_PER_CALL):
-        yield list(ids[start : start + MOST_PER_CALL])

@@ -1,4 +1,4 @@
-"""EC2's lists, answered in core's words: volumes, zones, instances by tag, status checks."""
+"""EC2's lists, answered in core's words: volumes, instances by tag, status checks."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from core.incidents.inventory import ScheduledEvent, StatusView, VolumeView
 from core.incidents.ownership import Ownership
 from handlers.adapters.aws import tag_filters
+from handlers.adapters.calls import CLIENT, portions
 from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MOST_STATUSES_PER_CALL = 100
 # EC2 keeps a terminated instance on its list for about an hour.
 _NO_SUCH_VOLUME = {"InvalidVolume.NotFound", "InvalidParameterValue"}
-_CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
 
 
 class Inventory(Protocol):
@@ -30,9 +29,6 @@ class Inventory(Protocol):
 
     def volume(self, volume_id: str) -> VolumeView | None:
         """Return a volume, or None when EC2 does not know it (any more)."""
-
-    def zone_names(self) -> Mapping[str, str]:
-        """Return this account's name of every zone of the region, by the zone's id."""
 
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
         """Return the state of every instance of a cluster, those that ended too."""
@@ -45,8 +41,7 @@ class Ec2Inventory:
     """EC2 through boto3."""
 
     def __init__(self, region: str) -> None:
-        self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
-        self._zone_names: Mapping[str, str] | None = None
+        self._ec2 = boto3.client("ec2", region_name=region, config=CLIENT)
 
     @known_shape("EC2")
     def volume(self, volume_id: str) -> VolumeView | None:
@@ -68,14 +63,6 @@ class Ec2Inventory:
         )
 
     @known_shape("EC2")
-    def zone_names(self) -> Mapping[str, str]:
-        # The mapping of an account never changes, so an environment asks once.
-        if self._zone_names is None:
-            zones = self._ec2.describe_availability_zones(AllAvailabilityZones=True)
-            self._zone_names = {z["ZoneId"]: z["ZoneName"] for z in zones["AvailabilityZones"]}
-        return self._zone_names
-
-    @known_shape("EC2")
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
         pages = self._ec2.get_paginator("describe_instances")
         return {
@@ -89,13 +76,13 @@ class Ec2Inventory:
     @known_shape("EC2")
     def statuses(self, instance_ids: Sequence[str]) -> Mapping[str, StatusView]:
         found: dict[str, StatusView] = {}
-        for start in range(0, len(instance_ids), MOST_STATUSES_PER_CALL):
-            found |= self._some_statuses(instance_ids[start : start + MOST_STATUSES_PER_CALL])
+        for some in portions(instance_ids, MOST_STATUSES_PER_CALL):
+            found |= self._some_statuses(some)
         return found
 
-    def _some_statuses(self, instance_ids: Sequence[str]) -> dict[str, StatusView]:
+    def _some_statuses(self, instance_ids: list[str]) -> dict[str, StatusView]:
         pages = self._ec2.get_paginator("describe_instance_status").paginate(
-            InstanceIds=list(instance_ids)
+            InstanceIds=instance_ids
         )
         try:
             return {s["InstanceId"]: _status(s) for page in pages for s in page["InstanceStatuses"]}

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import boto3
-from botocore.config import Config
 
 from core.volumes.views import Load
+from handlers.adapters.calls import PATIENT_CLIENT
 from handlers.adapters.shapes import known_shape
 
 PERIOD_SECONDS = 60
@@ -21,7 +21,6 @@ LOOK_BACK_SECONDS = 3600
 MOST_PER_CALL = 500
 # Data points of one answer: AWS's limit is above what 500 metrics have in an hour of minutes.
 MOST_POINTS = 100_800
-_CLIENT = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard"})
 VOLUME_METRICS = {
     "read_ops": ("VolumeReadOps", "Sum"),
     "write_ops": ("VolumeWriteOps", "Sum"),
@@ -48,7 +47,9 @@ class CloudWatchLoads:
     """CloudWatch through boto3."""
 
     def __init__(self, region: str, *, client: Any = None) -> None:
-        self._client: Any = client or boto3.client("cloudwatch", region_name=region, config=_CLIENT)
+        self._client: Any = client or boto3.client(
+            "cloudwatch", region_name=region, config=PATIENT_CLIENT
+        )
 
     @known_shape("CloudWatch")
     def loads(self, volumes: Mapping[str, str | None], now: float) -> Mapping[str, Load]:

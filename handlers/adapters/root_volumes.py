@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from core.incidents.observation import RootTask
 from core.naming import INCIDENT_TAG
+from handlers.adapters.calls import CLIENT
 from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.type_defs import ReplaceRootVolumeTaskTypeDef
 
-_CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
 # EC2's codes for a request that would be granted, for those that another attempt may be granted,
 # and for one that it is carrying out already.
 _GRANTED = "DryRunOperation"
@@ -44,7 +43,7 @@ class Ec2RootVolumes:
     """EC2's tasks through boto3."""
 
     def __init__(self, region: str) -> None:
-        self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
+        self._ec2 = boto3.client("ec2", region_name=region, config=CLIENT)
 
     @known_shape("EC2")
     def task_of(self, instance_id: str, incident_id: str) -> RootTask | None:

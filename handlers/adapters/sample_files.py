@@ -6,9 +6,9 @@ from collections.abc import Collection
 from typing import Protocol
 
 import boto3
-from botocore.config import Config
 
 from core.naming import SAMPLES_FOLDER
+from handlers.adapters.calls import CLIENT
 
 
 class SampleFiles(Protocol):
@@ -26,8 +26,7 @@ class S3SampleFiles:
 
     def __init__(self, bucket: str, region: str) -> None:
         self._bucket = bucket
-        client = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
-        self._s3 = boto3.client("s3", region_name=region, config=client)
+        self._s3 = boto3.client("s3", region_name=region, config=CLIENT)
 
     def after(self, name: str) -> Collection[str]:
         folder = f"{SAMPLES_FOLDER}/"

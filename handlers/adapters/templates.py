@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from core.incidents.ownership import Ownership
 from core.rotation.in_place import ROOT_DEVICE
 from core.rotation.outdated import Build, Launched
 from handlers.adapters.aws import described_groups
+from handlers.adapters.calls import CLIENT
 from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _Known: TypeAlias = "dict[tuple[str, str], LaunchTemplateVersionTypeDef | None]"
 # On the groups that EKS makes for its managed node groups.
 MANAGED_TAG = "eks:nodegroup-name"
-_CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
 
 
 class Templates(Protocol):
@@ -39,8 +38,8 @@ class AwsTemplates:
     """Launch templates through boto3."""
 
     def __init__(self, region: str) -> None:
-        self._ec2 = boto3.client("ec2", region_name=region, config=_CLIENT)
-        self._groups = boto3.client("autoscaling", region_name=region, config=_CLIENT)
+        self._ec2 = boto3.client("ec2", region_name=region, config=CLIENT)
+        self._groups = boto3.client("autoscaling", region_name=region, config=CLIENT)
 
     @known_shape("EC2")
     def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:

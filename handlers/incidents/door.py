@@ -26,13 +26,13 @@ from core.metric_names import WEBHOOKS_REFUSED
 from handlers.adapters import metrics
 from handlers.adapters.aws import Queue, tick_message
 from handlers.store.ledger import Ledger, rounds
+from handlers.store.retrying import over_the_newest
 
 logger = Logger(service="stillwater")
 # Function URLs write header names in lower case.
 TOKEN_HEADER = "x-stillwater-token"  # noqa: S105 - the header, not the token
 # NTH's event lists a node's labels and pods: a few KiB, far below this on any node.
 LARGEST_BODY_BYTES = 64 * 1024
-MOST_ATTEMPTS = 5
 
 
 class Token(Protocol):
@@ -64,7 +64,7 @@ class Door:
         """Answer one HTTP request of a function URL (payload format 2.0)."""
         try:
             report = self._drain_report(request)
-            incident = self._record(report, now)
+            incident = over_the_newest(lambda: self._record(report, now))
         except CallerRefused as refusal:
             metrics.count(WEBHOOKS_REFUSED)
             logger.warning(str(refusal), status=refusal.status.value)
@@ -108,22 +108,17 @@ class Door:
 
     def _record(self, report: DrainReport, now: float) -> Incident | None:
         """Note a report in the incident it concerns; None: it concerns none that is open."""
-        for _ in range(MOST_ATTEMPTS):
-            found = [i for i in rounds(self.ledger, report.instance_id) if i.open]
-            concerned = next((i for i in found if nth_report.concerns(i, report)), None)
-            if concerned is None:
-                return None
-            changed = nth_report.note_report(concerned, report, now)
-            if changed is concerned:
-                return concerned
-            try:
-                written = self.ledger.put(changed)
-            except Conflict:
-                continue
-            # The tick that was due names an older version and would be taken for stale.
-            self.ticks.send(tick_message(written.id, written.version))
-            return written
-        raise Conflict(f"The incident of {report.instance_id} kept changing; the report is lost.")
+        found = [i for i in rounds(self.ledger, report.instance_id) if i.open]
+        concerned = next((i for i in found if nth_report.concerns(i, report)), None)
+        if concerned is None:
+            return None
+        changed = nth_report.note_report(concerned, report, now)
+        if changed is concerned:
+            return concerned
+        written = self.ledger.put(changed)
+        # The tick that was due names an older version and would be taken for stale.
+        self.ticks.send(tick_message(written.id, written.version))
+        return written
 
 
 def _is_same(given: str, known: str) -> bool:

@@ -36,10 +36,11 @@ from core.zones.incident import ZoneIncident, ZoneWord, said_at, too_old
 from handlers.adapters.apart import take_each
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.pages import call
-from handlers.incidents.reception import MOST_ATTEMPTS, Reception
+from handlers.incidents.reception import Reception
 from handlers.store import told, volume_records
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import Records
+from handlers.store.retrying import over_the_newest
 
 logger = Logger(service="stillwater", child=True)
 # What ends or begins a wait for a replacement; a refresh goes on by hooks that announce themselves.
@@ -151,7 +152,7 @@ class Notices:
         if refusal is not None:
             self._ignore(notice, refusal, now)
             return
-        self.freezes.note(notice, now, self.inventory.zone_names())
+        self.freezes.note(notice, now, self.reception.cloud.zone_names())
         self.reception.ticks.send(SHIFT_MESSAGE)
         incident = self._incident(notice)
         said = "It is over." if incident is None else f"{incident.state.value}: {incident.reason}"
@@ -162,7 +163,7 @@ class Notices:
         said = (*notice.zone_ids, *notice.healthy_ids)
         if all(zone_id_in(zone) for zone in said):
             return notice
-        ids = {name: zone_id for zone_id, name in self.inventory.zone_names().items()}
+        ids = {name: zone_id for zone_id, name in self.reception.cloud.zone_names().items()}
         troubled = tuple(dict.fromkeys(ids.get(zone, zone) for zone in notice.zone_ids))
         healthy = tuple(dict.fromkeys(ids.get(zone, zone) for zone in notice.healthy_ids))
         well = tuple(zone for zone in healthy if zone not in troubled)
@@ -177,7 +178,7 @@ class Notices:
         if not notice.zone_ids and not notice.over:
             return f"{notice.event_type or 'The issue'} names no entity, and no zone by its id."
         if notice.zone_ids:
-            names = self.inventory.zone_names()
+            names = self.reception.cloud.zone_names()
             if not any(zone_id in names for zone_id in notice.zone_ids):
                 return f"This region has no zone {_zones(notice)}."
         if too_old(notice, now):
@@ -237,25 +238,19 @@ class Notices:
 
     def _tell(self, incident: Incident, notice: GroupNotice, now: float) -> None:
         """Note in an incident what its group did, and have the loop look at it."""
-        noted = self._note(incident.id, notice, now)
+        noted = over_the_newest(lambda: self._note(incident.id, notice, now))
         if noted is not None:
             self.reception.wake(noted)
 
     def _note(self, incident_id: str, notice: GroupNotice, now: float) -> Incident | None:
-        for attempt in range(MOST_ATTEMPTS):
-            incident = self.reception.ledger.get(incident_id)
-            if incident is None or notice.dedupe_key in incident.announcements:
-                return incident
-            changed = note_group(incident, notice, now)
-            if changed == incident:
-                return incident
-            joined = (*changed.announcements, notice.dedupe_key)
-            try:
-                return self.reception.ledger.put(replace(changed, announcements=joined))
-            except Conflict:
-                if attempt == MOST_ATTEMPTS - 1:
-                    raise
-        raise AssertionError("every attempt returns or raises")
+        incident = self.reception.ledger.get(incident_id)
+        if incident is None or notice.dedupe_key in incident.announcements:
+            return incident
+        changed = note_group(incident, notice, now)
+        if changed == incident:
+            return incident
+        joined = (*changed.announcements, notice.dedupe_key)
+        return self.reception.ledger.put(replace(changed, announcements=joined))
 
     def _record(
         self, notice: VolumeNotice | ZoneNotice | GroupNotice | Advisory, said: str, now: float

@@ -20,10 +20,10 @@ from core.incidents.record import Incident
 from handlers.adapters.aws import Cloud, Queue, tick_message
 from handlers.adapters.pages import call
 from handlers.store.ledger import Ledger, rounds
+from handlers.store.retrying import over_the_newest
 
 logger = Logger(service="stillwater", child=True)
 # Deliveries about one instance meet at its record; more than a few in a row is a fault.
-MOST_ATTEMPTS = 5
 # An announcement is kept as evidence; the ledger's items may have 400 KB, and one Health event may
 # be kept for each of a hundred instances.
 LONGEST_KEPT = 32_768
@@ -122,13 +122,9 @@ class Reception:
     def _join(
         self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool = False
     ) -> ReceptionResult:
-        for attempt in range(MOST_ATTEMPTS):
-            try:
-                return self._join_incident(found, now, actor=actor, ours=ours, again=again)
-            except Conflict:
-                if attempt == MOST_ATTEMPTS - 1:
-                    raise
-        raise AssertionError("every attempt returns or raises")
+        return over_the_newest(
+            lambda: self._join_incident(found, now, actor=actor, ours=ours, again=again)
+        )
 
     def _join_incident(
         self, found: Interruption, now: float, *, actor: str, ours: bool, again: bool

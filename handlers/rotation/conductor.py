@@ -38,9 +38,9 @@ from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.observe import Sources
 from handlers.rotation.turns import observe_cluster, with_errors
 from handlers.store.messages import rotation_message
+from handlers.store.retrying import over_the_newest
 from handlers.store.runs import LedgerRuns
 
-MOST_ATTEMPTS = 5
 NOTHING = "Nothing is outdated: there is nothing to rotate."
 
 
@@ -208,15 +208,11 @@ class Conductor:
         self, event: Mapping[str, Any], now: float, change: Callable[[Run, str, float], Run]
     ) -> dict[str, Any]:
         """Write what a person wants over the newest version, and have the loop look at once."""
-        for _ in range(MOST_ATTEMPTS):
-            wished = change(self._current(), _actor(event), now)
-            try:
-                written = self.runs.put(wished)
-            except Conflict:
-                continue  # A turn was faster.
-            self._wake(written)
-            return self._reply(written)
-        raise Conflict("The run kept changing; try again in a moment.")
+        written = over_the_newest(
+            lambda: self.runs.put(change(self._current(), _actor(event), now))
+        )
+        self._wake(written)
+        return self._reply(written)
 
     def _current(self) -> Run:
         run = self.runs.current()

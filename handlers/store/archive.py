@@ -18,15 +18,15 @@ from typing import Protocol
 
 import boto3
 from aws_lambda_powertools import Logger
-from botocore.config import Config
 
 from core.errors import Conflict
 from core.incidents.codec import to_json
 from core.incidents.record import Incident, State
 from core.settings.functions import SweepSettings
 from handlers.adapters.apart import take_each
+from handlers.adapters.calls import CLIENT
 from handlers.store.ledger import KEPT_DAYS, DynamoLedger, Ledger, rounds
-from handlers.store.notifying import story_teller
+from handlers.store.notifying import open_stories
 
 logger = Logger(service="stillwater", child=True)
 # A sweep's share; what is left over comes with the next.
@@ -46,8 +46,7 @@ class S3Archive:
 
     def __init__(self, bucket: str, region: str) -> None:
         self._bucket = bucket
-        client = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
-        self._s3 = boto3.client("s3", region_name=region, config=client)
+        self._s3 = boto3.client("s3", region_name=region, config=CLIENT)
 
     def store(self, key: str, line: str) -> None:
         self._s3.put_object(
@@ -124,4 +123,4 @@ class Archivist:
 def open_archivist(settings: SweepSettings, ledger: DynamoLedger) -> Archivist:
     """Return the archivist of the sweep."""
     archive = S3Archive(settings.archive_bucket, settings.region)
-    return Archivist(ledger, archive, story_teller(settings), settings.prefix)
+    return Archivist(ledger, archive, open_stories(settings).of_incident, settings.prefix)

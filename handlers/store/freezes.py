@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from core.availability.zones import Freeze
-from core.errors import Conflict
 from core.incidents.pause import Pause
 from core.zones.codec import from_document, to_document
 from core.zones.evidence import ZonePage, ZoneSight, judge
@@ -27,9 +26,7 @@ from core.zones.incident import (
 )
 from handlers.store.pauses import Pauses
 from handlers.store.records import Records
-
-# Notices about one zone meet at the document; more than a few in a row is a fault.
-MOST_ATTEMPTS = 5
+from handlers.store.retrying import over_the_newest
 
 Incidents = tuple[ZoneIncident, ...]
 
@@ -106,18 +103,12 @@ class LedgerFreezes:
         return self._change(lambda incidents: thaw(incidents, zone_id, now, actor, because))
 
     def _change(self, change: Callable[[Incidents], Incidents]) -> Incidents:
-        for attempt in range(MOST_ATTEMPTS):
-            record = self._records.read(self._key)
-            before = from_document(record.document)
-            after = change(before)
-            if after == before:
-                return after
-            try:
-                written = to_document(after, record.document)
-                self._records.write(self._key, written, record.version)
-            except Conflict:
-                if attempt == MOST_ATTEMPTS - 1:
-                    raise
-                continue
-            return after
-        raise AssertionError("every attempt returns or raises")
+        return over_the_newest(lambda: self._changed_once(change))
+
+    def _changed_once(self, change: Callable[[Incidents], Incidents]) -> Incidents:
+        record = self._records.read(self._key)
+        before = from_document(record.document)
+        after = change(before)
+        if after != before:
+            self._records.write(self._key, to_document(after, record.document), record.version)
+        return after

@@ -8,7 +8,6 @@ and the last one again when the sweep files the incident.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
@@ -31,75 +30,41 @@ _ENDS = {State.RETAINED: INCIDENTS_RETAINED, State.LOST: INCIDENTS_LOST}
 MOST_REMEMBERED = 1000
 
 
-class Chronicle:
-    """Hears of every incident that was written; without a queue, Slack is off."""
+class Stories:
+    """Queues what Slack is to tell, where its readers would see a change; without a queue, none."""
 
-    def __init__(self, stories: Queue | None) -> None:
-        self._stories = stories
-        self._said: dict[str, str] = {}
+    def __init__(self, queue: Queue | None) -> None:
+        self._queue = queue
+        self._told: dict[str, str] = {}
 
-    def __call__(self, incident: Incident) -> None:
-        self._count(incident)
-        self.tell(incident)
-
-    def _count(self, incident: Incident) -> None:
+    def of_written(self, incident: Incident) -> None:
+        """Count an incident that was written, and queue its story."""
         if incident.version == 1:
             metrics.count(INCIDENTS_OPENED)
         if incident.state in _ENDS:
             metrics.count(_ENDS[incident.state])
+        self.of_incident(incident)
 
-    def tell(self, incident: Incident) -> None:
-        """Queue the incident's story if what a reader would see has changed."""
-        if self._stories is None:
-            return
-        seen = visible(incident)
-        if self._said.get(incident.id) == seen:
-            return
-        try:
-            self._stories.send(story_message(incident.id))
-        except (BotoCoreError, ClientError) as error:
-            logger.warning("A story was not queued.", incident_id=incident.id, error=str(error))
-            return
-        if len(self._said) >= MOST_REMEMBERED:
-            self._said.clear()
-        self._said[incident.id] = seen
+    def of_incident(self, incident: Incident) -> None:
+        self._tell(incident.id, visible(incident))
 
+    def of_run(self, run: Run) -> None:
+        self._tell(run.id, f"{run.state} {run.reason}")
 
-class RunChronicle:
-    """Hears of every turn of a rotation run; without a queue, Slack is off."""
+    def of_zone(self, incident: ZoneIncident) -> None:
+        self._tell(story_id(incident), zone_visible(incident))
 
-    def __init__(self, stories: Queue | None) -> None:
-        self._stories, self._said = stories, ""
-
-    def __call__(self, run: Run) -> None:
-        seen = f"{run.id} {run.state} {run.reason}"
-        if self._stories is None or seen == self._said:
+    def _tell(self, id_: str, seen: str) -> None:
+        if self._queue is None or self._told.get(id_) == seen:
             return
         try:
-            self._stories.send(story_message(run.id))
+            self._queue.send(story_message(id_))
         except (BotoCoreError, ClientError) as error:
-            logger.warning("A story was not queued.", run=run.id, error=str(error))
+            logger.warning("A story was not queued.", story=id_, error=str(error))
             return
-        self._said = seen
-
-
-class ZoneChronicle:
-    """Hears of every zone's incident at each turn; without a queue, Slack is off."""
-
-    def __init__(self, stories: Queue | None) -> None:
-        self._stories = stories
-        self._said: dict[str, str] = {}
-
-    def __call__(self, incident: ZoneIncident) -> None:
-        id_, seen = story_id(incident), zone_visible(incident)
-        if self._stories is None or self._said.get(id_) == seen:
-            return
-        try:
-            self._stories.send(story_message(id_))
-        except (BotoCoreError, ClientError) as error:
-            logger.warning("A story was not queued.", incident_id=id_, error=str(error))
-            return
-        self._said[id_] = seen
+        if len(self._told) >= MOST_REMEMBERED:
+            self._told.clear()
+        self._told[id_] = seen
 
 
 def story_message(incident_id: str, attempt: int = 0) -> str:
@@ -110,27 +75,14 @@ def story_message(incident_id: str, attempt: int = 0) -> str:
 def open_ledger(settings: Writing) -> DynamoLedger:
     """Return the ledger of a function, whose every write is told and counted."""
     return DynamoLedger(
-        settings.ledger_table, settings.cluster, settings.region, written=_chronicle(settings)
+        settings.ledger_table,
+        settings.cluster,
+        settings.region,
+        written=open_stories(settings).of_written,
     )
 
 
-def zone_teller(settings: Writing) -> ZoneChronicle:
-    """Return what queues the story of a zone."""
+def open_stories(settings: Writing) -> Stories:
+    """Return what queues stories where Slack is told."""
     url = settings.stories_queue_url
-    return ZoneChronicle(SqsQueue(url, settings.region) if url else None)
-
-
-def run_teller(settings: Writing) -> RunChronicle:
-    """Return what queues the story of a run."""
-    url = settings.stories_queue_url
-    return RunChronicle(SqsQueue(url, settings.region) if url else None)
-
-
-def story_teller(settings: Writing) -> Callable[[Incident], None]:
-    """Return what queues a story without counting anything."""
-    return _chronicle(settings).tell
-
-
-def _chronicle(settings: Writing) -> Chronicle:
-    url = settings.stories_queue_url
-    return Chronicle(SqsQueue(url, settings.region) if url else None)
+    return Stories(SqsQueue(url, settings.region) if url else None)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from core.errors import Conflict
 from core.incidents.pause import Pause, from_document, to_document
-from handlers.store.records import Records
-
-MOST_ATTEMPTS = 5
+from handlers.store.records import Record, Records
+from handlers.store.retrying import over_the_newest
 
 
 def pause_key(cluster: str) -> str:
@@ -26,12 +24,7 @@ class Pauses:
 
     def write(self, pause: Pause | None) -> None:
         """Pause, or resume with None; the last word stands. Raises Conflict if others keep on."""
-        for attempt in range(MOST_ATTEMPTS):
-            version = self._records.read(self._key).version
-            try:
-                self._records.write(self._key, to_document(pause), version)
-            except Conflict:
-                if attempt == MOST_ATTEMPTS - 1:
-                    raise
-                continue
-            return
+        over_the_newest(lambda: self._write_over(self._records.read(self._key), pause))
+
+    def _write_over(self, record: Record, pause: Pause | None) -> None:
+        self._records.write(self._key, to_document(pause), record.version)

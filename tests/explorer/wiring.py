@@ -27,7 +27,7 @@ from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import RunChronicle
+from handlers.store.notifying import Stories
 from handlers.store.runs import LedgerRuns
 from tests.explorer import drainers, karpenter, roots
 from tests.explorer.adapters import (
@@ -162,7 +162,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
                 ticks=ticks,
                 policy=policy,
                 late_seconds=LATE,
-                told=RunChronicle(None),
+                told=Stories(None).of_run,
                 throttles=Throttles(kafka, records, CLUSTER),
                 leadership=leadership,
             ),

@@ -23,7 +23,7 @@ from handlers.rotation.throttles import Throttles
 from handlers.rotation.turns import Rotations
 from handlers.store.archive import Archivist
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import RunChronicle
+from handlers.store.notifying import Stories
 from handlers.store.runs import LedgerRuns
 from tests.unit.handlers.fake_queue import FakeQueue
 from tests.unit.handlers.fake_roots import FakeRoots
@@ -107,7 +107,7 @@ class Station:
             ticks=self.ticks,
             policy=self.policy,
             late_seconds=45,
-            told=RunChronicle(self.stories),
+            told=Stories(self.stories).of_run,
             throttles=Throttles(self.cluster, self.records, "orders"),
             leadership=self.leadership,
         )

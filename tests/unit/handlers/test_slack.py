@@ -16,7 +16,7 @@ from core.zones.incident import LostZone
 from handlers import slack
 from handlers.adapters.slack import RateLimited, RefusedBySlack, Unreachable
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.notifying import ZoneChronicle
+from handlers.store.notifying import Stories
 from handlers.store.runs import LedgerRuns
 from handlers.store.table import VersionedTable
 from handlers.store.threads import DynamoThreads, Threads
@@ -253,7 +253,7 @@ def test_a_zones_incident_is_one_thread_with_its_history(newsroom: Newsroom) -> 
     shift = LostZone("use1-az4", "us-east-1a", source="autoshift", occurred_at=newsroom.now)
     freezes.note(shift, newsroom.now)
     queue = FakeQueue()
-    told = ZoneChronicle(queue)
+    told = Stories(queue).of_zone
     for _ in range(2):
         (found,) = freezes.incidents()
         assert worth_telling(found, newsroom.now)

@@ -118,14 +118,13 @@ def aws(answers: Mapping[str, Any]) -> Mapping[str, Callable[[], Any]]:
     ebs, roots = Ec2Ebs.__new__(Ec2Ebs), Ec2RootVolumes.__new__(Ec2RootVolumes)
     for each in (cloud, inventory, ebs, roots):
         each._ec2 = client
-    cloud._groups, inventory._zone_names = client, None
+    cloud._groups, cloud._zone_names = client, None
     return {
         "instance": lambda: cloud.instance("i-1"),
         "group": lambda: cloud.group("g"),
         "groups": lambda: cloud.groups_of(ours("orders")),
         "volumes on": lambda: cloud.volumes_on("i-1"),
         "zones": cloud.zone_names,
-        "zones again": inventory.zone_names,
         "volume": lambda: inventory.volume("vol-1"),
         "states": lambda: inventory.instance_states(ours("orders")),
         "statuses": lambda: inventory.statuses(["i-1"]),
