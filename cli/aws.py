@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import boto3
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError
 
+from cli.refusals import sentence
 from core.errors import StillwaterError
 
 REMEDY = (
@@ -29,11 +31,23 @@ def session(profile: str | None = None, region: str | None = None) -> boto3.Sess
         if credentials is not None:
             credentials.get_frozen_credentials()
     except BotoCoreError as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise StillwaterError(f"The AWS credentials cannot be used ({said}): {REMEDY}") from None
+        said = f"The AWS credentials cannot be used ({sentence(error)}): {REMEDY}"
+        raise StillwaterError(said) from None
     if credentials is None:
         raise StillwaterError(NO_CREDENTIALS)
     return opened
+
+
+@contextmanager
+def signed_in(whose: str) -> Iterator[None]:
+    """Turn it into a sentence that STS does not say who calls."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            f"AWS does not say who is calling ({sentence(error)}); log in to {whose}, or name its "
+            f"profile in AWS_PROFILE."
+        ) from None
 
 
 class Clients:

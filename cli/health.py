@@ -12,22 +12,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
 from cli import watching
 from cli.incidents import Desk
+from cli.invoking import invoke, object_in, unreadable
 from cli.watching import Pace
 from core import naming
-from core.errors import StillwaterError
 from core.health.verdict import Health
 
 PACE = Pace(seconds=5.0)
-# Longer than the function may run, and asked once: another examination is another answer.
-PATIENCE = Config(read_timeout=90, retries={"total_max_attempts": 1})
 HEALTHY, IMPAIRED, UNHEALTHY = 0, 1, 2
 EXIT_CODES = {200: HEALTHY, 503: IMPAIRED}
 # What is shown of an answer, and of each part.
@@ -64,45 +60,13 @@ class Examined:
 
 def ask(desk: Desk) -> Examined:
     """Invoke λ health; raises StillwaterError where there is no answer of it."""
-    function = naming.function(desk.spec.prefix, "health")
-    client = desk.client("lambda", PATIENCE)
-    try:
-        answer = client.invoke(FunctionName=function)
-        payload = _object(answer["Payload"].read())
-    except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(
-            f"λ {function} could not be invoked: {error}. `stillwater up` makes it, and you need "
-            f"lambda:InvokeFunction on it."
-        ) from None
-    if answer.get("FunctionError"):
-        said = payload.get("errorMessage", "it said nothing")
-        raise StillwaterError(
-            f"λ {function} failed ({said}); its log is /aws/lambda/{function} in CloudWatch."
-        )
-    return _parse_answer(payload, function)
-
-
-def _object(written: bytes | str) -> Mapping[str, Any]:
-    """Return a JSON object, or nothing where it is none."""
-    try:
-        found = json.loads(written)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _parse_answer(payload: Mapping[str, Any], function: str) -> Examined:
-    """Return an answer; raise StillwaterError where it is none that this release can read."""
-    code, document = payload.get("statusCode"), _object(str(payload.get("body") or ""))
+    payload = invoke(desk, "health")
+    code, document = payload.get("statusCode"), object_in(str(payload.get("body") or ""))
     parts = document.get("parts")
     said = [document.get("status"), *(_status(part) for part in _list_or_empty(parts))]
     whole = isinstance(code, int) and isinstance(parts, list) and document.keys() >= SHOWN
     if not whole or not set(said) <= set(Health):
-        raise StillwaterError(
-            f"λ {function} answered in a form that this release cannot read: it is of another "
-            f"version, or something else answers in its place; `stillwater up` brings it to this "
-            f"one."
-        )
+        raise unreadable(naming.function(desk.spec.prefix, "health"))
     return Examined(int(code or 0), document)
 
 

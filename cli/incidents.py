@@ -6,12 +6,10 @@ A wish is one conditional write and one tick; λ tick acts on it like on anythin
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,6 +21,7 @@ from rich.text import Text
 
 from cli import aws, described, target, watching
 from cli.described import DescribedKafka
+from cli.moments import moment_of
 from cli.reach import IN_REACH
 from cli.watching import Pace, Page
 from core import naming
@@ -30,7 +29,6 @@ from core.cluster import ClusterSpec
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.fields import instance_in
 from core.incidents.codec import flat
-from core.incidents.pause import Pause
 from core.incidents.record import Incident, Transition
 from core.incidents.requests import ask_release, hold, ignore
 from core.slack.text import durations, outlook, subject, symbol
@@ -42,8 +40,6 @@ from handlers.store.records import DynamoRecords
 
 PACE = Pace(seconds=2.0)
 MOST_ATTEMPTS = 5
-_SPAN = re.compile(r"\+?(\d{1,5})\s*(min|h|d)")
-_UNITS = {"min": 60, "h": 3_600, "d": 86_400}
 
 
 @dataclass(frozen=True)
@@ -141,10 +137,14 @@ class Desk:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody=message)
 
-    def pause(self, now: float) -> Pause | None:
-        """Return the pause that holds."""
-        records = DynamoRecords(self.table, self.spec.region, client=self.client("dynamodb"))
-        return Pauses(records, self.spec.name).current(now)
+    @property
+    def records(self) -> DynamoRecords:
+        """Return the single documents of the ledger's table."""
+        return DynamoRecords(self.table, self.spec.region, client=self.client("dynamodb"))
+
+    @property
+    def pauses(self) -> Pauses:
+        return Pauses(self.records, self.spec.name)
 
     @property
     def actor(self) -> str:
@@ -172,7 +172,7 @@ def show_all(
 
         def look(now: float) -> Page[None]:
             found = table(desk.incidents(closed=closed), now)
-            pause = desk.pause(now)
+            pause = desk.pauses.current(now)
             # First of all: it is why nothing moves.
             return (Group(Text(pause.sentence, "bold"), found) if pause else found), None
 
@@ -222,24 +222,6 @@ def _wish(desk: Desk, named: str, change: Callable[[Incident, str], Incident]) -
         written = desk.wish(named, lambda incident: change(incident, actor))
     said = written.notes[-1] if written.notes else written.transitions[-1]
     return f"{said.reason} The loop looks at incident {written.id} now."
-
-
-def moment_of(said: str, now: float) -> float:
-    """Return the moment a person means: +90min, 2h, 1d, or an ISO 8601 time (UTC if it names none).
-
-    >>> moment_of("2h", 100.0)
-    7300.0
-    """
-    match = _SPAN.fullmatch(said.strip())
-    if match:
-        return now + int(match.group(1)) * _UNITS[match.group(2)]
-    try:
-        found = datetime.fromisoformat(said.strip())
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        raise InvalidInput(
-            [f"--until {said!r} is no time; write 90min, 2h, 1d or 2026-11-20T18:00 (UTC)."]
-        ) from None
 
 
 def table(incidents: Sequence[Incident], now: float) -> Table:

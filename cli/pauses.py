@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from cli.incidents import Desk, moment_of, sentences
+from cli.incidents import Desk, sentences
+from cli.moments import moment_of
 from core.errors import InvalidInput
 from core.incidents.pause import Pause
 from core.window import clock
 from handlers.adapters.aws import tick_message
-from handlers.store.pauses import Pauses
-from handlers.store.records import DynamoRecords
 
 
 def pause(desk: Desk, because: str, until: str | None) -> str:
@@ -26,7 +25,7 @@ def pause(desk: Desk, because: str, until: str | None) -> str:
     if problems:
         raise InvalidInput(problems)
     with sentences():
-        pauses = pauses_of(desk)
+        pauses = desk.pauses
         before = pauses.current(now)
         pause = Pause(desk.actor, because.strip(), now, moment)
         pauses.write(pause if before is None else replace(pause, since=before.since))
@@ -39,7 +38,7 @@ def pause(desk: Desk, because: str, until: str | None) -> str:
 def resume(desk: Desk) -> str:
     """Let the loop go on, and have it look at every open incident now."""
     with sentences():
-        pauses = pauses_of(desk)
+        pauses = desk.pauses
         before = pauses.current(time.time())
         pauses.write(None)
         woken = desk.ledger.open_incidents()
@@ -51,8 +50,3 @@ def resume(desk: Desk) -> str:
         f"{desk.spec.name} goes on; it was: {before.sentence} The loop looks at {len(woken)} open "
         f"incidents now."
     )
-
-
-def pauses_of(desk: Desk) -> Pauses:
-    records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
-    return Pauses(records, desk.spec.name)

@@ -13,29 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents import Desk, moment_of
+from cli.incidents import Desk
+from cli.invoking import invoke
 from cli.page_files import write_page
 from cli.rotate_page import plan_page, run_page
 from cli.rotate_plan import render_plan
 from cli.watching import Pace, watch
-from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_codec import to_document
 from core.rotation.run_record import Phase, Run, RunState
 from core.slack.rotation_thread import PHASES
 from core.words import span, time_said
-from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 
 PACE = Pace(seconds=2.0)
-# The function may run for its whole time limit; asked again it would start another run.
-_PATIENT = Config(read_timeout=120, retries={"max_attempts": 0})
 _MOVING = frozenset({RunState.RUNNING})
 
 
@@ -45,29 +40,17 @@ class Rotor:
 
     desk: Desk
 
-    def ask(self, command: str, **said: Any) -> dict[str, Any]:
+    def ask(self, command: str, **said: Any) -> Mapping[str, Any]:
         """Ask λ rotate; raises InvalidInput with what it objects to."""
         event = {"command": command, "actor": self.desk.actor, **said}
-        function = naming.function(self.desk.spec.prefix, "rotate")
-        client = self.desk.client("lambda", _PATIENT)
-        try:
-            answer = client.invoke(FunctionName=function, Payload=json.dumps(event).encode())
-            decoded: dict[str, Any] = json.loads(answer["Payload"].read() or b"{}")
-        except (BotoCoreError, ClientError) as error:
-            raise StillwaterError(f"Function {function} could not be asked: {error}.") from None
-        if answer.get("FunctionError"):
-            said_so = decoded.get("errorMessage", "no word of why")
-            raise StillwaterError(f"Function {function} failed: {said_so}; see its log.")
-        if decoded.get("problems"):
-            raise InvalidInput(decoded["problems"])
-        return decoded
+        answer = invoke(self.desk, "rotate", event)
+        if answer.get("problems"):
+            raise InvalidInput(answer["problems"])
+        return answer
 
     def run(self) -> Run | None:
         """Return the run that goes on, or the last one."""
-        records = DynamoRecords(
-            self.desk.table, self.desk.spec.region, client=self.desk.client("dynamodb")
-        )
-        return LedgerRuns(records, self.desk.spec.name).current()
+        return LedgerRuns(self.desk.records, self.desk.spec.name).current()
 
     def known_run(self) -> Run:
         """Return the run that goes on, or the last one; raises StillwaterError without any."""
@@ -182,15 +165,6 @@ def view(run: Run, now: float) -> Group:
         )
     begun = Text(f"by {run.started_by}, {time_said(run.started_at)}", "dim")
     return Group(head, begun, nodes, Text(run.reason))
-
-
-def seconds_of(said: str) -> float:
-    """Return a span of time as people write it.
-
-    >>> seconds_of("45min")
-    2700.0
-    """
-    return moment_of(said, 0.0)
 
 
 def at_once_of(said: str | None) -> int | str | None:

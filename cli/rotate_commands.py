@@ -103,6 +103,7 @@ def rotate_start(
 
     With --in-place only their root volumes, where nothing speaks against it.
     """
+    from cli import moments
     from cli import rotate as command
 
     command.start(
@@ -112,7 +113,7 @@ def rotate_start(
         selection=command.selection(
             everything=everything, node_ids=node or [], pools=pool or [], zones=zone or []
         ),
-        deadline_seconds=command.seconds_of(deadline),
+        deadline_seconds=moments.seconds_of(deadline, "--deadline"),
         at_once=command.at_once_of(at_once),
         in_place=in_place,
         any_time=any_time,

@@ -6,7 +6,6 @@ is shown. History is read from the ledger's table, where the function keeps it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -17,13 +16,11 @@ from rich.table import Table
 
 from cli import answer
 from cli.incidents import Desk
-from cli.reach import IN_REACH
-from core import naming
+from cli.invoking import invoke
 from core.errors import InvalidInput, StillwaterError
 from core.volumes.ledger import History, free_slots
 from core.volumes.limits import Gp3
 from handlers.store import volume_records
-from handlers.store.records import DynamoRecords
 from handlers.store.volume_records import PLAN
 
 FUNCTION = "volumes"
@@ -33,7 +30,9 @@ def plan(
     environment: str, console: Console, desk: Desk | None = None, *, as_json: bool = False
 ) -> None:
     """Show what would be done now; nothing is changed."""
-    _say(_ask(desk or Desk.of(environment), dry_run=True), console, as_json=as_json)
+    _say(
+        invoke(desk or Desk.of(environment), FUNCTION, {"dry_run": True}), console, as_json=as_json
+    )
 
 
 def apply(
@@ -47,7 +46,7 @@ def apply(
             "volumes.max_monthly_increase_usd, and run `stillwater up`."
         )
         raise InvalidInput([problem])
-    _say(_ask(desk, dry_run=False), console, as_json=as_json)
+    _say(invoke(desk, FUNCTION, {"dry_run": False}), console, as_json=as_json)
 
 
 def history(
@@ -61,15 +60,14 @@ def history(
 ) -> None:
     """Show every known modification of the volumes, and how many are left today."""
     desk = desk or Desk.of(environment)
-    records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
     try:
-        known: Mapping[str, str] = (records.read(PLAN).document or {}).get("volumes", {})
+        known: Mapping[str, str] = (desk.records.read(PLAN).document or {}).get("volumes", {})
         if claim is not None and claim not in known:
             others = ", ".join(sorted(known)) or "none"
             raise InvalidInput([f"λ volumes knows no claim {claim}; it knows {others}."])
         wanted = {claim: known[claim]} if claim else known
         found = {
-            name: volume_records.read(records, volume_id).history
+            name: volume_records.read(desk.records, volume_id).history
             for name, volume_id in sorted(wanted.items())
         }
     except (BotoCoreError, ClientError) as error:
@@ -149,27 +147,6 @@ def show(shown: Mapping[str, Any], console: Console) -> None:
 
 def _money(shown: Mapping[str, Any], key: str) -> str:
     return "an unknown sum" if shown[key] is None else f"${shown[key]}"
-
-
-def _ask(desk: Desk, *, dry_run: bool) -> Mapping[str, Any]:
-    """Call the function and return its plan; its failure is a sentence."""
-    name = naming.function(desk.spec.prefix, FUNCTION)
-    try:
-        called = desk.client("lambda").invoke(
-            FunctionName=name, Payload=json.dumps({"dry_run": dry_run}).encode()
-        )
-    except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(
-            f"The function {name} cannot be called: {str(error).rstrip('.')}. {IN_REACH}"
-        ) from None
-    said = json.loads(called["Payload"].read())
-    if "FunctionError" in called:
-        raise StillwaterError(
-            f"The function {name} failed: {said.get('errorMessage', said)}; its log group is "
-            f"/aws/lambda/{name}."
-        )
-    result: Mapping[str, Any] = said
-    return result
 
 
 def _histories(found: Mapping[str, History], now: float) -> Table:

@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.incidents import Desk, moment_of, sentences
-from core import naming
+from cli.incidents import Desk, sentences
+from cli.moments import moment_of
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import zone_id_in
@@ -24,7 +24,6 @@ from core.words import span, time_said
 from core.zones.incident import LONGEST_SILENCE_SECONDS, PERSON, ZoneIncident, freezes_in_force
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.messages import SHIFT_MESSAGE
-from handlers.store.records import DynamoRecords
 
 
 def show_zones(environment: str, console: Console, *, closed: bool, as_json: bool) -> None:
@@ -62,7 +61,7 @@ def freeze(environment: str, zone: str, until: str, because: str, console: Conso
             )
             raise InvalidInput([problem])
         freezes.freeze(zone_id, name, now, ends, desk.actor, because)
-        _turn(desk)
+        desk.send_tick(SHIFT_MESSAGE)
     console.print(
         f"Zone {name} ({zone_id}) is frozen until {time_said(ends)}. Its leaders move away now.",
         markup=False,
@@ -81,7 +80,7 @@ def thaw(environment: str, zone: str, because: str, console: Console) -> None:
         ended = [i for i in after if not i.open and i.key in before]
         if not ended:
             raise InvalidInput([f"No incident of zone {name} ({zone_id}) is open: nothing to do."])
-        _turn(desk)
+        desk.send_tick(SHIFT_MESSAGE)
         left = [f.source for f in freezes_in_force(after, now) if f.zone == name]
     said = f"Zone {name} ({zone_id}) is thawed: {len(ended)} ended."
     console.print(f"{said} Still frozen by {', '.join(left)}." if left else said, markup=False)
@@ -124,12 +123,4 @@ def _zone_names(desk: Desk, said: str) -> tuple[str, str]:
 
 
 def _freezes(desk: Desk) -> LedgerFreezes:
-    records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
-    return LedgerFreezes(records, desk.spec.name)
-
-
-def _turn(desk: Desk) -> None:
-    """Have λ tick look at once; the sweep would ask for it within a minute."""
-    sqs = desk.client("sqs")
-    url = sqs.get_queue_url(QueueName=naming.queue(desk.spec.prefix, "ticks"))["QueueUrl"]
-    sqs.send_message(QueueUrl=url, MessageBody=SHIFT_MESSAGE)
+    return LedgerFreezes(desk.records, desk.spec.name)

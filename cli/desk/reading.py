@@ -25,7 +25,6 @@ from core.rotation.run_record import Run
 from core.zones.incident import ZoneIncident
 from handlers.store import volume_records
 from handlers.store.freezes import LedgerFreezes
-from handlers.store.records import DynamoRecords
 from handlers.store.runs import LedgerRuns
 from handlers.store.volume_records import PLAN, Memory
 
@@ -112,7 +111,7 @@ class Stores:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._ledger = desk.ledger
-        self._records = DynamoRecords(desk.table, desk.spec.region, client=desk.client("dynamodb"))
+        self._records = desk.records
         self._freezes = LedgerFreezes(self._records, desk.spec.name)
         self._runs = LedgerRuns(self._records, desk.spec.name)
 

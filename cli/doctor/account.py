@@ -14,11 +14,14 @@ from typing import Any, TypeVar
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from cli.aws_pages import named, pages
 from cli.target import Target
 from core import naming
 from core.constants import HOOKS
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
+from core.survey.target_groups import name_in
+from handlers.adapters.calls import portions
 
 T = TypeVar("T")
 Found = tuple[str, Mapping[str, Any]]
@@ -75,21 +78,21 @@ class LiveAccount:
     def _groups(self) -> Iterator[Found]:
         groups = [
             group
-            for names in _batches(self._expected.groups or ())
-            for page in self._scaling.get_paginator("describe_auto_scaling_groups").paginate(
-                AutoScalingGroupNames=names
+            for names in portions(self._expected.groups or (), NAMES_PER_CALL)
+            for group in pages(
+                self._scaling,
+                "describe_auto_scaling_groups",
+                "AutoScalingGroups",
+                AutoScalingGroupNames=names,
             )
-            for group in page["AutoScalingGroups"]
         ]
         zones = self._zones({s for group in groups for s in _subnets(group)})
         yield "groups", {g["AutoScalingGroupName"]: _group(g, zones) for g in groups}
 
     def _zones(self, subnet_ids: set[str]) -> dict[str, str]:
-        pages = self._ec2.get_paginator("describe_subnets").paginate(
-            # A filter, since naming a subnet that is gone would refuse the whole call.
-            Filters=[{"Name": "subnet-id", "Values": sorted(subnet_ids) or ["none"]}]
-        )
-        return {s["SubnetId"]: s["AvailabilityZone"] for page in pages for s in page["Subnets"]}
+        # By a filter, since naming a subnet that is gone would refuse the whole call.
+        found = named(self._ec2, "describe_subnets", "Subnets", "subnet-id", subnet_ids)
+        return {subnet["SubnetId"]: subnet["AvailabilityZone"] for subnet in found}
 
     def _hooks(self) -> Iterator[Found]:
         groups = list(self._expected.groups or ())
@@ -127,12 +130,15 @@ class LiveAccount:
                 for b in balancers
             },
         )
-        paginator = self._balancing.get_paginator("describe_listeners")
         listeners = [
             listener
             for balancer in balancers
-            for page in paginator.paginate(LoadBalancerArn=balancer["LoadBalancerArn"])
-            for listener in page["Listeners"]
+            for listener in pages(
+                self._balancing,
+                "describe_listeners",
+                "Listeners",
+                LoadBalancerArn=balancer["LoadBalancerArn"],
+            )
         ]
         read = _at_once(self._listener, listeners)
         yield (
@@ -145,17 +151,15 @@ class LiveAccount:
         idle = _pairs(answer["Attributes"]).get("tcp.idle_timeout.seconds")
         arns = [a["TargetGroupArn"] for a in listener["DefaultActions"] if "TargetGroupArn" in a]
         return snapshot.BalancerListener(
-            target_group=target_group_name(arns[0]) if len(arns) == 1 else None,
+            target_group=name_in(arns[0]) if len(arns) == 1 else None,
             idle_timeout_seconds=None if idle is None else int(idle),
         )
 
     def _target_groups(self) -> Iterator[Found]:
         # All of the region's: naming one that is gone would refuse the whole call.
-        pages = self._balancing.get_paginator("describe_target_groups").paginate()
+        every = pages(self._balancing, "describe_target_groups", "TargetGroups")
         wanted = self._expected.target_groups or {}
-        groups = [
-            g for page in pages for g in page["TargetGroups"] if g["TargetGroupName"] in wanted
-        ]
+        groups = [group for group in every if group["TargetGroupName"] in wanted]
         read = _at_once(self._target_group, groups)
         yield (
             "target_groups",
@@ -208,26 +212,18 @@ class LiveAccount:
         )
 
     def _metric_alarms(self) -> Iterator[Found]:
-        pages = (
-            page
-            for names in _batches(self._expected.alarms or ())
-            for page in self._alarms.get_paginator("describe_alarms").paginate(AlarmNames=names)
-        )
         yield (
             "alarms",
             {
                 alarm["AlarmName"]: snapshot.Alarm(
                     acts=bool(alarm["ActionsEnabled"] and alarm["AlarmActions"])
                 )
-                for page in pages
-                for alarm in page["MetricAlarms"]
+                for names in portions(self._expected.alarms or (), NAMES_PER_CALL)
+                for alarm in pages(
+                    self._alarms, "describe_alarms", "MetricAlarms", AlarmNames=names
+                )
             },
         )
-
-
-def target_group_name(arn: str) -> str:
-    """Return a target group's name: ...:targetgroup/<name>/<id> -> <name>."""
-    return arn.rpartition(":targetgroup/")[2].partition("/")[0]
 
 
 def _group(group: Mapping[str, Any], zones: Mapping[str, str]) -> snapshot.Group:
@@ -260,12 +256,6 @@ def _absent(error: ClientError, code: str, instead: T) -> T:
     if error.response["Error"]["Code"] == code:
         return instead
     raise error
-
-
-def _batches(names: Iterable[str]) -> Iterator[list[str]]:
-    listed = list(names)
-    for start in range(0, len(listed), NAMES_PER_CALL):
-        yield listed[start : start + NAMES_PER_CALL]
 
 
 def _at_once(read: Callable[[Any], T], items: Iterable[Any]) -> list[T]:

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from cli import aws
 from cli.answers import answer_or_reason, on
 from cli.aws_pages import pages
 from cli.doctor import surroundings
 from cli.doctor.examine import Diagnosis, UnreadPart
-from cli.refusals import sentence
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
@@ -30,7 +29,7 @@ from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
 from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster.adoption import Adoption, Level
-from core.errors import InvalidInput, StillwaterError
+from core.errors import InvalidInput
 from core.unread import mapping_of
 from handlers.adapters.eks import eks_token
 from infra import spec_file
@@ -51,13 +50,8 @@ def examine(path: Path) -> Diagnosis:
             ["adopt.level is survey, and nothing of ours is there; `stillwater survey` judges it."]
         )
     session = aws.session(region=adopted.region)
-    try:
+    with aws.signed_in(f"the account of {adopted.eks_cluster}"):
         number = str(_client(session, "sts").get_caller_identity()["Account"])
-    except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(
-            f"AWS does not say who is calling ({sentence(error)}); log in to the account of "
-            f"{adopted.eks_cluster}, or name its profile in AWS_PROFILE."
-        ) from None
     ours, queues = _ours(adopted)
     standing = _read(adopted, session, ours, queues)
     return Diagnosis(

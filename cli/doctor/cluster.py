@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from cli.doctor.account import Found, target_group_name
+from cli.doctor.account import Found
 from cli.survey import tools
 from cli.survey.objects import annotations_of, going, labels, name_of, title_of
 from cli.survey.pods import placement, requirements
@@ -18,6 +18,7 @@ from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
 from core.survey.selectors import selects
+from core.survey.target_groups import name_in
 from handlers.adapters.eks import EksApi
 
 CONNECTIONS = 8
@@ -211,9 +212,9 @@ def _kafka(item: Item) -> snapshot.Kafka:
 
 
 def _binding(spec: Item) -> snapshot.Binding:
-    arn = str(spec.get("targetGroupARN", ""))
+    named = spec.get("targetGroupARN") or spec.get("targetGroupName", "")
     return snapshot.Binding(
-        target_group=target_group_name(arn) or str(spec.get("targetGroupName", "")),
+        target_group=name_in(str(named)),
         service=str(spec["serviceRef"]["name"]),
         port=str(spec["serviceRef"]["port"]),
         target_type=str(spec.get("targetType")),

@@ -10,9 +10,11 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from cli.aws import signed_in
 from cli.doctor import surroundings
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
+from cli.refusals import sentence
 from cli.target import Target
 from core import naming
 from core.cluster import rights
@@ -74,14 +76,9 @@ def examine(target: Target) -> Diagnosis:
     """Read the target and compare it with its spec; raise StillwaterError without an identity."""
     started = time.monotonic()
     wanted = expectation_of(target.spec, alarms.names(of_spec(target.spec)))
-    try:
+    with signed_in(f"the account of {wanted.environment}"):
         account = LiveAccount(target, wanted)
         number = account.number()
-    except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(
-            f"AWS does not say who is calling ({_sentence(error)}); log in to the account of "
-            f"{wanted.environment}, or name its profile in AWS_PROFILE."
-        ) from None
     cluster = KubernetesCluster(target, wanted, lambda: account.eks_cluster(target.spec.prefix))
     with ThreadPoolExecutor(1) as pool:
         around = pool.submit(_surroundings, target, wanted.snapshot.groups or ())
@@ -122,7 +119,7 @@ def _pause_sentences(target: Target) -> Iterator[str]:
         records = DynamoRecords(naming.ledger_table(spec.prefix), spec.region, client=client)
         pause = Pauses(records, spec.name).current(time.time())
     except (*UNREADABLE, ValueError, KeyError, TypeError) as error:
-        yield f"Whether {spec.name} is paused could not be read: {_sentence(error)}."
+        yield f"Whether {spec.name} is paused could not be read: {sentence(error)}."
         return
     if pause is not None:
         yield f"{pause.sentence} Nothing new is drained or terminated until then."
@@ -164,11 +161,7 @@ def _answer_of(reader: Reader) -> _Answer:
         for part, members in reader():
             found |= {part: members}  # what came before a refusal is kept
     except UNREADABLE as error:
-        return found, _sentence(error)
+        return found, sentence(error)
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
         return found, f"the answer is not as documented ({type(error).__name__}: {error})"
     return found, ""
-
-
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")

@@ -30,8 +30,7 @@ def show(diagnosis: Diagnosis, console: Console) -> None:
         said = f"{unread.part} could not be read: {unread.reason}."
         console.print(Text(said, style="yellow"), soft_wrap=True)
     for each in diagnosis.surroundings:
-        line = f"{each.weight}: {each.subject}: {each.evidence}; {each.remedy}."
-        console.print(Text(line, style="yellow"), soft_wrap=True)
+        console.print(Text(each.line, style="yellow"), soft_wrap=True)
     for sentence in diagnosis.open_doors:
         console.print(Text(sentence, style="yellow"), soft_wrap=True)
     console.print(Text(verdict(diagnosis)), soft_wrap=True)

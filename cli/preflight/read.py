@@ -11,12 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.aws import Clients
+from cli.aws import Clients, signed_in
 from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
-from cli.refusals import sentence
-from core.errors import StillwaterError
 from core.preflight.account import Account, Needs
 from core.unread import Unread
 
@@ -39,13 +36,8 @@ class Reader:
 
     def read(self, show: Callable[[str], None]) -> tuple[Needs, Account]:
         """Return what is needed and what the account says; raise without an identity."""
-        try:
+        with signed_in("the account"):
             identity = self._clients("sts").get_caller_identity()
-        except (BotoCoreError, ClientError) as error:
-            raise StillwaterError(
-                f"AWS does not say who is calling ({sentence(error)}); log in to the account, or "
-                f"name its profile in AWS_PROFILE."
-            ) from None
         caller, number = str(identity["Arn"]), str(identity["Account"])
         needs = self._needs_of(number)
         asked = AccountClients(needs, caller, number, self._clients)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from cli.aws_pages import pages, portions
+from cli.aws_pages import pages
 from cli.survey import machine_templates
 from core.errors import StillwaterError
 from core.instances import table
@@ -19,6 +19,7 @@ from core.survey.node_facts import (
     ScheduledEvent,
     TerminationHook,
 )
+from handlers.adapters.calls import portions
 
 # DescribeAutoScalingInstances takes no more at once.
 AT_ONCE = 50
@@ -45,7 +46,7 @@ def instances(client: Any, wanted: Sequence[str]) -> dict[str, Instance]:
     """Return what EC2 says of every instance it knows; raise where it knows none of them."""
     found = {
         str(each["InstanceId"]): instance(each)
-        for portion in portions(wanted, AT_ONCE)
+        for portion in portions(sorted(set(wanted)), AT_ONCE)
         for reservation in client.describe_instances(
             Filters=[{"Name": "instance-id", "Values": portion}]
         )["Reservations"]
@@ -85,7 +86,7 @@ def vcpus(item: Mapping[str, Any]) -> int:
 def statuses(client: Any, wanted: Iterable[str]) -> dict[str, MachineStatus]:
     """Return what AWS has scheduled for each instance and which of its checks fail."""
     found = {}
-    for portion in portions(wanted, AT_ONCE):
+    for portion in portions(sorted(set(wanted)), AT_ONCE):
         answer = client.describe_instance_status(InstanceIds=portion)
         for each in answer["InstanceStatuses"]:
             events = tuple(
@@ -112,7 +113,7 @@ def group_of(client: Any, wanted: Sequence[str]) -> dict[str, str]:
     """Return the group's name of every instance that is in one."""
     return {
         str(each["InstanceId"]): str(each["AutoScalingGroupName"])
-        for portion in portions(wanted, AT_ONCE)
+        for portion in portions(sorted(set(wanted)), AT_ONCE)
         for each in client.describe_auto_scaling_instances(InstanceIds=portion)[
             "AutoScalingInstances"
         ]
@@ -132,7 +133,7 @@ def seen_here(found: Mapping[str, str], *, known: bool) -> Mapping[str, str]:
 def groups(client: Any, names: Iterable[str]) -> dict[str, ScalingGroup]:
     return {
         str(each["AutoScalingGroupName"]): _group(client, each)
-        for portion in portions(names, AT_ONCE)
+        for portion in portions(sorted(set(names)), AT_ONCE)
         for each in client.describe_auto_scaling_groups(
             AutoScalingGroupNames=portion, MaxRecords=AT_ONCE
         )["AutoScalingGroups"]

@@ -256,8 +256,7 @@ def write_files(done: Survey, html: Path | None, adopt: Path | None) -> None:
 def show(done: Survey, console: Console) -> None:
     """Print each finding with its evidence and remedy, worst first, then a verdict."""
     for each in done.findings:
-        line = f"{each.weight}: {each.subject}: {each.evidence}; {each.remedy}."
-        console.print(Text(line, STYLES[each.weight]), soft_wrap=True)
+        console.print(Text(each.line, STYLES[each.weight]), soft_wrap=True)
     console.print(Text(verdict(done)), soft_wrap=True)
 
 

@@ -27,6 +27,7 @@ from core.survey.account_facts import (
     Shiftable,
     Subnet,
 )
+from handlers.adapters.calls import portions
 
 # Lists what a service holds: operation, key of the answer, what is asked.
 Listed = Callable[..., Iterator[Any]]
@@ -222,8 +223,8 @@ def aws_health(client: Any, region: str | None) -> AwsHealth:
 
 def _entities(client: Any, events: list[str]) -> Iterator[tuple[str, set[str]]]:
     found: dict[str, set[str]] = {}
-    for start in range(0, len(events), EVENTS_AT_ONCE):
-        asked = {"eventArns": events[start : start + EVENTS_AT_ONCE]}
+    for portion in portions(events, EVENTS_AT_ONCE):
+        asked = {"eventArns": portion}
         for each in pages(client, "describe_affected_entities", "entities", filter=asked):
             named = found.setdefault(str(each["eventArn"]), set())
             named |= {str(v) for v in (each.get("entityValue"), each.get("entityArn")) if v}

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
-from cli.aws_pages import FILTER_VALUES, pages, portions
+from cli.aws_pages import FILTER_VALUES, pages
 from core.survey.node_facts import MachineTemplate
+from handlers.adapters.calls import portions
 
 # A template, and what it starts machines by as EC2 has it.
 Started: TypeAlias = tuple[MachineTemplate, Mapping[str, Any]]
@@ -70,7 +71,7 @@ def _parts(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _there(ec2: Any, kind: str, wanted: Iterable[str]) -> Iterator[str]:
     call, answer, chosen, key = LISTED[kind]
-    for portion in portions(wanted, FILTER_VALUES):
+    for portion in portions(sorted(wanted), FILTER_VALUES):
         asked = {"Filters": [{"Name": chosen, "Values": portion}], **ALSO.get(kind, {})}
         whole = kind in IN_ONE_PIECE
         found = getattr(ec2, call)(**asked)[answer] if whole else pages(ec2, call, answer, **asked)

@@ -34,6 +34,10 @@ class Finding:
     evidence: str
     remedy: str
 
+    @property
+    def line(self) -> str:
+        return f"{self.weight}: {self.subject}: {self.evidence}; {self.remedy}."
+
 
 def unknown(part: str, unread: Unread) -> Finding:
     """Return the finding that a part could not be read, which is never good news."""

@@ -29,7 +29,7 @@ def attributes(seen: Surveyed) -> Iterator[Finding]:
                 "target-group-gone",
                 Weight.PRODUCER,
                 binding.title,
-                f"it fills target group {_name(binding.target_group)}, which does not exist in "
+                f"it fills target group {name_in(binding.target_group)}, which does not exist in "
                 f"this account and region: no client comes in by it",
                 "name a target group that exists, or remove it",
             )
@@ -48,7 +48,8 @@ def attributes(seen: Surveyed) -> Iterator[Finding]:
             )
 
 
-def _name(arn: str) -> str:
+def name_in(arn: str) -> str:
+    """Return a target group's name: ...:targetgroup/<name>/<id> -> <name>."""
     return arn.rpartition(":targetgroup/")[2].partition("/")[0] or arn
 
 

@@ -35,6 +35,7 @@ from core.availability.wholeness import view_of
 from core.errors import StillwaterError
 from core.rotation.step import Throttle
 from core.views import ClusterView
+from handlers.adapters.calls import portions
 from handlers.adapters.kafka_answers import brokers_there, log_dirs_request, raise_where_refused
 from handlers.adapters.kafka_pages import Pages
 from handlers.adapters.kafka_reading import Reading
@@ -289,7 +290,7 @@ def _log_bytes(wire: Wire, brokers: Iterable[int] | None) -> dict[int, int]:
 
 
 def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
-    for chunk in _chunks(sorted(orders)):
+    for chunk in portions(sorted(orders), PARTITIONS_PER_REQUEST):
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=int(REQUEST_SECONDS * 1000),
             topics=[
@@ -309,7 +310,7 @@ def _reorder(wire: Wire, orders: Mapping[Partition, Order]) -> None:
 
 
 def _elect(wire: Wire, partitions: list[Partition]) -> None:
-    for chunk in _chunks(partitions):
+    for chunk in portions(partitions, PARTITIONS_PER_REQUEST):
         request = ElectLeadersRequest(
             election_type=PREFERRED,
             topic_partitions=list(_by_topic(chunk).items()),
@@ -336,8 +337,3 @@ def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
 
 def _is_refusal(code: int) -> bool:
     return bool(code) and not issubclass(for_code(code), _HARMLESS)
-
-
-def _chunks(partitions: list[Partition]) -> Iterator[list[Partition]]:
-    for start in range(0, len(partitions), PARTITIONS_PER_REQUEST):
-        yield partitions[start : start + PARTITIONS_PER_REQUEST]

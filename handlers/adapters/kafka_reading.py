@@ -32,6 +32,7 @@ from core.availability.answers import (
 )
 from core.availability.kafka_rights import EVERY, KafkaRequest
 from core.availability.wholeness import is_current
+from handlers.adapters.calls import portions
 from handlers.adapters.kafka_answers import (
     BROKER,
     TOPIC,
@@ -319,8 +320,7 @@ class Reading:
         """Return min.insync.replicas as it is in effect, of the topics that are kept."""
         names = sorted({each.topic for each in self._partitions})
         found = {}
-        for start in range(0, len(names), TOPICS_PER_REQUEST):
-            chunk = names[start : start + TOPICS_PER_REQUEST]
+        for chunk in portions(names, TOPICS_PER_REQUEST):
             for name, settings in self._configs(
                 KafkaRequest.DESCRIBE_TOPIC_CONFIGS,
                 asked,

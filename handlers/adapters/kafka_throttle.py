@@ -7,7 +7,7 @@ in sync (KIP-73).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigs
 
 from core.availability.kafka_rights import KafkaRequest
 from core.rotation.step import Throttle
+from handlers.adapters.calls import portions
 from handlers.adapters.kafka_answers import BROKER, TOPIC, raise_where_refused
 from handlers.adapters.kafka_wire import Wire
 
@@ -37,7 +38,7 @@ def set_by_others(wire: Wire, throttle: Throttle, ours: Collection[str]) -> str 
     `ours` are the topics that are marked already, by an earlier turn: with any, so are the rates.
     """
     topics = [(TOPIC, name, list(MARKS)) for name in sorted({*throttle.topics} - {*ours})]
-    found = (_first_set(wire, some, None) for some in _chunks(topics))
+    found = (_first_set(wire, some, None) for some in portions(topics, TOPICS_PER_REQUEST))
     rates = (
         _first_set(wire, [(BROKER, str(broker), [LEADER_RATE, FOLLOWER_RATE])], broker)
         for broker in (() if ours else throttle.brokers)
@@ -80,7 +81,7 @@ def lift_throttle(wire: Wire, topics: Collection[str]) -> None:
 def _alter(wire: Wire, kind: int, names: Sequence[str], values: Mapping[str, str | None]) -> None:
     changes = [(key, _DELETE if value is None else _SET, value) for key, value in values.items()]
     call = KafkaRequest.ALTER_BROKER_CONFIGS if kind == BROKER else KafkaRequest.ALTER_TOPIC_CONFIGS
-    for some in _chunks(names):
+    for some in portions(names, TOPICS_PER_REQUEST):
         answer = wire.ask(
             IncrementalAlterConfigsRequest(
                 resources=[(kind, name, changes) for name in some], validate_only=False
@@ -93,8 +94,3 @@ def _alter(wire: Wire, kind: int, names: Sequence[str], values: Mapping[str, str
             )
             if not gone:
                 raise_where_refused(result.error_code, call)
-
-
-def _chunks(every: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(every), TOPICS_PER_REQUEST):
-        yield every[start : start + TOPICS_PER_REQUEST]

@@ -50,7 +50,8 @@ class FakeLambda:
         assert service == "lambda"
         return self
 
-    def invoke(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - boto3's name
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803
+        assert json.loads(Payload) == {}
         self.invoked.append(FunctionName)
         if self.error is not None:
             raise self.error

@@ -14,7 +14,8 @@ from moto import mock_aws
 from rich.console import Console
 
 from cli import incidents as command
-from cli.incidents import Desk, moment_of
+from cli.incidents import Desk
+from cli.moments import moment_of, seconds_of
 from cli.watching import Pace
 from core.errors import Conflict, InvalidInput, StillwaterError
 from core.incidents.record import Incident, State
@@ -194,6 +195,12 @@ def test_a_moment_is_a_time_or_a_span(text: str, moment: float) -> None:
 def test_anything_else_is_no_time(text: str) -> None:
     with pytest.raises(InvalidInput, match="is no time"):
         moment_of(text, AT)
+
+
+@pytest.mark.parametrize("text", ["2026-11-20T18:00", "soon"])
+def test_a_duration_is_no_moment(text: str) -> None:
+    with pytest.raises(InvalidInput, match=r"--deadline .* is no duration; write 90min"):
+        seconds_of(text, "--deadline")
 
 
 def test_a_ledger_out_of_reach_is_told_with_what_to_look_at() -> None:

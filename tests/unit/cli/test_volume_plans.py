@@ -57,7 +57,7 @@ def desk(answer: dict[str, Any], *, failed: bool = False, **volumes: Any) -> Any
         }
     )
     client = SimpleNamespace(invoke=lambda **asked: {**called, "asked": asked})
-    return SimpleNamespace(spec=spec, of_ours=spec, client=lambda _: client)
+    return SimpleNamespace(spec=spec, of_ours=spec, client=lambda *_: client)
 
 
 def shown(answer: dict[str, Any]) -> str:
@@ -103,13 +103,11 @@ def test_a_program_is_told_what_was_modified_and_how_much_is_left_today(
     )
     history = History(known_since=-1e6, looked_at=990.0, modifications=(grown,))
     known = SimpleNamespace(document={"volumes": {"data-0-orders-broker-a-10": "vol-0a"}})
-    records = SimpleNamespace(read=lambda _key: known)
-    monkeypatch.setattr(volume_plans, "DynamoRecords", lambda *_a, **_k: records)
     monkeypatch.setattr(
         volume_plans.volume_records, "read", lambda *_: SimpleNamespace(history=history)
     )
     ours = desk(PLAN)
-    ours.table = "test-orders-incidents"
+    ours.records = SimpleNamespace(read=lambda _key: known)
     volume_plans.history("test", Console(), 1000.0, None, ours, as_json=True)
     (listed,) = json.loads(capsys.readouterr().out)["volumes"]
     assert (listed["volume"], listed["left_today"]) == ("vol-0a", 3)
