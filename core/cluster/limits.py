@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from core import instances, naming
 from core.cluster import requests
+from core.cluster.nodes import NodePool
+from core.cluster.spec import ClusterSpec
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
 from core.instances import InstanceType
 
@@ -51,65 +52,6 @@ WARM_INTERFACES = 1
 ROOT_VOLUMES = 1
 
 
-class HasVolume(Protocol):
-    """A volume, as far as this module looks."""
-
-    @property
-    def iops(self) -> int: ...
-    @property
-    def throughput_mib_per_s(self) -> int: ...
-
-
-class HasPool(Protocol):
-    """A node pool, as far as this module looks."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def instance_type(self) -> str: ...
-    @property
-    def volumes(self) -> Sequence[HasVolume]: ...
-    @property
-    def volumes_may_burst(self) -> bool: ...
-    @property
-    def memory_request_mib(self) -> int: ...
-    @property
-    def cpu_request_millis(self) -> int: ...
-
-
-class HasNetwork(Protocol):
-    """A network, as far as this module looks."""
-
-    @property
-    def existing(self) -> object: ...
-
-
-class HasKubernetes(Protocol):
-    """A control plane and its nodes, as far as this module looks."""
-
-    @property
-    def system_instance_type(self) -> str: ...
-    @property
-    def node_monitoring(self) -> bool: ...
-
-
-class HasLimits(Protocol):
-    """A ClusterSpec, as far as this module looks."""
-
-    @property
-    def prefix(self) -> str: ...
-    @property
-    def availability_zones(self) -> Sequence[str]: ...
-    @property
-    def network(self) -> HasNetwork: ...
-    @property
-    def node_provisioner(self) -> str: ...
-    @property
-    def pools(self) -> Sequence[HasPool]: ...
-    @property
-    def kubernetes(self) -> HasKubernetes: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Breach:
     """A setting beyond a limit of AWS's, what breaks, and the remedy."""
@@ -126,7 +68,7 @@ class Breach:
         return f"{self.asked} but {self.limit}: {self.breaks}; {self.remedy}."
 
 
-def check(spec: HasLimits) -> list[Breach]:
+def check(spec: ClusterSpec) -> list[Breach]:
     """Return every limit that the spec exceeds."""
     found = [*_names(spec), *_groups(spec), *_zones(spec)]
     known = instances.table().types
@@ -136,7 +78,7 @@ def check(spec: HasLimits) -> list[Breach]:
     return found
 
 
-def unchecked_types(spec: HasLimits) -> list[str]:
+def unchecked_types(spec: ClusterSpec) -> list[str]:
     """Return a sentence for each instance type that is in no table of ours."""
     table = instances.table()
     asked = [(f"pool {pool.name}", pool.instance_type) for pool in spec.pools]
@@ -149,7 +91,7 @@ def unchecked_types(spec: HasLimits) -> list[str]:
     ]
 
 
-def tight(spec: HasLimits) -> list[str]:
+def tight(spec: ClusterSpec) -> list[str]:
     """Return a sentence for each pool whose pod fits only if its machine has all of its memory."""
     known, sentences = instances.table().types, []
     for pool in spec.pools:
@@ -174,7 +116,7 @@ def _nearest(instance_type: str) -> str:
     return f"; the nearest that is in it is {close[0]}" if close else ""
 
 
-def _names(spec: HasLimits) -> Iterator[Breach]:
+def _names(spec: ClusterSpec) -> Iterator[Breach]:
     suffix = LONGEST_SUFFIX[spec.node_provisioner]
     left = RULE_NAME_LIMIT - len(suffix)
     if len(spec.prefix) > left:
@@ -198,7 +140,7 @@ def _names(spec: HasLimits) -> Iterator[Breach]:
             )
 
 
-def _groups(spec: HasLimits) -> Iterator[Breach]:
+def _groups(spec: ClusterSpec) -> Iterator[Breach]:
     """Refuse more pools than a rule can name, or a role's policy where there are groups."""
     names = [naming.auto_scaling_group(spec.prefix, pool.name, "?") for pool in spec.pools]
     matched = len(json.dumps([{"prefix": name} for name in names]))
@@ -222,7 +164,7 @@ def _groups(spec: HasLimits) -> Iterator[Breach]:
             return
 
 
-def _zones(spec: HasLimits) -> Iterator[Breach]:
+def _zones(spec: ClusterSpec) -> Iterator[Breach]:
     if spec.network.existing is not None:
         return
     for zone in spec.availability_zones:
@@ -236,13 +178,13 @@ def _zones(spec: HasLimits) -> Iterator[Breach]:
             )
 
 
-def _of_pool(spec: HasLimits, pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+def _of_pool(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
     yield from _performance(pool, instance)
     yield from _attachments(pool, instance)
     yield from _requests(spec, pool, instance)
 
 
-def _performance(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+def _performance(pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
     """Refuse what is paid for beyond gp3's included part and the instance never sustains."""
     if pool.volumes_may_burst:
         return
@@ -271,7 +213,7 @@ def _performance(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
             )
 
 
-def _attachments(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+def _attachments(pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
     taken = ROOT_VOLUMES + (WARM_INTERFACES if instance.attachments_shared else 0)
     room = instance.attachments - taken
     if len(pool.volumes) > room:
@@ -284,7 +226,7 @@ def _attachments(pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
         )
 
 
-def _requests(spec: HasLimits, pool: HasPool, instance: InstanceType) -> Iterator[Breach]:
+def _requests(spec: ClusterSpec, pool: NodePool, instance: InstanceType) -> Iterator[Breach]:
     room = requests.room(instance, node_monitoring=spec.kubernetes.node_monitoring)
     karpenter = spec.node_provisioner == "karpenter"
     memory = room.memory_mib - (requests.overhead_mib(instance) if karpenter else 0)
