@@ -1,0 +1,57 @@
+"""Asks a function of an environment's to decide or to do something, and returns what it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from core import naming
+from core.errors import StillwaterError
+
+if TYPE_CHECKING:
+    from cli.incidents import Desk
+
+# Longer than a function may run, and asked once: asked again it would begin anew.
+PATIENCE = Config(read_timeout=120, retries={"total_max_attempts": 1})
+
+
+def invoke(desk: Desk, role: str, event: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+    """Return what a function answers; raise StillwaterError where it does not, or is another's."""
+    name = naming.function(desk.spec.prefix, role)
+    try:
+        answer = desk.client("lambda", PATIENCE).invoke(
+            FunctionName=name, Payload=json.dumps(event or {}).encode()
+        )
+        decoded = object_in(answer["Payload"].read())
+    except (BotoCoreError, ClientError) as error:
+        raise StillwaterError(
+            f"λ {name} could not be invoked: {error}. `stillwater up` makes it, and you need "
+            f"lambda:InvokeFunction on it."
+        ) from None
+    if answer.get("FunctionError"):
+        said = decoded.get("errorMessage", "it said nothing")
+        raise StillwaterError(f"λ {name} failed ({said}); its log is /aws/lambda/{name}.")
+    if not decoded:
+        raise unreadable(name)
+    return decoded
+
+
+def object_in(written: bytes | str) -> Mapping[str, Any]:
+    """Return a JSON object, or nothing where it is none."""
+    try:
+        found = json.loads(written)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def unreadable(function: str) -> StillwaterError:
+    """Return the error of an answer that no function of this release gives."""
+    return StillwaterError(
+        f"λ {function} answered in a form that this release cannot read: it is of another version, "
+        f"or something else answers in its place; `stillwater up` brings it to this one."
+    )

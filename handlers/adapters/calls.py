@@ -1,0 +1,21 @@
+"""How the handlers call others: how long they wait for AWS, and of how much they ask at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from botocore.config import Config
+
+T = TypeVar("T")
+# A tick comes again soon: better to fail it than to wait for the default minute.
+CLIENT = Config(connect_timeout=5, read_timeout=10, retries={"mode": "standard"})
+# Of whoever looks through many volumes, which takes EC2 and CloudWatch longer.
+PATIENT_CLIENT = Config(connect_timeout=5, read_timeout=20, retries={"mode": "standard"})
+
+
+def portions(things: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Yield things in their order, at most so many at a time."""
+    every = list(things)
+    for start in range(0, len(every), most):
+        yield every[start : start + most]
