@@ -39,7 +39,7 @@ def session(profile: str | None = None, region: str | None = None) -> boto3.Sess
 
 
 @contextmanager
-def signed_in(whose: str) -> Iterator[None]:
+def require_login(whose: str) -> Iterator[None]:
     """Turn it into a sentence that STS does not say who calls."""
     try:
         yield

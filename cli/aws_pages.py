@@ -17,7 +17,7 @@ def pages(client: Any, operation: str, key: str, **given: Any) -> Iterator[Any]:
         yield from page.get(key) or ()
 
 
-def named(
+def of_names(
     client: Any,
     operation: str,
     key: str,

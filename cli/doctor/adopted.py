@@ -50,7 +50,7 @@ def examine(path: Path) -> Diagnosis:
             ["adopt.level is survey, and nothing of ours is there; `stillwater survey` judges it."]
         )
     session = aws.session(region=adopted.region)
-    with aws.signed_in(f"the account of {adopted.eks_cluster}"):
+    with aws.require_login(f"the account of {adopted.eks_cluster}"):
         number = str(_client(session, "sts").get_caller_identity()["Account"])
     ours, queues = _ours(adopted)
     standing = _read(adopted, session, ours, queues)

@@ -11,13 +11,13 @@ from urllib.parse import quote
 from cli.doctor.account import Found
 from cli.survey import tools
 from cli.survey.objects import annotations_of, going, labels, name_of, title_of
-from cli.survey.pods import placement, requirements
+from cli.survey.pods import placement
 from cli.target import Target
 from core import constants, naming
 from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
-from core.survey.selectors import selects
+from core.selectors import is_selected
 from core.survey.target_groups import name_in
 from handlers.adapters.eks import EksApi
 
@@ -132,8 +132,6 @@ class KubernetesCluster:
 
     def _covers_kafka(self, selector: Item | None) -> bool:
         """Say whether a selector matches pods of Kafka's nodes, by what Strimzi labels them."""
-        if selector is None:
-            return False
         name = self._expected.cluster
         given = {
             naming.CLUSTER_LABEL: name,
@@ -144,7 +142,7 @@ class KubernetesCluster:
             "app.kubernetes.io/managed-by": naming.STRIMZI_OPERATOR,
             "app.kubernetes.io/part-of": f"strimzi-{name}",
         }
-        return selects(selector.get("matchLabels") or {}, requirements(dict(selector)), given)
+        return is_selected(given, selector)
 
     def _workloads(self, api: EksApi) -> Iterator[Found]:
         """Read what drains or rolls beside us, wherever it was installed."""

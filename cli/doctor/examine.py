@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.aws import signed_in
+from cli.aws import require_login
 from cli.doctor import surroundings
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
@@ -76,7 +76,7 @@ def examine(target: Target) -> Diagnosis:
     """Read the target and compare it with its spec; raise StillwaterError without an identity."""
     started = time.monotonic()
     wanted = expectation_of(target.spec, alarms.names(of_spec(target.spec)))
-    with signed_in(f"the account of {wanted.environment}"):
+    with require_login(f"the account of {wanted.environment}"):
         account = LiveAccount(target, wanted)
         number = account.number()
     cluster = KubernetesCluster(target, wanted, lambda: account.eks_cluster(target.spec.prefix))

@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.config import Config
 
-from cli.aws import Clients, signed_in
+from cli.aws import Clients, require_login
 from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
 from core.preflight.account import Account, Needs
 from core.unread import Unread
@@ -36,7 +36,7 @@ class Reader:
 
     def read(self, show: Callable[[str], None]) -> tuple[Needs, Account]:
         """Return what is needed and what the account says; raise without an identity."""
-        with signed_in("the account"):
+        with require_login("the account"):
             identity = self._clients("sts").get_caller_identity()
         caller, number = str(identity["Arn"]), str(identity["Account"])
         needs = self._needs_of(number)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from cli.survey.listing import custom, items
 from cli.survey.objects import labels, name_of, status_of
-from cli.survey.pods import requirements
-from core.survey.selectors import selects
+from core.selectors import is_selected
 from core.survey.tool_facts import AdmissionPolicy
 from infra.eks.api import Api, Object
 
@@ -139,9 +138,7 @@ def without(api: Api, matching: Object) -> frozenset[str]:
     return frozenset(
         name_of(item)
         for item in items(api, "/api/v1", "namespaces")
-        if not selects(
-            selector.get("matchLabels") or {}, requirements(selector), _named_labels(item)
-        )
+        if not is_selected(_named_labels(item), selector)
     )
 
 

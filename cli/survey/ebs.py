@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from cli.aws_pages import named, pages
+from cli.aws_pages import of_names, pages
 from core.survey.account_facts import Disk
 from core.survey.ebs import EBS_IDS
 from core.survey.kafka_facts import Volume
@@ -23,13 +23,13 @@ MADE = [{"Name": "status", "Values": ["pending"]}]
 def disks(ec2: Any, volumes: Iterable[Volume]) -> dict[str, Disk]:
     """Return Kafka's disks by id; one that is gone is left out, since a filter passes over it."""
     names = {v.handle for v in volumes if v.handle and v.handle.startswith(EBS_IDS)}
-    modified = named(
+    modified = of_names(
         ec2, "describe_volumes_modifications", "VolumesModifications", "volume-id", names
     )
     changes = {str(each["VolumeId"]): str(each.get("ModificationState")) for each in modified}
     return {
         (name := str(item["VolumeId"])): _disk(item, changes.get(name, OVER))
-        for item in named(ec2, "describe_volumes", "Volumes", "volume-id", names)
+        for item in of_names(ec2, "describe_volumes", "Volumes", "volume-id", names)
     }
 
 
@@ -72,7 +72,7 @@ def _failed_checks(status: Mapping[str, Any]) -> str:
 
 def snapshots(ec2: Any, known: Collection[str]) -> dict[str, int]:
     """Return how many snapshots of each of some disks are being made."""
-    made = named(
+    made = of_names(
         ec2, "describe_snapshots", "Snapshots", "volume-id", known, MADE, OwnerIds=["self"]
     )
     return dict(Counter(str(each["VolumeId"]) for each in made))

@@ -15,8 +15,8 @@ from cli.survey.objects import (
     reason_of,
     status_of,
 )
-from cli.survey.quantities import quantity
 from core.cluster.adopted_names import INSIDE
+from core.quantities import quantity
 from core.survey.kafka_facts import (
     Kafka,
     KafkaListener,
@@ -330,4 +330,4 @@ def _ebs_type(kind: Object | None) -> str | None:
 
 def _gib(written: str) -> float | None:
     size = quantity(written)
-    return None if size is None else size / 2**30
+    return None if size is None else float(size / 2**30)

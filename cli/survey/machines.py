@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 
 from cli.survey.listing import custom, items
 from cli.survey.objects import (
@@ -17,8 +18,8 @@ from cli.survey.objects import (
     reason_of,
     status_of,
 )
-from cli.survey.pods import requirements
-from cli.survey.quantities import quantity
+from core.quantities import quantity
+from core.selectors import requirements
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node, NodeBudget, NodeClass, NodePool, Taint
 from infra.eks.api import Api, Object
@@ -168,7 +169,7 @@ def _node_pool(item: Object, seen: int) -> NodePool:
         stuck=_launch_trouble(item),
         replicas=item["spec"].get("replicas"),
         nodes=held,
-        requirements=requirements({"matchExpressions": template.get("requirements") or ()}),
+        requirements=requirements(template.get("requirements")),
         node_class=_class_of(template.get("nodeClassRef") or {}),
     )
 
@@ -220,9 +221,9 @@ def _launch_trouble(item: Object) -> str | None:
         return f"it is not ready ({why})"
     used, held = status.get("resources") or {}, _node_count(item)
     for resource, written in (item["spec"].get("limits") or {}).items():
-        most, now = quantity(written), quantity(used.get(resource)) or 0.0
+        most, now = quantity(written), quantity(used.get(resource)) or Decimal(0)
         if resource == "nodes":
-            now = float(held or 0)
+            now = Decimal(held or 0)
         # A node more takes as much as one of those it has; a limit of 0 stops a pool.
         if most is not None and (now >= most or now + (now / held if held else 0) > most):
             taken = used.get(resource, held)

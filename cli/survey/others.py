@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from cli.survey.listing import custom, items
 from cli.survey.objects import labels, name_of, status_of, title_of
-from cli.survey.pods import has_ended, pod_of, requirements
+from cli.survey.pods import has_ended, pod_of
+from core.selectors import is_selected, selects
 from core.survey.kafka_facts import Flavour, OtherKafka, Pod
-from core.survey.selectors import selects
 from infra.eks.api import Api, ApiError, Object
 
 # Images of Kafka itself, whoever built them, without what only speaks to it.
@@ -243,7 +243,7 @@ def _selected_pods(api: Api, workload: Object) -> Iterator[Object]:
             for each in item["metadata"].get("ownerReferences") or ()
             if each.get("kind") == "StatefulSet"
         }
-        if selects(chosen, requirements(selector), labels(item)) and owners <= {name}:
+        if is_selected(labels(item), selector) and owners <= {name}:
             yield item
 
 

@@ -15,10 +15,10 @@ from cli.survey.objects import (
     status_of,
     variable,
 )
-from cli.survey.quantities import heap, quantity
 from core.incidents.pod_marks import ignores_disruption
+from core.quantities import heap, quantity
+from core.selectors import is_selected, requirements
 from core.survey.kafka_facts import Placement, Pod, Toleration
-from core.survey.selectors import Requirement, selects
 from infra.eks.api import Api, Object
 
 HOST = "kubernetes.io/hostname"
@@ -210,21 +210,7 @@ def _holds_port(spec: Object, main: Object) -> bool:
 
 def _itself(rule: Object, labelled: Mapping[str, str]) -> bool:
     """Say whether a rule is about pods like this one; without a selector it is about none."""
-    selector = rule.get("labelSelector")
-    if selector is None:
-        return False
-    return selects(selector.get("matchLabels") or {}, requirements(selector), labelled)
-
-
-def requirements(selector: Object) -> tuple[Requirement, ...]:
-    return tuple(
-        Requirement(
-            key=each["key"],
-            operator=each["operator"],
-            values=frozenset(each.get("values") or ()),
-        )
-        for each in selector.get("matchExpressions") or ()
-    )
+    return is_selected(labelled, rule.get("labelSelector"))
 
 
 def placement(spec: Object) -> Placement:
@@ -234,7 +220,7 @@ def placement(spec: Object) -> Placement:
     if affinity is not None:
         # Of fields there is the node's name alone; it counts as one label more.
         terms = tuple(
-            (*requirements(term), *requirements({"matchExpressions": term.get("matchFields")}))
+            requirements(term.get("matchExpressions")) + requirements(term.get("matchFields"))
             for term in affinity.get("nodeSelectorTerms") or ()
         )
     return Placement(

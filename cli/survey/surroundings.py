@@ -14,7 +14,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from cli.aws_pages import named, pages
+from cli.aws_pages import of_names, pages
 from cli.survey.account import health_issues, vcpus
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
@@ -51,7 +51,7 @@ def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
             free_addresses=int(each["AvailableIpAddressCount"]),
             vpc=str(each.get("VpcId") or ""),
         )
-        for each in named(client, "describe_subnets", "Subnets", "subnet-id", wanted)
+        for each in of_names(client, "describe_subnets", "Subnets", "subnet-id", wanted)
     }
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from cli.survey.listing import items
 from cli.survey.objects import annotations_of, going, labels, name_of, status_of, title_of
-from cli.survey.pods import requirements
-from cli.survey.quantities import quantity
 from core.cluster.adopted_names import queue_url
 from core.errors import StillwaterError
+from core.quantities import quantity
+from core.selectors import requirements
 from core.survey.tool_facts import (
     Autoscaler,
     DisruptionBudget,
@@ -92,7 +92,7 @@ def _budget(item: Object) -> DisruptionBudget:
         namespace=item["metadata"]["namespace"],
         name=item["metadata"]["name"],
         match_labels=selector.get("matchLabels") or {},
-        expressions=requirements(selector),
+        expressions=requirements(selector.get("matchExpressions")),
         least_available=None if least is None else str(least),
         most_unavailable=None if most is None else str(most),
         desired_healthy=int(status["desiredHealthy"]) if looked else None,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from cli.survey.admission import LEASES, is_asked, steps_of, without
 from cli.survey.listing import items, one
 from cli.survey.objects import is_ready, name_of
-from cli.survey.pods import requirements
+from core.selectors import requirements
 from core.survey.tool_facts import EvictionWebhook, PodWebhook
 from infra.eks.api import Api, Object
 
@@ -42,8 +42,8 @@ def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
             unanswered=why,
             outside=_outside(webhook),
             leaves_out=without(api, webhook),
-            match_labels=(webhook.get("objectSelector") or {}).get("matchLabels") or {},
-            expressions=requirements(webhook.get("objectSelector") or {}),
+            match_labels=(selector := webhook.get("objectSelector") or {}).get("matchLabels") or {},
+            expressions=requirements(selector.get("matchExpressions")),
             conditional=bool(webhook.get("matchConditions")),
             of_pods=of_pods,
             pod_steps=pod_steps if alike else frozenset(),

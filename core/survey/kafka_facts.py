@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 
-from core.survey.selectors import Requirement, selects
+from core.selectors import Requirement, selects
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +199,8 @@ class Pod:
     # Kubernetes' word for how much memory it is sure of: Guaranteed, Burstable, BestEffort.
     quality: str | None = None
     # Of Kafka's own container, where they are written: the heap it may take, and its limit.
-    heap_bytes: float | None = None
-    memory_bytes: float | None = None
+    heap_bytes: int | None = None
+    memory_bytes: Decimal | None = None
     # The kernel has ended its last container for its memory.
     out_of_memory: bool = False
     priority: int = 0

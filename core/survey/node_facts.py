@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from core.survey.selectors import Requirement
+from core.selectors import Requirement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
+from core.selectors import Requirement, selects
 from core.survey.announcements import is_announced
 from core.survey.kafka_facts import Kafka, Pod
-from core.survey.selectors import Requirement, selects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,7 +344,7 @@ class LimitRange:
 
     namespace: str
     name: str
-    most_bytes: float
+    most_bytes: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from core.naming import CLUSTER_LABEL, EBS_CSI_DRIVER, POOL_LABEL
+from core.quantities import quantity
 from core.volumes.limits import Gp3, Performance
 from core.volumes.troubles import class_of, performance_of
 from core.volumes.views import Trouble
@@ -20,13 +20,6 @@ from handlers.adapters.shapes import known_shape
 FIELD_MANAGER = "stillwater-volumes"
 FREEZE_ANNOTATION = "stillwater.dev/freeze-volumes"
 CLAIM = re.compile(r"data-(?P<number>\d+)-(?P<pod>.+)")
-# As the API server takes it: 100Gi, 1e11, 107374182400000m.
-QUANTITY = re.compile(r"\+?(\d+\.?\d*|\.\d+)(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?\d{1,2}))?")
-FACTORS: dict[str, Decimal] = {
-    **{f"{unit}i": Decimal(1024 ** (n + 1)) for n, unit in enumerate("KMGTPE")},
-    **{unit: Decimal(1000 ** (n + 1)) for n, unit in enumerate("kMGTPE")},
-    **{unit: Decimal(1000) ** -(n + 1) for n, unit in enumerate("mun")},
-}
 GIB = 1024**3
 
 
@@ -128,14 +121,12 @@ class EksClaims:
         self._api.apply(path, body, manager=FIELD_MANAGER)
 
 
-def gib(quantity: str) -> int:
+def gib(written: str) -> int:
     """Return a Kubernetes quantity in whole GiB, rounded up as the driver does."""
-    match = QUANTITY.fullmatch(quantity)
-    if match is None:
-        raise ValueError(f"{quantity!r} is no quantity of storage")
-    amount, unit, exponent = match.groups()
-    factor = FACTORS[unit] if unit else Decimal(10) ** int(exponent or 0)
-    return math.ceil(Decimal(amount) * factor / GIB)
+    size = quantity(written)
+    if size is None:
+        raise ValueError(f"{written!r} is no quantity of storage")
+    return math.ceil(size / GIB)
 
 
 def _asking(entry: Json, wanted: Mapping[int, Gp3]) -> Json:

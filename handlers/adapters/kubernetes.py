@@ -19,6 +19,7 @@ from core.naming import (
     ZONE_LABEL,
     budget_of_the_staying,
 )
+from core.selectors import is_selected
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.kafka_pod import holds, kafka_pod_in
 from handlers.adapters.operator import tell_of_drain, wanted_revisions
@@ -327,28 +328,11 @@ def _budget(item: Json, pods: list[Json]) -> BudgetView:
     selector = item.get("spec", {}).get("selector")
     return BudgetView(
         name=item["metadata"]["name"],
-        pods=frozenset(pod["metadata"]["name"] for pod in pods if _selects(selector, pod)),
+        pods=frozenset(
+            pod["metadata"]["name"]
+            for pod in pods
+            if is_selected(pod["metadata"].get("labels") or {}, selector)
+        ),
         disruptions_allowed=item.get("status", {}).get("disruptionsAllowed", 0),
         yields=_UNLABELLED in ((selector or {}).get("matchExpressions") or ()),
     )
-
-
-def _selects(selector: Json | None, pod: Json) -> bool:
-    """Say whether a label selector takes a pod: an empty one any of its namespace, none nobody."""
-    if selector is None:
-        return False
-    labels = pod["metadata"].get("labels", {})
-    if any(labels.get(k) != v for k, v in (selector.get("matchLabels") or {}).items()):
-        return False
-    return all(_holds(each, labels) for each in selector.get("matchExpressions") or ())
-
-
-def _holds(expression: Json, labels: Json) -> bool:
-    """Say whether a pod's labels meet an expression; an unknown one may mean any pod."""
-    value, values = labels.get(expression["key"]), expression.get("values") or ()
-    return {
-        "In": value in values,
-        "NotIn": value not in values,
-        "Exists": value is not None,
-        "DoesNotExist": value is None,
-    }.get(expression["operator"], True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+from core.selectors import Requirement
 from core.survey.facts import Surveyed
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
 from core.survey.judge import findings
 from core.survey.kafka_facts import KafkaListener, Topic
 from core.survey.node_facts import Instance, ManagedNodeGroup, NodeBudget, NodePool
-from core.survey.selectors import Requirement
 from core.survey.tool_facts import (
     Autoscaler,
     Balanced,
