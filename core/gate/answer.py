@@ -19,12 +19,11 @@ from core.incidents.decisions import asked_for
 from core.incidents.disrupted import forced_soon
 from core.incidents.evicted import hindrance, starts_again_in_place
 from core.incidents.observation import Observation, PodView, Policy
-from core.incidents.record import Decision, Incident, State
+from core.incidents.record import UNDRAINED, Decision, Incident, State
 from core.incidents.replacement import replacement_for
 from core.incidents.sections import Replacement
 from core.incidents.settling import settle
 
-UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
 ACTOR = "gate"
 ASKS_FIRST_SECONDS = 60.0
 # Karpenter gives less than a pod's own time from its deadline's last moment on, by its own clock.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from core.availability.consent import may_leave
 from core.events import Kind
 from core.incidents.decisions import is_hooked
-from core.incidents.observation import NOT_ASKED, Observation, Policy
+from core.incidents.observation import Observation, Policy
 from core.incidents.opening import is_open
 from core.incidents.record import Incident
 
@@ -18,7 +18,7 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
     if incident.release is not None:
         return True, f"{incident.release.by} lets Kafka node {incident.node_id} go."
     if seen.kafka is None or incident.node_id is None:
-        return False, seen.kafka_silence or NOT_ASKED
+        return False, seen.kafka_silence
     verdict = may_leave(
         incident.node_id,
         seen.kafka,

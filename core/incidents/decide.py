@@ -51,6 +51,7 @@ from core.incidents.opening import closing
 from core.incidents.reboots import with_reboots
 from core.incidents.record import (
     TERMINAL,
+    UNDRAINED,
     Decision,
     Incident,
     State,
@@ -73,7 +74,6 @@ IN_SERVICE_GRACE_SECONDS = 60.0
 RETAINED = "Terminating:Retained"
 # An API server that is upgraded is away for minutes.
 BLIND_SECONDS = 900.0
-_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def why_unanswered(interruption: Interruption) -> str | None:
@@ -216,7 +216,7 @@ def _ended_elsewhere(incident: Incident, seen: Observation, policy: Policy) -> D
             f"The group retains instance {incident.instance_id}: a hook was abandoned or timed "
             f"out. It runs on until a person releases it.",
         )
-    if incident.state not in _UNDRAINED:
+    if incident.state not in UNDRAINED:
         return None
     if ec2_state(seen) in STOPPED:
         drained = lost.drained_by_others(incident, seen, policy)
@@ -243,7 +243,7 @@ def _decide_unasked_termination(incident: Incident, seen: Observation) -> Decisi
 
 def _decide_on_request(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Do what a person asked for; a drain that has begun can only be let go on."""
-    if incident.state not in _UNDRAINED:
+    if incident.state not in UNDRAINED:
         return None
     if incident.ignored_by:
         said = f"{incident.ignored_by} wants this ignored"

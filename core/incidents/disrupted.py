@@ -18,15 +18,13 @@ from core.incidents.nodeclaims import (
     disruption_of,
 )
 from core.incidents.observation import Observation
-from core.incidents.record import Decision, Incident, State, Transition
+from core.incidents.record import UNDRAINED, Decision, Incident, State
 from core.incidents.sections import Drainer
-from core.incidents.settling import MOST_NOTES
 from core.window import clock
 
 KARPENTER = "Karpenter"
 # Somebody who is called then can still see why Kafka does not let the broker go, and mend it.
 WARNED_SECONDS = 1800.0
-_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def claim_of(incident: Incident, seen: Observation) -> NodeClaim | None:
@@ -55,10 +53,9 @@ def note_disruption(incident: Incident, seen: Observation) -> Incident:
     told = replace(told, forced_at=min(ends, default=None))
     drainer = incident.drainer or Drainer(name=KARPENTER)
     known = replace(incident, drainer=drainer, disruption=told)
-    if told == incident.disruption or len(incident.notes) >= MOST_NOTES:
+    if told == incident.disruption:
         return known
-    note = Transition(seen.now, incident.state, "tick", found.sentence)
-    return replace(known, notes=(*incident.notes, note))
+    return known.with_note(seen.now, "tick", found.sentence)
 
 
 def _forced_at(incident: Incident, found: Disruption, seen: Observation) -> float | None:
@@ -100,7 +97,7 @@ def deadlines(incident: Incident, seen: Observation, decided: Decision) -> tuple
     told = incident.disruption
     if told is None or told.forced_at is None:
         return ()
-    if decided.state not in _UNDRAINED or incident.node_id is None:
+    if decided.state not in UNDRAINED or incident.node_id is None:
         return ()
     if not forced_soon(incident, seen.now, WARNED_SECONDS):
         return ()

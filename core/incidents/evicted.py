@@ -20,7 +20,7 @@ from core.incidents.actions import DropLease, Page
 from core.incidents.consenting import consent
 from core.incidents.decisions import evicting, go, is_hooked, lease_renewal, stay
 from core.incidents.disrupted import disruption
-from core.incidents.observation import NOT_ASKED, Observation, Policy
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import nowhere_to_go, ours, replacement_for, what_is_coming
 from core.incidents.sections import SOMEBODY
@@ -185,7 +185,7 @@ def _not_back(incident: Incident, seen: Observation, *, ready: bool) -> str | No
     if not ready:
         return f"Pod {incident.pod_name} is not Ready."
     if seen.kafka is None or incident.node_id is None:
-        return seen.kafka_silence or NOT_ASKED
+        return seen.kafka_silence
     verdict = check_returned(incident.node_id, seen.kafka)
     return None if verdict.allowed else verdict.reason
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from core.availability.presence import is_back
 from core.incidents.decisions import asked_for
-from core.incidents.observation import NOT_ASKED, Observation, Policy
+from core.incidents.observation import Observation, Policy
 from core.incidents.record import Incident
 from core.incidents.whereabouts import attached_there, pod_there
 
@@ -51,7 +51,7 @@ def _still_away(incident: Incident, seen: Observation, policy: Policy) -> str | 
 def not_back(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return what Kafka still lacks of the broker, or None when it is back for good."""
     if seen.kafka is None or incident.node_id is None:
-        return seen.kafka_silence or NOT_ASKED
+        return seen.kafka_silence
     verdict = is_back(
         incident.node_id,
         seen.kafka,

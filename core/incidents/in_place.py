@@ -42,8 +42,8 @@ from core.incidents.decisions import (
 )
 from core.incidents.gating import not_back
 from core.incidents.leading import party_waits
-from core.incidents.observation import NOT_ASKED, NodeView, Observation, Policy
-from core.incidents.record import TERMINAL, Decision, Incident, State
+from core.incidents.observation import NodeView, Observation, Policy
+from core.incidents.record import Decision, Incident, State
 from core.incidents.sections import InPlace
 from core.incidents.whereabouts import pod_there
 
@@ -58,7 +58,6 @@ LATE_SECONDS = 600.0
 _DETACHED = frozenset({"failing-detached", "failed-detached"})
 # Routes on which a drain is ours to begin.
 DRAINED_BY_US = frozenset({"held", "evict"})
-_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def is_wanted(incident: Incident, policy: Policy) -> bool:
@@ -138,7 +137,7 @@ def tidying_actions(
     incident: Incident, seen: Observation, decision: Decision
 ) -> tuple[Action, ...]:
     """Let a node take pods again that was cordoned for a drain which is not on its way."""
-    going = decision.state not in TERMINAL | _UNDRAINED
+    going = decision.state in {State.DRAINING, State.GATING}
     cordoned = (n for n in seen.nodes if n.cordoned_for == incident.id and not n.schedulable)
     if incident.in_place is None or going:
         return ()
@@ -213,7 +212,7 @@ def _wanted_back(incident: Incident, seen: Observation) -> str | None:
 
 def _silence(seen: Observation) -> str:
     if seen.kafka is None:
-        return seen.kafka_silence or NOT_ASKED
+        return seen.kafka_silence
     return seen.kafka.doubt or "The quorum does not answer."
 
 

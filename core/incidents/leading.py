@@ -17,12 +17,11 @@ from core.incidents.actions import Action, DropLease, MoveLeaders, RestoreLeader
 from core.incidents.decisions import is_hooked, stay
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import OPEN_SECONDS, not_open_yet
-from core.incidents.record import Decision, Incident, State
+from core.incidents.record import UNDRAINED, Decision, Incident, State
 
 # An election is seen within a second or two, and a controlled shutdown moves what is left.
 ELECTED_SECONDS = 30.0
 LOOK_AGAIN_SECONDS = 1.0
-_BEFORE_IT_LEAVES = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def asks_of_all(incident: Incident) -> bool:
@@ -79,7 +78,7 @@ def given_back(incident: Incident, seen: Observation, decision: Decision) -> tup
     """Let a party lead again once its incident has no lease to leave by, and has not left."""
     if incident.leaders_moved_at is None or not _leavers(incident):
         return ()
-    if decision.state not in _BEFORE_IT_LEAVES:
+    if decision.state not in UNDRAINED:
         return ()  # Its end gives them back.
     dropped = any(isinstance(each, DropLease) for each in decision.actions)
     return (RestoreLeaders(),) if dropped or seen.lease_holder != incident.id else ()

@@ -16,8 +16,8 @@ from core.incidents.decisions import evicting
 from core.incidents.disrupted import claim_of, note_disruption
 from core.incidents.idle import doubt
 from core.incidents.observation import Observation, PodView
-from core.incidents.record import Incident, State, Transition
-from core.incidents.settling import MOST_NOTES, note_refusal
+from core.incidents.record import Incident, State
+from core.incidents.settling import note_refusal
 from core.incidents.whereabouts import pod_there
 from core.naming import DRAIN_HOOK, GATE_HOOK
 
@@ -174,11 +174,9 @@ def _lifecycle_noted(incident: Incident, seen: Observation) -> Incident:
         return incident
     told = f"{found.reason[:-1]}; it was {before}." if before else found.reason
     silent = before is None and found.state is Lifecycle.ONLINE
-    room = not silent and len(incident.notes) < MOST_NOTES
-    note = Transition(seen.now, incident.state, "tick", " ".join((told, *found.disagreements)))
-    return replace(
-        incident, lifecycle=after, notes=(*incident.notes, note) if room else incident.notes
-    )
+    known = replace(incident, lifecycle=after)
+    said = " ".join((told, *found.disagreements))
+    return known if silent else known.with_note(seen.now, "tick", said)
 
 
 def _signs(incident: Incident, broker_id: int, seen: Observation) -> BrokerSigns:

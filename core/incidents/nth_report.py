@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 from core.errors import InvalidInput
 from core.fields import instance_in, readable, text
-from core.incidents.record import Incident, Transition
-from core.incidents.settling import MOST_NOTES
+from core.incidents.record import Incident
 
 ACTOR = "nth"
 
@@ -94,9 +93,8 @@ def note_report(incident: Incident, report: DrainReport, now: float) -> Incident
     """Add a report to the incident's history; the same one again changes nothing."""
     where = report.node_name or f"the node of {report.instance_id}"
     said = f"NTH has ended its attempt to drain {where} ({report.nth_event_id})."
-    sent, full = incident.forwarded, len(incident.notes) >= MOST_NOTES
-    if sent is None or full or any(note.reason == said for note in incident.notes):
+    sent = incident.forwarded
+    if sent is None or any(note.reason == said for note in incident.notes):
         return incident
-    note = Transition(now, incident.state, ACTOR, said)
     reported = sent if sent.reported_at is not None else replace(sent, reported_at=now)
-    return replace(incident, notes=(*incident.notes, note), forwarded=reported)
+    return replace(incident, forwarded=reported).with_note(now, ACTOR, said)

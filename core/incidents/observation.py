@@ -165,7 +165,7 @@ class Observation:
     revisions: Mapping[str, str] = field(default_factory=dict)  # pod -> the one it is to have
     revisions_silence: str = ""  # why they could not be read, as a sentence
     kafka: ClusterView | None = None
-    kafka_silence: str = ""  # why `kafka` is None, as a sentence
+    kafka_silence: str = NOT_ASKED  # why `kafka` is None, as a sentence
     # The incident that validly holds the cluster's lease; one of the same party is no hindrance.
     lease_holder: str | None = None
     beside: frozenset[int] = frozenset()  # Kafka nodes that its party takes out meanwhile
@@ -188,7 +188,17 @@ class Observation:
     @property
     def kafka_silent(self) -> bool:
         """Say whether Kafka was asked and gave no answer at all."""
-        return self.kafka is None and self.kafka_silence not in {"", NOT_ASKED}
+        return self.kafka is None and self.kafka_silence != NOT_ASKED
+
+    @property
+    def busy(self) -> frozenset[str | None]:
+        """Return the names of the nodes that run a Kafka pod."""
+        return frozenset(pod.node_name for pod in self.pods)
+
+    @property
+    def staying(self) -> frozenset[str]:
+        """Return the instances that serve or are launched in this one's group; empty without."""
+        return frozenset() if self.group is None else self.group.staying()
 
     @property
     def lifecycle_state(self) -> str | None:

@@ -8,7 +8,7 @@ The ledger stores an Incident whole (core.incidents.codec). Announcements change
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -47,6 +47,8 @@ class State(StrEnum):
 TERMINAL = frozenset(
     {State.RELEASED, State.RIDDEN_THROUGH, State.CANCELLED, State.RETAINED, State.LOST}
 )
+# In the order of its way: nothing of Kafka's has been told to leave.
+UNDRAINED = (State.OPENED, State.REPLACING, State.HOLDING)
 _SIDE_EXITS = frozenset({State.CANCELLED, State.RETAINED, State.LOST})
 # An instance that is lost without warning has nothing left to drain: it goes to the gate at once.
 ALLOWED: Mapping[State, frozenset[State]] = {
@@ -61,6 +63,8 @@ ALLOWED: Mapping[State, frozenset[State]] = {
     State.GATING: frozenset({State.RELEASED, State.RETAINED, State.LOST, State.RIDDEN_THROUGH}),
     **{state: frozenset() for state in TERMINAL},
 }
+# Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
+MOST_NOTES = 200
 URGENT = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
 
 
@@ -148,6 +152,12 @@ class Incident:
     @property
     def open(self) -> bool:
         return self.state not in TERMINAL
+
+    def with_note(self, at: float, actor: str, sentence: str) -> Incident:
+        """Return it with a sentence more about the state it stays in, while there is room."""
+        if len(self.notes) >= MOST_NOTES:
+            return self
+        return replace(self, notes=(*self.notes, Transition(at, self.state, actor, sentence)))
 
     @property
     def unreadable(self) -> str | None:

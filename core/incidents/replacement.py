@@ -33,8 +33,7 @@ def anybody_idle(incident: Incident, seen: Observation) -> NodeView | None:
     One that is not Ready and about to be given up is idle for good: the group would replace it.
     """
     dying = (node for node in seen.nodes if node.instance_id in seen.leaving and not node.ready)
-    busy = {pod.node_name for pod in seen.pods}
-    staying = frozenset[str]() if seen.group is None else seen.group.staying()
+    busy, staying = seen.busy, seen.staying
     found = [
         node
         for node in (*_idle(incident, seen), *dying)
@@ -55,8 +54,7 @@ def _joining(seen: Observation) -> frozenset[str | None]:
 
 def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
     """Return the nodes of the same zone and pool that stay, run no Kafka pod and await no other."""
-    staying = None if seen.group is None else seen.group.staying()
-    busy = {pod.node_name for pod in seen.pods}
+    busy, staying = seen.busy, seen.staying
     passing = {claim.instance_id for claim in seen.claims if claim.leaves}
     return [
         node
@@ -65,7 +63,7 @@ def _idle(incident: Incident, seen: Observation) -> list[NodeView]:
         and node.name not in busy
         and node.instance_id not in {None, incident.instance_id, *seen.leaving, *passing}
         and node.spare_for not in seen.to_be_placed
-        and (staying is None or node.instance_id in staying)
+        and (seen.group is None or node.instance_id in staying)
     ]
 
 
@@ -76,8 +74,7 @@ def spoken_for(seen: Observation) -> int:
     """
     if seen.group is None:
         return 0
-    busy = {pod.node_name for pod in seen.pods}
-    staying = seen.group.staying()
+    busy, staying = seen.busy, seen.staying
     held = {
         node.instance_id
         for node in seen.nodes
@@ -91,8 +88,7 @@ def has_room(seen: Observation) -> bool:
     """Say whether the instance's group wants more instances than run a Kafka pod now."""
     if seen.group is None:
         return True
-    busy = {pod.node_name for pod in seen.pods}
-    staying = seen.group.staying()
+    busy, staying = seen.busy, seen.staying
     occupied = [n for n in seen.nodes if n.name in busy and n.instance_id in staying]
     return seen.group.desired > len(occupied)
 
@@ -108,9 +104,9 @@ def none_will_come(incident: Incident, seen: Observation) -> bool:
     """Say whether this is a scale-in: the group wants no more than what is busy already."""
     if seen.group is None:
         return False
-    busy = {pod.node_name for pod in seen.pods}
+    busy = seen.busy
     occupied = {node.instance_id for node in seen.nodes if node.name in busy}
-    staying = seen.group.staying() - {incident.instance_id}
+    staying = seen.staying - {incident.instance_id}
     return seen.group.desired <= len(staying) and staying <= occupied
 
 

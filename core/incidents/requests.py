@@ -14,7 +14,6 @@ from core.events import GroupChange, GroupNotice
 from core.events.announcements import CLOCKS_APART_SECONDS
 from core.incidents.record import Incident, State, Transition, incident_id, round_of
 from core.incidents.sections import LaunchFailure, Release
-from core.incidents.settling import MOST_NOTES
 from core.window import clock
 
 
@@ -113,10 +112,7 @@ def note_group(incident: Incident, notice: GroupNotice, now: float) -> Incident:
 def _with_note(incident: Incident, actor: str, sentence: str, now: float) -> Incident:
     """Note what somebody other than the loop said; a repetition is not worth another note."""
     repeated = bool(incident.notes) and incident.notes[-1].reason == sentence
-    if repeated or len(incident.notes) >= MOST_NOTES:
-        return incident
-    note = Transition(now, incident.state, actor, sentence)
-    return replace(incident, notes=(*incident.notes, note))
+    return incident if repeated else incident.with_note(now, actor, sentence)
 
 
 def _still_open(incident: Incident, done: str) -> None:

@@ -29,7 +29,7 @@ def given_back(incident: Incident, seen: Observation, state: State) -> tuple[Act
     instance_id = _instance_without_node(incident, seen) if idle is None else idle.instance_id
     if instance_id is not None:
         return (TerminateInGroup(decrement=True, instance_id=instance_id),)
-    wanted = max(spoken_for(seen), len(seen.group.staying()))
+    wanted = max(spoken_for(seen), len(seen.staying))
     return (SetDesired(wanted),) if wanted < seen.group.desired else ()
 
 

@@ -25,8 +25,6 @@ from core.incidents.actions import (
 from core.incidents.record import ALLOWED, Decision, Incident, Transition
 from core.incidents.sections import Forwarding, GroupRefusal, InPlace, Replacement
 
-# Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
-MOST_NOTES = 200
 # Actions that are remembered by when they were done last, and those that undo one.
 _TIMES: Mapping[type[object], str] = {
     Heartbeat: "heartbeat_at",
@@ -47,12 +45,13 @@ def settle(incident: Incident, decision: Decision, now: float, *, actor: str = "
     moved = decision.state is not incident.state
     delay = decision.delay_seconds
     acted = _remember_actions(incident, decision, now)
+    if not moved and decision.reason != incident.reason:
+        acted = acted.with_note(now, actor, decision.reason)
     return replace(
         acted,
         state=decision.state,
         reason=decision.reason,
         transitions=(*incident.transitions, entry) if moved else incident.transitions,
-        notes=_notes_with(incident, entry, moved=moved),
         pages=incident.pages + tuple(a.key for a in decision.actions if isinstance(a, Page)),
         replacement=_replacement(incident, decision, now),
         expects_return=incident.expects_return and not decision.without_replacement,
@@ -137,9 +136,3 @@ def _in_place_after(place: InPlace, action: ReplaceRoot | Uncordon, now: float) 
     if action.trial:
         return replace(place, tried_at=now)
     return replace(place, asked_at=place.asked_at or now)
-
-
-def _notes_with(incident: Incident, entry: Transition, *, moved: bool) -> tuple[Transition, ...]:
-    if moved or entry.reason == incident.reason or len(incident.notes) >= MOST_NOTES:
-        return incident.notes
-    return (*incident.notes, entry)

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from core.availability.lease import Lease, hinders
 from core.availability.presence import check_returned
 from core.incidents.observation import (
-    NOT_ASKED,
     Observation,
     Policy,
     StandingDrain,
@@ -94,7 +93,7 @@ def _away(drain: StandingDrain, seen: Observation) -> str | None:
     if node_id is None or not drain.expects_return:
         return None
     if seen.kafka is None:
-        return seen.kafka_silence or NOT_ASKED
+        return seen.kafka_silence
     pod = next((p for p in seen.pods if p.node_id == node_id), None)
     if pod is None and seen.kafka.forgot(node_id):
         return None

@@ -19,7 +19,7 @@ from core.incidents.joining import scheduled_changes
 from core.incidents.left_out import left_out
 from core.incidents.nodeclaims import NodeClaim, disruption_of
 from core.incidents.observation import GroupView, NodeView, PodView
-from core.incidents.record import Incident, State, is_unattended
+from core.incidents.record import UNDRAINED, Incident, State, is_unattended
 from core.incidents.schedules import ScheduledChange, is_another, is_known, last_word_at
 from core.incidents.set_aside import set_aside
 from core.incidents.sickness import Concern, Departure, Recovery, Ward
@@ -91,7 +91,6 @@ class Wake:
 
 Finding = Announce | Wake | Concern
 _SICK = f"sweep:{Kind.SICK_NODE.value}:"
-_UNDRAINED = frozenset({State.OPENED, State.REPLACING, State.HOLDING})
 
 
 def turn(instance_ids: Sequence[str], after: str, most: int) -> tuple[tuple[str, ...], str]:
@@ -318,7 +317,7 @@ def _sick(seen: Snapshot) -> Iterator[Announce | Concern]:
 def _well_again(incident: Incident) -> Iterator[Announce]:
     """Call a departure off that has not begun; one that has cannot be."""
     begun = incident.hooks or incident.terminate_asked_at is not None
-    if begun or incident.called_off or incident.state not in _UNDRAINED:
+    if begun or incident.called_off or incident.state not in UNDRAINED:
         return
     told = _announcement(
         Kind.SICK_NODE, incident.instance_id, f"well:{len(incident.announcements)}"
@@ -381,8 +380,7 @@ def _overdue_wakes(seen: Snapshot, incident: Incident, late_seconds: float) -> I
         return
     ended = seen.states.get(incident.instance_id, "terminated") in {"stopped", "terminated"}
     sleeps = (incident.next_tick_at or 0.0) - seen.now > late_seconds
-    waits = incident.state in {State.OPENED, State.REPLACING, State.HOLDING}
-    if ended and sleeps and waits:
+    if ended and sleeps and incident.state in UNDRAINED:
         yield Wake(incident, f"Instance {incident.instance_id} has ended; its incident sleeps on.")
 
 

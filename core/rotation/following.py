@@ -16,7 +16,7 @@ from core.availability.outsiders import outsider_missing
 from core.availability.presence import check_returned, is_back
 from core.events import Kind
 from core.incidents.decisions import is_hooked
-from core.incidents.observation import NOT_ASKED, Policy
+from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
 from core.rotation.observation import RunObservation
 from core.rotation.pace import with_pace
@@ -253,7 +253,7 @@ def _missing(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[s
     elif node is None or not node.ready:
         yield f"The node of pod {turn.pod} is not Ready."
     if seen.kafka is None:
-        yield seen.kafka_silence or NOT_ASKED
+        yield seen.kafka_silence
         return
     back = is_back(
         turn.node_id,

@@ -9,7 +9,7 @@ from core.availability.budget import Spent
 from core.availability.zones import Freeze
 from core.health.metadata_errors import ErrorSnapshot
 from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import GroupView, NodeView, PodView
+from core.incidents.observation import NOT_ASKED, GroupView, NodeView, PodView
 from core.incidents.record import Incident
 from core.views import ClusterView
 
@@ -24,7 +24,7 @@ class RunObservation:
     claims: tuple[NodeClaim, ...] = ()  # Karpenter's, where it launches the nodes
     groups: tuple[GroupView, ...] = ()
     kafka: ClusterView | None = None
-    kafka_silence: str = ""  # why `kafka` is None, as a sentence
+    kafka_silence: str = NOT_ASKED  # why `kafka` is None, as a sentence
     incidents: Mapping[int, Incident] = field(default_factory=dict)  # the run's own, by node id
     # Of nodes whose turn is to come: the incidents by which their replacements are made ready.
     ahead: Mapping[int, Incident] = field(default_factory=dict)

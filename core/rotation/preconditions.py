@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from core.availability.consent import may_leave
 from core.availability.zones import freeze_of
 from core.health.metadata_errors import ErrorSnapshot, from_dict, vetoes
-from core.incidents.observation import NOT_ASKED, Policy
+from core.incidents.observation import Policy
 from core.rotation.claims import of_claim
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options
@@ -47,7 +47,7 @@ def but_consent(
     yield from of_machines(turn, seen, beside, policy)
     yield from _of_others(turn, seen, beside)
     if seen.kafka is None:
-        yield seen.kafka_silence or NOT_ASKED
+        yield seen.kafka_silence
         return
     yield from _of_kafka(turn, seen.kafka, options)
     yield from _of_recovering(turn.node_id, set(seen.recovering) - beside, options)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from core.incidents.record import Incident, State
+from core.incidents.record import UNDRAINED, Incident, State
 from core.rotation.order import in_order
 from core.rotation.run_record import NodeTurn, Run, RunState
 from core.stored import unread_keys, without
@@ -19,7 +19,6 @@ from core.volumes.decisions import DecisionKind
 from core.volumes.sizing import MIB
 from core.volumes.views import BrokerAbsence, VolumeSet, VolumeView
 
-BEFORE_THE_DRAIN = {State.OPENED, State.REPLACING, State.HOLDING}
 # From the drain to the first fetch where none was measured: leaders, stop, volume, start.
 ASSUMED_AWAY_SECONDS = 300.0
 MOST_REMEMBERED = 20
@@ -98,7 +97,7 @@ def rotation_of(of: VolumeSet, seen: Departures) -> BrokerAbsence | None:
     left = seen.waiting(pods)
     for volume in of.volumes:
         mine = [each for each in seen.incidents if each.pod_name == volume.pod]
-        if any(each.state in BEFORE_THE_DRAIN for each in mine):
+        if any(each.state in UNDRAINED for each in mine):
             return _ahead(of, volume, seen, max(1, left + _begun_count(volume, seen)))
         if mine:
             # It is away: neither raised any more nor lowered already.

@@ -21,7 +21,6 @@ from core.events import Interruption, Kind
 from core.gate.answer import (
     ASKED_LAST,
     ASKS_FIRST_SECONDS,
-    UNDRAINED,
     Ruling,
     allow_if_gone,
     asks_last,
@@ -38,7 +37,7 @@ from core.incidents.learn import learn
 from core.incidents.levels import Reach
 from core.incidents.nodeclaims import DISRUPTED_TAINT
 from core.incidents.observation import NodeView, Observation, PodView, Policy
-from core.incidents.record import Incident, State
+from core.incidents.record import UNDRAINED, Incident, State
 from core.incidents.sections import Drainer
 from core.naming import CLUSTER_LABEL, node_id_of_pod
 from core.views import ClusterView

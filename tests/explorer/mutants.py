@@ -120,8 +120,8 @@ MUTANTS = (
     _M(
         "Kafka's silence is consent",
         "core",
-        "        return False, seen.kafka_silence or NOT_ASKED",
-        "        return True, seen.kafka_silence or NOT_ASKED",
+        "        return False, seen.kafka_silence",
+        "        return True, seen.kafka_silence",
     ),
     _M(
         "no replacement is waited for",
