@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
 from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -33,6 +33,6 @@ def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
     return found if isinstance(found, Unread) else answer_or_reason(ask, found)
 
 
-def on_any(found: S | Unread, ask: Callable[[S], dict[str, T]]) -> dict[str, T] | Unread:
+def on_any(found: S | Unread, ask: Callable[[S], Mapping[str, T]]) -> Mapping[str, T] | Unread:
     """Ask on the strength of an earlier answer, and nobody where that names nothing."""
     return on(found, lambda known: ask(known) if known else {})

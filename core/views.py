@@ -197,5 +197,6 @@ def _by_replica(partitions: Iterable[PartitionView]) -> dict[int, tuple[Partitio
     return {broker_id: tuple(held) for broker_id, held in found.items()}
 
 
-def id_list(node_ids: list[int] | tuple[int, ...]) -> str:
+def id_list(node_ids: Iterable[int]) -> str:
+    """Return ids as a sentence names them, `none` where there is none."""
     return ", ".join(str(n) for n in node_ids) or "none"

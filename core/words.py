@@ -1,7 +1,8 @@
-"""Says a duration or a moment in the words every page, message and reason uses."""
+"""Says a duration, a moment or many names in the words every page, message and reason uses."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 
@@ -19,3 +20,9 @@ def span(seconds: float) -> str:
 
 def time_said(moment: float) -> str:
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def listing(names: Sequence[str], most: int = 5) -> str:
+    """Return names, of many the first few: a, b, c and 12 more."""
+    rest = len(names) - most
+    return ", ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -8,6 +8,7 @@ from typing import Any
 
 from cli.desk.reading import DeskReading, DeskSource, VolumesSeen
 from core.availability.lease import Lease
+from core.cost.pricing import HOURS_PER_MONTH
 from core.incidents.record import Incident, State
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState
 from core.slack.rotation_thread import PHASES
@@ -27,7 +28,6 @@ AWAITED = {
     State.REPLACING: "its replacement",
     State.HOLDING: "Kafka's consent",
 }
-HOURS_A_MONTH = 730
 
 
 def incident(of: Incident, hold_limit_seconds: float) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def costs(reading: DeskReading, now: float) -> list[dict[str, str]]:
             "what": "This cluster as described, at list price",
             "usd": unknown
             if monthly is None
-            else f"${monthly:,.0f} a month, ${monthly / HOURS_A_MONTH:,.2f} an hour",
+            else f"${monthly:,.0f} a month, ${monthly / HOURS_PER_MONTH:,.2f} an hour",
         }
     ]
     plan = (reading.of(DeskSource.VOLUMES).value or VolumesSeen()).plan

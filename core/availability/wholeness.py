@@ -25,6 +25,7 @@ from core.availability.answers import (
 )
 from core.availability.kafka_rights import RIGHT_OF, KafkaRequest, KafkaResource, grant
 from core.views import CAUGHT_UP_WITHIN_SECONDS, ClusterView, Doubt, PartitionView, VoterView
+from core.words import listing
 
 # A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
 # after nine, and until then describes what it knew.
@@ -125,9 +126,8 @@ def _of_errors(answers: Answers) -> Iterator[Doubt]:
     """Yield the topics that were described with an error instead of their partitions."""
     refused = sorted(t for t, error in answers.topic_errors.items() if is_unauthorized(error))
     if refused:
-        rest = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
         yield Doubt(
-            f"Kafka hides topic {refused[0]}{rest} ({answers.topic_errors[refused[0]]}); "
+            f"Kafka hides topic {listing(refused, 1)} ({answers.topic_errors[refused[0]]}); "
             f"{grant(KafkaRequest.METADATA)}.",
             refused=True,
         )

@@ -8,13 +8,14 @@ version at a time, upwards), EC2 (a VPC keeps its first block).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from core import naming
 from core.cluster.changes_felt import given_up, kept_topics, shut_out
 from core.cluster.kafka_releases import METADATA, metadata_level
 from core.cluster.spec import ClusterSpec
 from core.health.node import Role
+from core.views import id_list
 
 # Where another value makes everything anew beside what runs, or in its place.
 _FOR_GOOD: Mapping[str, Callable[[ClusterSpec], object]] = {
@@ -101,8 +102,8 @@ def _ids(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         kept = min(len(was[node_pool]), len(is_[node_pool]))
         if was[node_pool][:kept] != is_[node_pool][:kept]:
             yield (
-                f"the nodes of {node_pool} have the ids {_id_list(was[node_pool])}, and would be "
-                f"looked for under {_id_list(is_[node_pool])}: a node keeps its id, so that none "
+                f"the nodes of {node_pool} have the ids {id_list(was[node_pool])}, and would be "
+                f"looked for under {id_list(is_[node_pool])}: a node keeps its id, so that none "
                 f"would be reached; leave the order of availability_zones (add at the end), "
                 f"first_node_id and node_ids_per_zone."
             )
@@ -133,8 +134,8 @@ def _voters(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     was, is_ = (set(_running(spec, lambda role: role.is_controller)) for spec in (before, after))
     if was != is_:
         changed = [
-            *([f"{_id_list(sorted(is_ - was))} would join"] if is_ - was else []),
-            *([f"{_id_list(sorted(was - is_))} would go"] if was - is_ else []),
+            *([f"{id_list(sorted(is_ - was))} would join"] if is_ - was else []),
+            *([f"{id_list(sorted(was - is_))} would go"] if was - is_ else []),
         ]
         yield (
             f"of the controllers {' and '.join(changed)}, and the voters of a live cluster cannot "
@@ -188,7 +189,7 @@ def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
     gone = {node_id: node_pool for node_id, node_pool in brokers.items() if node_id not in stay}
     if gone:
         yield (
-            f"the brokers {_id_list(sorted(gone))} ({', '.join(sorted(set(gone.values())))}) would "
+            f"the brokers {id_list(sorted(gone))} ({', '.join(sorted(set(gone.values())))}) would "
             f"go: Strimzi takes none away that holds partitions, so move those first "
             f"(kafka-reassign-partitions.sh)."
         )
@@ -237,7 +238,3 @@ def _steps(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 def _minor(spec: ClusterSpec) -> int:
     return int(spec.kubernetes.version.partition(".")[2])
-
-
-def _id_list(ids: Sequence[int]) -> str:
-    return ", ".join(map(str, ids))

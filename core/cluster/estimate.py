@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 from core.cluster import ClusterSpec, NodePool
 from core.cost import pricing
-from core.cost.pricing import Price, PriceBook
+from core.cost.pricing import HOURS_PER_MONTH, Price, PriceBook
 from core.errors import InvalidInput
 
 # AWS's own calculator: a year's hours in twelve parts.
-HOURS_PER_MONTH = 730
 DAYS_PER_MONTH = Decimal(HOURS_PER_MONTH) / 24
 # What infra/ gives every node, and how many services infra/network/endpoints.py reaches: tests
 # compare.

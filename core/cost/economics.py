@@ -19,10 +19,9 @@ from decimal import Decimal
 from core import instances
 from core.cost import instance_rates, pricing, resync
 from core.cost.instance_rates import Rates
-from core.cost.pricing import PriceBook
+from core.cost.pricing import HOURS_PER_MONTH, PriceBook
 from core.errors import InvalidInput
 
-HOURS_PER_MONTH = 730
 # A Kafka disk is not run fuller: retention lags, and a full disk stops the broker.
 FILL_LIMIT = 0.75
 # Traffic between zones is billed where it leaves and where it arrives.

@@ -31,6 +31,8 @@ GP3_INCLUDED_MIB_PER_S = 125
 # EC2 Linux instances and EBS volumes are billed by the second, one minute at least.
 MINIMUM_BILLED_SECONDS = 60
 SECONDS_PER_HOUR = 3600
+# Of a month, as AWS's own calculator and price pages count it.
+HOURS_PER_MONTH = 730
 BYTES_PER_GIB = 1024**3
 # More than Spark's widest decimal (38) summed over any bill can need; Python's own default is 28.
 EXACT_DIGITS = 77
@@ -108,6 +110,10 @@ class PriceBook:
 
     def instance_hour(self, instance_type: str) -> Price:
         return self.price(f"{INSTANCE_HOUR}:{instance_type}")
+
+    def instance_hour_usd(self, instance_type: str | None) -> Decimal | None:
+        """Return the dollars of an instance's hour; None where nobody knows them."""
+        return self.usd(f"{INSTANCE_HOUR}:{instance_type}")
 
 
 def fetch_command(region: str) -> str:

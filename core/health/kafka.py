@@ -6,7 +6,7 @@ nobody fenced (research: kafka-measured 3), so nothing else in such a reading is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from core.health.limits import Limits
 from core.health.verdict import Health, HealthVerdict
@@ -50,9 +50,9 @@ def quorum_verdict(view: ClusterView) -> HealthVerdict:
     left = len(view.voters) - len(behind)
     if left <= len(view.voters) // 2:
         return HealthVerdict(
-            Health.UNHEALTHY, f"{said}, and no majority keeps up: {_ids(behind)} lag behind."
+            Health.UNHEALTHY, f"{said}, and no majority keeps up: {id_list(behind)} lag behind."
         )
-    return HealthVerdict(Health.DEGRADED, f"{said}, and {_ids(behind)} lag behind.")
+    return HealthVerdict(Health.DEGRADED, f"{said}, and {id_list(behind)} lag behind.")
 
 
 def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
@@ -171,7 +171,3 @@ def _lags(voter: VoterView) -> bool:
 def _partitions(found: Sequence[PartitionView], of: int) -> str:
     rest = f", among them {found[0].name}" if len(found) > 1 else f": {found[0].name}"
     return f"{len(found)} of {of} partitions{rest}"
-
-
-def _ids(node_ids: Iterable[int]) -> str:
-    return ", ".join(str(node_id) for node_id in node_ids)

@@ -11,6 +11,7 @@ from core.incidents.decisions import is_hooked
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import is_open
 from core.incidents.record import Incident
+from core.views import id_list
 
 
 def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
@@ -34,10 +35,9 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
     refused = budget is not None and not (budget.yields or is_open(incident, seen))
     if verdict.allowed and seen.beside and budget is not None and refused:
         # The eviction would only wait in the termination handler, and run out of its time there.
-        away = ", ".join(str(node_id) for node_id in sorted(seen.beside))
         return False, (
-            f"Kafka node {incident.node_id} may leave together with {away}, and "
-            f"PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
+            f"Kafka node {incident.node_id} may leave together with "
+            f"{id_list(sorted(seen.beside))}, and PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
         )
     return verdict.allowed, verdict.reason
 

@@ -18,6 +18,7 @@ from core.incidents.decisions import is_hooked, stay
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import UNDRAINED, Decision, Incident, State
+from core.views import id_list
 
 # An election is seen within a second or two, and a controlled shutdown moves what is left.
 ELECTED_SECONDS = 30.0
@@ -49,8 +50,7 @@ def _still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decis
         refusal = too_much(party, seen.kafka, _zones(seen)) if len(party) > 1 else None
         if refusal:
             return stay(incident, policy, refusal, DropLease())
-        whom = ", ".join(str(each) for each in sorted(party))
-        reason = f"Others are to lead what {whom} lead."
+        reason = f"Others are to lead what {id_list(sorted(party))} lead."
         moving = MoveLeaders(tuple(sorted(party)))
         return stay(incident, policy, reason, TakeLease(), moving, delay=LOOK_AGAIN_SECONDS)
     if led and seen.now - incident.leaders_moved_at < ELECTED_SECONDS:

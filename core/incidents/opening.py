@@ -20,6 +20,7 @@ from core.availability.lease import Lease, lease_of, members, valid_leases
 from core.incidents.actions import Action, CloseBudget, DropLease, OpenBudget
 from core.incidents.observation import Observation, PodView
 from core.incidents.record import Decision, Incident, State
+from core.views import id_list
 
 # The disruption controller counts within a fraction of it.
 OPEN_SECONDS = 1.0
@@ -49,7 +50,8 @@ def not_open_yet(incident: Incident, seen: Observation) -> tuple[str, tuple[Acti
         )
     if not is_open(incident, seen):
         pod = incident.pod_name or ""
-        return f"{pod} is opened to leave beside {_others(together, incident)}.", (OpenBudget(pod),)
+        others = id_list(sorted(together - {incident.node_id}))
+        return f"{pod} is opened to leave beside {others}.", (OpenBudget(pod),)
     refusing = seen.refusing_budget(incident.pod_name)
     if refusing is not None:
         return f"PodDisruptionBudget {refusing.name} has not counted {incident.pod_name} yet.", ()
@@ -96,7 +98,3 @@ def _closing_actions(incident: Incident, seen: Observation) -> tuple[Action, ...
 
 def _yielding(seen: Observation) -> bool:
     return any(budget.yields for budget in seen.budgets)
-
-
-def _others(together: Iterable[int], incident: Incident) -> str:
-    return ", ".join(str(each) for each in sorted(together) if each != incident.node_id)

@@ -34,6 +34,7 @@ from core.incidents.decisions import (
 from core.incidents.observation import Observation, PodView, Policy
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Decision, Incident, State
+from core.words import listing
 
 # How long Kafka's pod waits for the others, of which one may be refused for hours.
 OTHERS_SECONDS = 120.0
@@ -117,7 +118,7 @@ def other_kafka_pods(incident: Incident, seen: Observation, policy: Policy) -> s
     if not beside or incident.node_name is None:
         return None
     return (
-        f"{', '.join(beside[:MOST_NAMED])} of the same Kafka is on {incident.node_name}, too, and "
+        f"{listing(beside, MOST_NAMED)} of the same Kafka is on {incident.node_name}, too, and "
         f"would leave with it: move one of them by hand, or release the instance."
     )
 
@@ -202,6 +203,4 @@ def _evict(pod: PodOnNode) -> Evict:
 
 
 def _join_titles(pods: Sequence[PodOnNode]) -> str:
-    titles = sorted(pod.title for pod in pods)
-    more = f" and {len(titles) - MOST_NAMED} more" if len(titles) > MOST_NAMED else ""
-    return f"{', '.join(titles[:MOST_NAMED])}{more}"
+    return listing(sorted(pod.title for pod in pods), MOST_NAMED)

@@ -15,6 +15,7 @@ from core.preflight.quotas import QUOTAS
 from core.preflight.schema import refused_keys
 from core.regions import WITHOUT_EKS, refusal
 from core.unread import Unread, of
+from core.words import listing
 
 # Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
 LEAST_UNRESERVED = 10
@@ -285,10 +286,9 @@ def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
         if isinstance(names, Unread):
             yield _unknown(f"names of {kind}", names)
         elif names:
-            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if names[5:] else "")
             yield _no(
                 f"names of {kind}",
-                f"{shown}: {kind} of these names are there already and are not this "
+                f"{listing(names)}: {kind} of these names are there already and are not this "
                 f"environment's; delete them, or choose another environment or name.",
             )
     if isinstance(account.pending_secrets, Unread):

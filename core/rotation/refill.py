@@ -18,7 +18,7 @@ from core.rotation.observation import RunObservation
 from core.rotation.pace import LEAST_BYTES
 from core.rotation.run_record import NodeTurn, Run, RunState, note_run
 from core.rotation.step import ACTOR, RunStep, Throttle, ThrottleRefill
-from core.views import ClusterView
+from core.views import ClusterView, id_list
 
 SHARE = 0.5
 LEAST_BYTES_PER_S = 1024 * 1024
@@ -88,10 +88,9 @@ def with_throttle(step: RunStep, seen: RunObservation) -> RunStep:
 def _throttle_sentence(run: Run, wanted: Throttle | None) -> str:
     if wanted is None:
         return "Nobody refills any more, or it took too long: replication is not throttled."
-    whom = ", ".join(str(each) for each in wanted.brokers)
     why = "assumed" if run.replication is None else f"measured in {run.replication.run_id}"
     rate = f"{wanted.follower_bytes_per_s / 1e6:.1f} MB/s"
     return (
-        f"What broker {whom} lost is copied again at {rate} each at most, half of what replication "
-        f"brings in ({why})."
+        f"What broker {id_list(wanted.brokers)} lost is copied again at {rate} each at most, half "
+        f"of what replication brings in ({why})."
     )

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core import words
 from core.unread import Unread
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
 # How many names a sentence lists before it counts the rest.
-NAMED = 5
 
 
 class Weight(StrEnum):
@@ -60,6 +60,4 @@ def exit_code(found: list[Finding]) -> int:
 
 def listing(names: Iterable[str]) -> str:
     """Return names in order, the first few by name: a, b, c and 12 more."""
-    every = sorted(set(names))
-    rest = len(every) - NAMED
-    return ", ".join(every[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+    return words.listing(sorted(set(names)))

@@ -39,15 +39,15 @@ def _of_disks(seen: Surveyed, known: Mapping[str, EncryptionKey]) -> Iterator[Fi
         if key and known.get(key, EncryptionKey()).state not in USABLE:
             held.setdefault(key, []).append(volume.title)
     for name, claims in sorted(held.items()):
-        key = known[name]
-        lost = key.state in DELETED
-        when = f" on {key.deleted_on}" if key.deleted_on else ""
+        found = known[name]
+        lost = found.state in DELETED
+        when = f" on {found.deleted_on}" if found.deleted_on else ""
         yield Finding(
             "key-state",
             Weight.BROKER,
             "volumes of Kafka",
             f"{listing(claims)} are encrypted under {_short(name)}, which is "
-            + (f"deleted{when}" if lost else f"{key.state}")
+            + (f"deleted{when}" if lost else f"{found.state}")
             + ": they are readable while their machines hold them, and are attached to no other"
             + (", and after that day nobody reads them again" if lost else ""),
             "cancel the deletion (`aws kms cancel-key-deletion`) and enable the key, before any "

@@ -111,8 +111,10 @@ def node_classes(seen: Surveyed) -> Iterator[Finding]:
     """Find NodePools whose class starts nothing, elsewhere, or another image at any time."""
     for name in pool_names(seen):
         pool = mapping_of(seen.node_pools).get(name)
-        found = pool and mapping_of(seen.node_classes).get(pool.node_class or "")
-        if pool is None or found is None:
+        if pool is None:
+            continue
+        found = mapping_of(seen.node_classes).get(pool.node_class or "")
+        if found is None:
             continue
         subject = f"NodePool {name}"
         mine = [node for node in mapping_of(seen.nodes).values() if node.node_pool == name]

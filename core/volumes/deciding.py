@@ -18,7 +18,7 @@ from core.volumes.ledger import free_slots, next_slot_at
 from core.volumes.limits import Gp3, refusals
 from core.volumes.shrinking import smaller
 from core.volumes.sizing import cents, change_usd
-from core.volumes.speed import Speed, speed_text
+from core.volumes.speed import Speed
 from core.volumes.troubles import troubles
 from core.volumes.unknown import UNKNOWN, Unknown, unknowns
 from core.volumes.views import Trouble, VolumeSet
@@ -58,19 +58,13 @@ def _change(
         # Size and performance in one change of the claim are one modification (EBS-CSI#2113).
         performance = quicker.performance
         kind = kind or DecisionKind.RAISE
-        reasons.append(
-            f"{speed_text(performance)} instead of {speed_text(of.asked.performance)}: "
-            f"{quicker.reason}"
-        )
+        reasons.append(f"{performance} instead of {of.asked.performance}: {quicker.reason}")
     if kind is None and not of.policy.grow_only and (found := bargain(of, book)) is not None:
         performance, kind = found.performance, DecisionKind.ROTATION
         reasons.append(describe(found))
     if kind is None and quicker is None and (less := _slower(of, now)) is not None:
         performance, kind = less.performance or performance, DecisionKind.LOWER
-        reasons.append(
-            f"{speed_text(performance)} instead of {speed_text(of.asked.performance)}: "
-            f"{less.reason}"
-        )
+        reasons.append(f"{performance} instead of {of.asked.performance}: {less.reason}")
     if kind is None:
         return None
     target = Gp3(size, performance)
@@ -125,7 +119,7 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
                 "under-way",
                 (
                     f"the modification of {volume.volume_id} to {running.target.size_gib} GiB, "
-                    f"{speed_text(running.target.performance)} is {running.word}, and EC2 "
+                    f"{running.target.performance} is {running.word}, and EC2 "
                     f"starts no other before it is completed"
                 ),
             )
@@ -136,7 +130,7 @@ def _obstacles(of: VolumeSet, target: Gp3, wrong: tuple[Trouble, ...]) -> Iterat
             "class-missing",
             (
                 "no VolumeAttributesClass of the EBS driver gives "
-                f"{speed_text(target.performance)}; set "
+                f"{target.performance}; set "
                 f"volumes.mode to apply and run `stillwater up`, which makes those that pool "
                 f"{of.pool} may need"
             ),

@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core.cost.pricing import PriceBook
+from core.cost.pricing import HOURS_PER_MONTH, PriceBook
 from core.volumes.limits import Performance, most_iops, steps
 from core.volumes.sizing import MIB, cents, change_usd
-from core.volumes.speed import ceiling, speed_text
+from core.volumes.speed import ceiling
 from core.volumes.views import BrokerAbsence, VolumeSet
 
-HOURS_PER_MONTH = 730
 # Raised before, lowered after, and one left for an emergency.
 SLOTS_NEEDED = 3
 # A performance takes minutes to hours to be there, and EC2 lets no other change start before; the
@@ -100,7 +99,7 @@ def _away(rotation: BrokerAbsence) -> str:
 
 
 def describe(found: Bargain) -> str:
-    return f"{speed_text(found.performance)} for the rotation: {found.reason}"
+    return f"{found.performance} for the rotation: {found.reason}"
 
 
 def _price(of: VolumeSet, step: Performance, seconds: float, book: PriceBook) -> Decimal | None:

@@ -36,6 +36,9 @@ class Performance:
     iops: int = LEAST_IOPS
     throughput_mib_per_s: int = LEAST_MIB_PER_S
 
+    def __str__(self) -> str:
+        return f"{self.iops} IOPS and {self.throughput_mib_per_s} MiB/s"
+
     def covers(self, other: Performance) -> bool:
         """Say whether nothing of another performance is missing here."""
         return self.iops >= other.iops and self.throughput_mib_per_s >= other.throughput_mib_per_s

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from core.volumes.views import Load
+from core.words import listing
 
 CLAIM_LABEL, VOLUME_LABEL = "persistentvolumeclaim", "volume_id"
 CAPACITY, AVAILABLE = "kubelet_volume_stats_capacity_bytes", "kubelet_volume_stats_available_bytes"
@@ -87,14 +88,7 @@ def gaps(found: Found, wanted: Sequence[str], metrics: Iterable[str], remedy: st
     for metric in metrics:
         missing = [each for each in wanted if not found.get(metric, {}).get(each)]
         if missing:
-            yield f"Prometheus has no {metric} of {names_sentence(missing)}; {remedy}"
-
-
-def names_sentence(missing: Sequence[str]) -> str:
-    """Return names in a sentence, the first few of many."""
-    shown = ", ".join(missing[:NAMED])
-    more = len(missing) - NAMED
-    return f"{shown} and {more} more" if more > 0 else shown
+            yield f"Prometheus has no {metric} of {listing(missing, NAMED)}; {remedy}"
 
 
 def matching(equal: Mapping[str, str], like: Mapping[str, str]) -> str:

@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from core import instances
 from core.cost import economics
-from core.cost.economics import HOURS_PER_MONTH
-from core.cost.pricing import INSTANCE_HOUR, PriceBook, fetch_command
+from core.cost.pricing import HOURS_PER_MONTH, PriceBook, fetch_command
 from core.volumes.forecast import FillForecast
 from core.volumes.limits import IOPS_PER_GIB, Gp3
 from core.volumes.policy import Policy, goals_of
@@ -36,7 +34,6 @@ LEAST_SPAN_SECONDS = 13 * 24 * 3600.0
 class Payback:
     """Volumes replaced by smaller ones: what that costs once, saves a month, and when it pays."""
 
-    to: Gp3
     once_usd: Decimal
     monthly_usd: Decimal
     # In which both pools run.
@@ -61,9 +58,11 @@ def payback(
         return None
     rate = min(now.throughput_mib_per_s, to.throughput_mib_per_s) * MIB * MOVING_SHARE
     hours = used_bytes / rate / 3600
-    both = monthly_usd(to, book) / HOURS_PER_MONTH + _hour_usd(instance_type, book)
+    # An instance that is on no price list is left out of the price.
+    instance_usd = book.instance_hour_usd(instance_type) or Decimal(0)
+    both = monthly_usd(to, book) / HOURS_PER_MONTH + instance_usd
     once = economics.crossing_usd(used_bytes, book) + both * Decimal(repr(hours))
-    return Payback(to, once, saved, hours)
+    return Payback(once, saved, hours)
 
 
 def smaller(of: VolumeSet, book: PriceBook) -> str | None:
@@ -125,10 +124,3 @@ def _would_hold(of: VolumeSet, size: int) -> str:
 
 def _size(policy: Policy, used_then: float) -> int:
     return wanted_size(Use(used_bytes=int(used_then)), goals_of(policy))
-
-
-def _hour_usd(instance_type: str | None, book: PriceBook) -> Decimal:
-    """Return an hour of the instance; one that is on no price list is left out of the price."""
-    if instance_type is None or instance_type not in instances.table().types:
-        return Decimal(0)
-    return book.usd(f"{INSTANCE_HOUR}:{instance_type}") or Decimal(0)

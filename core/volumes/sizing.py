@@ -109,10 +109,7 @@ def right_size(
         wanted = wanted.of_size(size_gib)
     reasons = [_why_size(current, wanted, use, goals), _why_performance(current, wanted, why)]
     if beyond is not None:
-        reasons.append(
-            f"{_in_words(beyond)} are asked and {_in_words(goals.ceiling)} are the "
-            f"most there is here"
-        )
+        reasons.append(f"{beyond} are asked and {goals.ceiling} are the most there is here")
     change = change_usd(current, wanted, book)
     return Sizing(
         current, wanted, tuple(reasons), None if change is None else cents(change), beyond
@@ -185,9 +182,5 @@ def _why_size(current: Gp3, wanted: Gp3, use: Use, goals: Goals) -> str:
 
 def _why_performance(current: Gp3, wanted: Gp3, why: str) -> str:
     if wanted.performance == current.performance:
-        return f"{_in_words(current.performance)} suffice"
-    return f"{_in_words(wanted.performance)} instead of {_in_words(current.performance)}: {why}"
-
-
-def _in_words(performance: Performance) -> str:
-    return f"{performance.iops} IOPS and {performance.throughput_mib_per_s} MiB/s"
+        return f"{current.performance} suffice"
+    return f"{wanted.performance} instead of {current.performance}: {why}"

@@ -12,11 +12,10 @@ import math
 import string
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import pairwise
 
 from core import instances
-from core.cost.pricing import INSTANCE_HOUR, PriceBook
+from core.cost.pricing import HOURS_PER_MONTH, INSTANCE_HOUR, PriceBook
 from core.instances import InstanceType
 from core.volumes.ledger import WINDOW_SECONDS
 from core.volumes.limits import Performance, instance_ceiling, least_iops, lesser, most_iops, steps
@@ -61,7 +60,7 @@ def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
         return Speed(None, _instance_bound(most, book), "instance")
     if not asked.covers(of.spec.performance):
         wanted = _greater(asked, of.spec.performance)
-        return Speed(wanted, f"the ClusterSpec asks for {speed_text(of.spec.performance)}")
+        return Speed(wanted, f"the ClusterSpec asks for {of.spec.performance}")
     throttled = [
         v for v, limit in limits if limit is ThrottleLimit.VOLUME and not _just_changed(v, now)
     ]
@@ -77,7 +76,7 @@ def faster(of: VolumeSet, book: PriceBook, now: float) -> Speed | None:
         of.asked.size_gib,
         of.policy.performance_margin,
     )
-    why = f"{volume.claim} was asked for more than {speed_text(asked)} {share:.0%} of the time"
+    why = f"{volume.claim} was asked for more than {asked} {share:.0%} of the time"
     if better is None:
         return _at_the_top(of, volume, why, book)
     return Speed(better, why)
@@ -115,9 +114,7 @@ def slower(of: VolumeSet, now: float) -> Speed | None:
     least = min(fitting, key=lambda s: (s.throughput_mib_per_s, s.iops), default=asked)
     if least == asked:
         return None
-    return Speed(
-        least, f"for {quiet / HOUR_SECONDS:.0f} hours {speed_text(needed)} with its margin sufficed"
-    )
+    return Speed(least, f"for {quiet / HOUR_SECONDS:.0f} hours {needed} with its margin sufficed")
 
 
 def quiet_seconds(of: VolumeSet, now: float) -> float:
@@ -151,7 +148,7 @@ def _at_the_top(of: VolumeSet, volume: VolumeView, why: str, book: PriceBook) ->
         )
     return Speed(
         None,
-        f"{why}, and the policy allows no more than {speed_text(of.policy.ceiling)}; raise "
+        f"{why}, and the policy allows no more than {of.policy.ceiling}; raise "
         "max_iops or "
         f"max_throughput_mib_per_s, or add a broker",
         "ceiling",
@@ -180,9 +177,9 @@ def helps(instance_type: str | None, book: PriceBook) -> str:
     better = helping_type(current, book)
     if better is None:
         return f"{limit}, and no type on the price list with as much memory has more; add a broker"
-    here, there = _hour_usd(current, book), _hour_usd(better, book)
+    here, there = book.instance_hour_usd(current.name), book.instance_hour_usd(better.name)
     more = (
-        f", for ${(there - here) * 730:.0f} more a month and broker"
+        f", for ${(there - here) * HOURS_PER_MONTH:.0f} more a month and broker"
         if here is not None and there is not None
         else ""
     )
@@ -205,7 +202,9 @@ def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
         and each.ebs_mib_per_s >= mib_per_s
         and _replaces(each.name, current.name)
     ]
-    priced = [(usd, t.name, t) for t in fitting if (usd := _hour_usd(t, book)) is not None]
+    priced = [
+        (usd, t.name, t) for t in fitting if (usd := book.instance_hour_usd(t.name)) is not None
+    ]
     if priced:
         return min(priced)[2]
     # Of types whose prices are all unknown the smallest is the likeliest to be the cheapest.
@@ -234,10 +233,6 @@ def _generation_and_architecture(instance_type: str) -> tuple[int, str]:
     return int(generation or 0), "arm64" if arm else "x86_64"
 
 
-def _hour_usd(each: InstanceType, book: PriceBook) -> Decimal | None:
-    return book.usd(f"{INSTANCE_HOUR}:{each.name}")
-
-
 def _instances(volumes: Iterable[VolumeView]) -> list[InstanceType]:
     known = instances.table().types
     names = {v.instance_type for v in volumes if v.instance_type}
@@ -247,7 +242,3 @@ def _instances(volumes: Iterable[VolumeView]) -> list[InstanceType]:
 def _greater(one: Performance, other: Performance) -> Performance:
     throughput = max(one.throughput_mib_per_s, other.throughput_mib_per_s)
     return Performance(max(one.iops, other.iops, least_iops(throughput)), throughput)
-
-
-def speed_text(performance: Performance) -> str:
-    return f"{performance.iops} IOPS and {performance.throughput_mib_per_s} MiB/s"

@@ -76,11 +76,10 @@ def _drifts(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
     if given is not None and given != actual.performance:
         yield Trouble(
             CLASS_DRIFT,
-            f"{volume.volume_id} has {actual.iops} IOPS and {actual.throughput_mib_per_s} MiB/s "
+            f"{volume.volume_id} has {actual.performance} "
             f"and its class {volume.given_class} another performance: somebody changed it in EC2, "
             f"and the driver never repairs that",
-            f"modify {volume.volume_id} back to {given.iops} IOPS and "
-            f"{given.throughput_mib_per_s} MiB/s, which takes one of its four modifications",
+            f"modify {volume.volume_id} back to {given}, which takes one of its four modifications",
             blocks=False,
         )
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.volumes.ledger import ModificationState
-from core.volumes.series import is_whole, names_sentence
+from core.volumes.series import NAMED, is_whole
 from core.volumes.views import VolumeSet, VolumeView
+from core.words import listing
 
 UNKNOWN = "unknown"
 # Since a volume was first looked at: machines, volumes, brokers and their first hour of metrics.
@@ -45,7 +46,7 @@ def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:
     missing = [volume for volume in of.volumes if volume.forecast is None]
     if not missing:
         return
-    names = names_sentence([volume.claim for volume in missing])
+    names = listing([volume.claim for volume in missing], NAMED)
     if of.policy.grow_only and not of.prometheus:
         why = (
             "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
@@ -74,7 +75,7 @@ def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
     sources = ["CloudWatch has not all of its AWS/EBS and its instance's AWS/EC2 metrics"]
     if of.prometheus:
         sources.append("Prometheus has not all of its aws_ebs_csi metrics")
-    names = names_sentence([volume.claim for volume in missing])
+    names = listing([volume.claim for volume in missing], NAMED)
     yield Unknown(
         _unknown_sentence(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
         alarming=_has_settled(missing, now),

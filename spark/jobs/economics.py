@@ -28,7 +28,7 @@ from core.settings.facts import Facts
 from spark.findings import ECONOMICS, RESYNC, STORAGE
 from spark.schemas import require_schema
 
-DAYS_PER_MONTH = Decimal(economics.HOURS_PER_MONTH) / 24
+DAYS_PER_MONTH = Decimal(pricing.HOURS_PER_MONTH) / 24
 # From so many days on rotations are counted up to a month.
 FEWEST_DAYS = 7
 # What a rotation takes where none was seen.

@@ -34,7 +34,7 @@ from core.volumes.sizing import (
     monthly_usd,
     right_size,
 )
-from core.volumes.speed import helps, speed_text
+from core.volumes.speed import helps
 from core.volumes.throttled import ThrottleLimit, limited_by, next_step
 from core.volumes.views import Load
 from spark.findings import SAMPLES, STORAGE
@@ -295,7 +295,7 @@ def _slow(
             f"{row.instance_exceeded_share:.0%} of an hour, so a faster volume brings nothing: "
             f"{helps(instance_type, book)}",
         )
-    had = speed_text(now.performance)
+    had = now.performance
     why = f"more was asked than {had} in {row.volume_exceeded_share:.0%} of an hour"
     most = Performance(
         max(goals.floor.iops, goals.ceiling.iops),
@@ -305,10 +305,8 @@ def _slow(
         now.performance, load, goals.floor, most, now.size_gib, goals.performance_margin
     )
     if step is None:
-        return Advice(
-            Finding.FASTER, f"{why}, and there is no more than {speed_text(most)} here", now
-        )
-    reason = f"{speed_text(step)} instead of {speed_text(now.performance)}: {why}"
+        return Advice(Finding.FASTER, f"{why}, and there is no more than {most} here", now)
+    reason = f"{step} instead of {now.performance}: {why}"
     return Advice(Finding.FASTER, reason, Gp3(now.size_gib, step))
 
 
@@ -325,7 +323,7 @@ def _move(row: Row, known: Known, book: PriceBook) -> Advice:
         return Advice(Finding.FITS, f"{row.kind} is no dearer than gp3 here, or another kind")
     return Advice(
         Finding.MOVE_TO_GP3,
-        f"gp3 with {wanted.iops} IOPS and {wanted.throughput_mib_per_s} MiB/s does what this "
+        f"gp3 with {wanted.performance} does what this "
         f"{row.kind} does; ModifyVolume changes it in place",
         wanted,
         saving,

@@ -11,11 +11,10 @@ from decimal import Decimal
 from core import naming
 from core.cluster import ClusterSpec, NodePool, Storage
 from core.cost import pricing
-from core.cost.pricing import PriceBook
+from core.cost.pricing import HOURS_PER_MONTH, PriceBook
 from infra.alerts.dashboards.panel import RATE, Dashboard, Panel, Prom
 from infra.alerts.rules import Scope
 
-HOURS_PER_MONTH = 730
 BYTES_PER_GIB = pricing.BYTES_PER_GIB
 # A byte between zones is billed to the one who sends and to the one who receives.
 SIDES = 2

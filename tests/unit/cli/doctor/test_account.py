@@ -10,10 +10,11 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from cli.doctor.account import LiveAccount, target_group_name
+from cli.doctor.account import LiveAccount
 from cli.target import Target
 from core.cluster.expected import expectation_of
 from core.doctor.snapshot import Alarm, Hook, Queue, hook_of
+from core.survey.target_groups import name_in
 from tests.unit.infra.programs import spec
 
 REGION = "us-east-1"
@@ -180,4 +181,4 @@ def test_a_refusal_is_not_taken_for_absence(
 
 def test_a_target_groups_name_is_in_its_arn() -> None:
     arn = "arn:aws:elasticloadbalancing:us-east-1:1:targetgroup/test-orders-10/0123"
-    assert target_group_name(arn) == "test-orders-10"
+    assert name_in(arn) == "test-orders-10"
