@@ -37,7 +37,8 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
         # The eviction would only wait in the termination handler, and run out of its time there.
         return False, (
             f"Kafka node {incident.node_id} may leave together with "
-            f"{id_list(sorted(seen.beside))}, and PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
+            f"{id_list(sorted(seen.beside))}, and PodDisruptionBudget {budget.name} "
+            f"lets no other pod go until one is Ready again."
         )
     return verdict.allowed, verdict.reason
 
