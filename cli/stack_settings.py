@@ -19,6 +19,7 @@ import yaml
 from cli.project.found import CHECKOUT, Project, find
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
+from core.fields import part
 from core.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
 
@@ -126,8 +127,7 @@ def _read(path: Path) -> StackSettings:
         stored = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError):
         raise InvalidInput([f"The settings {path} cannot be read as YAML; correct them."]) from None
-    stored = stored if isinstance(stored, Mapping) else {}
-    config, provider = stored.get("config"), stored.get(SECRETS_PROVIDER)
+    provider = part(stored).get(SECRETS_PROVIDER)
     return StackSettings(
-        config if isinstance(config, Mapping) else {}, None if provider is None else str(provider)
+        part(part(stored).get("config")), None if provider is None else str(provider)
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 LONGEST_FIELD = 1024
 # What AWS announces lies between these; anything else is a mistake, or nobody's date.
@@ -87,6 +88,11 @@ def zone_name_in(value: object) -> str | None:
         return None
     found = value.strip().lower()
     return found if _ZONE_NAME.fullmatch(found) else None
+
+
+def part(value: object) -> Mapping[str, Any]:
+    """Return what has fields; of a value that has none, no field."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def text(fields: Fields, key: str) -> str | None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from pulumi.automation import OpType
 
+from core.fields import part
+
 # What the engine's own bookkeeping is made of; nobody would call it a resource.
 _BOOKKEEPING = re.compile(r"^pulumi:(pulumi:Stack|providers:)|^stillwater:")
 _COMPONENT = "stillwater:infra:"
@@ -193,9 +195,9 @@ def _live_name(state: Any) -> str | None:
     inputs = getattr(state, "inputs", None) or {}
     metadata, tags = inputs.get("metadata"), inputs.get("tags")
     for value in (
-        metadata.get("name") if isinstance(metadata, Mapping) else None,
+        part(metadata).get("name"),
         inputs.get("name"),
-        tags.get("Name") if isinstance(tags, Mapping) else None,
+        part(tags).get("Name"),
     ):
         if isinstance(value, str) and value and value not in {HIDDEN, _UNKNOWN_SENTINEL}:
             return value

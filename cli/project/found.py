@@ -5,7 +5,6 @@ In a checkout of Stillwater that is the checkout's own, from anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import yaml
 from core.cost import pricing
 from core.cost.pricing import PriceBook
 from core.errors import InvalidInput
+from core.fields import part
 from infra import spec as specs
 
 PROJECT_FILE = "Pulumi.yaml"
@@ -67,7 +67,7 @@ def at(directory: Path) -> Project:
         stored = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError):
         raise InvalidInput([f"{path} cannot be read as YAML; correct it."]) from None
-    named = stored.get("stackConfigDir") if isinstance(stored, Mapping) else None
+    named = part(stored).get("stackConfigDir")
     return Project(directory, directory / str(named or "."))
 
 

@@ -28,7 +28,6 @@ class Rates:
     name: str
     nvme_gb: int  # decimal, as EC2 counts them; 0 for a type without disks
     network_gbps: float
-    network_peak_gbps: float
 
     @property
     def nvme_bytes(self) -> int:
@@ -50,6 +49,5 @@ def table() -> Mapping[str, Rates]:
     columns = stored["columns"]
     rows = {name: dict(zip(columns, row, strict=True)) for name, row in stored["types"].items()}
     return {
-        name: Rates(name, int(row["nvme_gb"]), row["network_gbps"], row["network_peak_gbps"])
-        for name, row in rows.items()
+        name: Rates(name, int(row["nvme_gb"]), row["network_gbps"]) for name, row in rows.items()
     }

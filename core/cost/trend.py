@@ -19,14 +19,13 @@ CONFIDENCE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A value expected at one x, with the interval that holds it as often as `confidence` says."""
+    """A value expected at one x, with the interval that holds it as often as CONFIDENCE says."""
 
     expected: float
     low: float
     high: float
     slope: float  # per unit of x
     points: int
-    confidence: float = CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +37,7 @@ class Backtest:
     coverage: float
 
 
-def forecast(
-    points: Sequence[tuple[float, float]], at: float, *, confidence: float = CONFIDENCE
-) -> Forecast | None:
+def forecast(points: Sequence[tuple[float, float]], at: float) -> Forecast | None:
     """Return what is expected at `at`, or None of too few points or of one x alone."""
     n = len(points)
     xs, ys = [x for x, _ in points], [y for _, y in points]
@@ -53,8 +50,8 @@ def forecast(
     freedom = n - 2
     deviation = math.sqrt(residuals / freedom * (1 + 1 / n + (at - mean_x) ** 2 / spread))
     expected = mean_y + slope * (at - mean_x)
-    half = student_t(confidence, freedom) * deviation
-    return Forecast(expected, expected - half, expected + half, slope, n, confidence)
+    half = student_t(CONFIDENCE, freedom) * deviation
+    return Forecast(expected, expected - half, expected + half, slope, n)
 
 
 def backtest(points: Sequence[tuple[float, float]]) -> Backtest | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from core.events.announcements import Ignored, Interruption, Kind, VolumeChange, VolumeNotice
 from core.events.envelope import Envelope
-from core.fields import Fields, display_text, instance_in, text, volume_in
+from core.fields import Fields, display_text, instance_in, part, text, volume_in
 
 DETAIL_TYPE = "CloudWatch Alarm State Change"
 # Metrics that say a node's storage answers no more, whatever the alarm on them is called.
@@ -20,8 +20,8 @@ def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
         yield envelope.says("is no announcement about a node.")
         return
     name = text(envelope.detail, "alarmName")
-    state = envelope.detail.get("state")
-    value = text(state, "value") if isinstance(state, dict) else None
+    state = part(envelope.detail.get("state"))
+    value = text(state, "value")
     if value not in {"ALARM", "OK"}:
         yield envelope.says(f"({display_text(name)}) is {display_text(value)}, which says nothing.")
         return
@@ -30,7 +30,7 @@ def read(envelope: Envelope) -> Iterator[Interruption | VolumeNotice | Ignored]:
         yield envelope.says(
             f"({display_text(name)}) watches no stalled I/O of a volume or an instance."
         )
-    said = (text(state, "reason") or "") if isinstance(state, dict) else ""
+    said = text(state, "reason") or ""
     for dimensions in watched:
         yield _stall(envelope, dimensions, over=value == "OK", name=name, said=said)
 
@@ -66,12 +66,8 @@ def _stall(
 
 def _watched_dimensions(detail: Fields) -> Iterator[Mapping[str, object]]:
     """Yield the dimensions of each metric of stalled I/O that the alarm watches."""
-    configuration = detail.get("configuration")
-    metrics = configuration.get("metrics") if isinstance(configuration, dict) else None
+    metrics = part(detail.get("configuration")).get("metrics")
     for entry in metrics[:MOST_METRICS] if isinstance(metrics, list) else []:
-        stat = entry.get("metricStat") if isinstance(entry, dict) else None
-        metric = stat.get("metric") if isinstance(stat, dict) else None
-        if not isinstance(metric, dict) or text(metric, "name") not in STALLED_METRICS:
-            continue
-        dimensions = metric.get("dimensions")
-        yield dimensions if isinstance(dimensions, dict) else {}
+        metric = part(part(part(entry).get("metricStat")).get("metric"))
+        if text(metric, "name") in STALLED_METRICS:
+            yield part(metric.get("dimensions"))

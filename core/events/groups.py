@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from core.events import lifecycle
 from core.events.announcements import Advisory, GroupChange, GroupNotice, Ignored, Interruption
 from core.events.envelope import Envelope
-from core.fields import instance_in, text
+from core.fields import instance_in, part, text
 
 ACTIVITIES: Mapping[str, GroupChange] = {
     "EC2 Instance Launch Successful": GroupChange.LAUNCHED,
@@ -43,7 +43,6 @@ def _activity(envelope: Envelope, what: GroupChange) -> GroupNotice | Ignored:
     group = text(detail, "AutoScalingGroupName")
     if group is None:
         return envelope.says("names no group in AutoScalingGroupName.")
-    place = detail.get("Details")
     failed = what in {GroupChange.LAUNCH_FAILED, GroupChange.TERMINATE_FAILED}
     # An activity is announced once per outcome. A failed launch is tried again under a new id.
     activity_id = text(detail, "ActivityId")
@@ -52,7 +51,7 @@ def _activity(envelope: Envelope, what: GroupChange) -> GroupNotice | Ignored:
         what=what,
         # Empty when a launch failed before EC2 gave an id.
         instance_id=instance_in(detail.get("EC2InstanceId")),
-        zone=text(place, "Availability Zone") if isinstance(place, dict) else None,
+        zone=text(part(detail.get("Details")), "Availability Zone"),
         cause=_cause(envelope, failed=failed),
         activity_id=activity_id,
         dedupe_key=":".join((what, group, activity_id or envelope.event_id)),

@@ -41,6 +41,7 @@ from core.fields import (
     display_text,
     epoch,
     instance_in,
+    part,
     text,
     unreadable_time,
     volume_in,
@@ -162,8 +163,7 @@ def _is_ours_alone(envelope: Envelope) -> bool:
 def _zones(envelope: Envelope, named: list[str], well: list[str]) -> ZoneNotice:
     """Return what an issue says of zones; one that names none may be the last word about one."""
     detail = envelope.detail
-    metadata = detail.get("eventMetadata")
-    told = metadata.values() if isinstance(metadata, dict) else ()
+    told = part(detail.get("eventMetadata")).values()
     prose = description_of(envelope)
     extra = "\n".join(value for value in told if isinstance(value, str))
     words = zone_words(f"{prose[:LONGEST_PROSE]}\n{extra}", names=not is_public(envelope))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from core.events.announcements import CLOCKS_APART_SECONDS
 from core.events.envelope import Envelope, Identity
-from core.fields import LONGEST_FIELD, epoch, instance_in, readable, text, volume_in
+from core.fields import LONGEST_FIELD, epoch, instance_in, part, readable, text, volume_in
 
 LANGUAGE = "en"
 _STATUSES = frozenset({"", "open", "upcoming", "closed"})
@@ -81,7 +81,7 @@ def entities_of(envelope: Envelope) -> Iterator[Entity]:
         value = text(entity, "entityValue") if isinstance(entity, dict) else entity
         if not isinstance(value, str) or not value.strip():
             continue
-        status = text(entity, "status") if isinstance(entity, dict) else None
+        status = text(part(entity), "status")
         value = readable(value).strip()[:LONGEST_FIELD]
         which = instance_in(value) or volume_in(value) or value
         named.setdefault(which, value)

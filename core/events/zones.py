@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from core.events.announcements import Ignored, ZoneNotice, ZoneSource
 from core.events.envelope import Envelope
-from core.fields import LONGEST_FIELD, Fields, display_text, text, zone_id_in
+from core.fields import LONGEST_FIELD, Fields, display_text, part, text, zone_id_in
 
 # detail-type -> who moves traffic, and whether that is over.
 SHIFTS: Mapping[str, tuple[ZoneSource, bool]] = {
@@ -32,10 +32,9 @@ def read(envelope: Envelope) -> Iterator[ZoneNotice | Ignored]:
     if shift is None:
         yield envelope.says("is no shift that this toolkit knows.")
         return
-    metadata = envelope.detail.get("metadata")
-    away_from = text(metadata, "awayFrom") if isinstance(metadata, dict) else None
+    metadata = part(envelope.detail.get("metadata"))
+    away_from = text(metadata, "awayFrom")
     zone_id = zone_id_in(away_from)
-    metadata = metadata if isinstance(metadata, dict) else {}
     if zone_id is None:
         yield envelope.says(f"names no zone id in awayFrom: {display_text(away_from)}.")
         return
@@ -68,8 +67,7 @@ def _key(source: ZoneSource, zone_id: str, shift: str | None) -> str:
 
 def _shift_id(detail: Fields, metadata: Fields) -> str | None:
     """Return ARC's id of a shift; its events' pages show none, its API calls it zonalShiftId."""
-    data = detail.get("data")
-    for fields in (metadata, data if isinstance(data, dict) else {}, detail):
+    for fields in (metadata, part(detail.get("data")), detail):
         found = text(fields, "zonalShiftId") or text(fields, "shiftId")
         if found is not None:
             return found

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from core.errors import InvalidInput
+from core.fields import part
 
 API_VERSION = "admission.k8s.io/v1"
 # Where the API server asks, and how long it waits at most; the gate answers well within that.
@@ -78,8 +79,7 @@ def asked_in(review: object) -> RemovalRequest:
     uid = _text(request.get("uid"), "request.uid", problems)
     if problems:
         raise InvalidInput(problems)
-    shown = request.get("oldObject")
-    shown = shown if isinstance(shown, Mapping) else {}
+    shown = part(request.get("oldObject"))
     key = (
         str(request.get("operation", "")),
         str(resource.get("resource", "")),
@@ -89,7 +89,7 @@ def asked_in(review: object) -> RemovalRequest:
     return RemovalRequest(
         uid=uid,
         wish=_WISHES.get(key, Wish.OTHER),
-        name=str(request.get("name") or _metadata(shown).get("name") or ""),
+        name=str(request.get("name") or part(shown.get("metadata")).get("name") or ""),
         namespace=str(request.get("namespace") or ""),
         username=str(user.get("username") or ""),
         groups=frozenset(map(str, groups)) if isinstance(groups, list) else frozenset(),
@@ -118,22 +118,14 @@ def review_of(asked_uid: str, answer: GateAnswer) -> dict[str, Any]:
 
 def _eviction_options(request: Json) -> Json:
     """Return an eviction's own deleteOptions."""
-    eviction = request.get("object")
-    options = eviction.get("deleteOptions") if isinstance(eviction, Mapping) else None
-    return options if isinstance(options, Mapping) else {}
+    return part(part(request.get("object")).get("deleteOptions"))
 
 
 def _grace_seconds(request: Json) -> float | None:
     """Return what a deletion's options, or an eviction's, say of the time to stop in."""
-    options = request.get("options")
-    said = [_eviction_options(request), options if isinstance(options, Mapping) else {}]
+    said = [_eviction_options(request), part(request.get("options"))]
     found = [each["gracePeriodSeconds"] for each in said if "gracePeriodSeconds" in each]
     return next((float(each) for each in found if isinstance(each, int)), None)
-
-
-def _metadata(shown: Json) -> Json:
-    found = shown.get("metadata")
-    return found if isinstance(found, Mapping) else {}
 
 
 def _mapping(value: object, path: str, problems: list[str]) -> Json:

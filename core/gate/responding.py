@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from core.fields import part
 from core.gate.asked import GateAnswer, RemovalRequest, Wish
 
 API = "lifecycle.k8s.io/v1alpha1"
@@ -96,13 +97,13 @@ def _status(present: str, message: str, *, done: bool) -> Json:
 
 
 def _call(eviction: Json) -> EvictionTurn | None:
-    metadata, status = _map(eviction.get("metadata")), _map(eviction.get("status"))
-    pod = _map(_map(_map(eviction.get("spec")).get("target")).get("pod"))
+    metadata, status = part(eviction.get("metadata")), part(eviction.get("status"))
+    pod = part(part(part(eviction.get("spec")).get("target")).get("pod"))
     turn = _own_entry(status.get("targetResponders"))
     own = _own_entry(status.get("responders"))
     requesters = tuple(
         str(each.get("name"))
-        for each in map(_map, status.get("requesters") or ())
+        for each in map(part, status.get("requesters") or ())
         if each.get("intent") == WANTED
     )
     started_at = _seconds(own.get("startTime"))
@@ -124,11 +125,7 @@ def _call(eviction: Json) -> EvictionTurn | None:
 def _own_entry(responders: object) -> Json:
     """Return the gate's own entry of a list of responders."""
     every = responders if isinstance(responders, list) else []
-    return next((_map(each) for each in every if _map(each).get("name") == RESPONDER), {})
-
-
-def _map(value: object) -> Json:
-    return value if isinstance(value, Mapping) else {}
+    return next((part(each) for each in every if part(each).get("name") == RESPONDER), {})
 
 
 def _seconds(written: object) -> float | None:

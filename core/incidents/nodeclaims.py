@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from core.fields import epoch, text
+from core.fields import epoch, part, text
 from core.incidents.inventory import StatusView
 from core.incidents.sections import NodeDisruption
 from core.naming import ZONE_LABEL
@@ -136,8 +136,8 @@ def takes_pods(spec: Json) -> bool:
 
 def claim_in(item: Json, pool_labels: Mapping[str, object]) -> NodeClaim:
     """Read a NodeClaim as the API server shows it; `pool_labels` tell pools apart, as on nodes."""
-    metadata, spec, status = (_part(item, each) for each in ("metadata", "spec", "status"))
-    marks, labels = _part(metadata, "annotations"), _part(metadata, "labels")
+    metadata, spec, status = (part(item.get(each)) for each in ("metadata", "spec", "status"))
+    marks, labels = part(metadata.get("annotations")), part(metadata.get("labels"))
     deletion, deadline = metadata.get("deletionTimestamp"), marks.get(DEADLINE_ANNOTATION)
     grace, expiry = spec.get("terminationGracePeriod"), spec.get("expireAfter")
     read: dict[str, tuple[object, float | None]] = {
@@ -287,8 +287,3 @@ def _conditions(status: Json) -> dict[str, Condition]:
             said = (text(each, "reason") or "", text(each, "message") or "")
             found[kind] = Condition(holds, *said)
     return found
-
-
-def _part(item: Json, name: str) -> Json:
-    found = item.get(name)
-    return found if isinstance(found, Mapping) else {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from core.fields import part
 from core.window import clock
 
 UNREADABLE = "a newer release wrote it, and this one cannot read why"
@@ -51,7 +52,7 @@ def from_document(document: object) -> Pause | None:
     stored = document.get("pause", UNREADABLE) if isinstance(document, dict) else UNREADABLE
     if stored is None:
         return None
-    said = stored if isinstance(stored, dict) else {}
+    said = part(stored)
     since, until = said.get("since"), said.get("until")
     return Pause(
         actor=str(said.get("actor") or "somebody"),

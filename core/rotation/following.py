@@ -15,6 +15,7 @@ from dataclasses import replace
 from core.availability.outsiders import outsider_missing
 from core.availability.presence import check_returned, is_back
 from core.events import Kind
+from core.health.pods import HOPELESS
 from core.incidents.decisions import is_hooked
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
@@ -34,16 +35,6 @@ from core.rotation.step import (
 )
 from core.views import ClusterView, PartitionView, id_list
 
-# Kubernetes' words for what does not get better by waiting.
-HOPELESS = frozenset(
-    {
-        "CrashLoopBackOff",
-        "ImagePullBackOff",
-        "ErrImagePull",
-        "InvalidImageName",
-        "CreateContainerConfigError",
-    }
-)
 # A pod without a node, or whose volume is still attached elsewhere, may be on its way for minutes
 # (Strimzi's operation timeout).
 STUCK_SECONDS = 300.0

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from core.health.pods import HOPELESS
 from core.incidents.observation import PodView, Policy
 from core.rotation.ahead import with_machines_ahead
 from core.rotation.clients import for_clients
 from core.rotation.estimate import expecting
-from core.rotation.following import HOPELESS, STUCK_SECONDS, carry
+from core.rotation.following import STUCK_SECONDS, carry
 from core.rotation.hours import WindowWait, wait_of
 from core.rotation.observation import RunObservation
 from core.rotation.order import in_order

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.errors import InvalidInput
+from core.fields import part
 
 SETTINGS = "STILLWATER_SETTINGS"
 # The key of the item that holds what is too long for the environment.
@@ -36,5 +37,5 @@ def setting_text(environment: Mapping[str, str], name: str) -> str | None:
         told: Any = json.loads(environment.get(SETTINGS, ""))
     except ValueError:
         return None
-    found = told.get(name) if isinstance(told, dict) else None
+    found = part(told).get(name)
     return found if isinstance(found, str) else None
