@@ -14,9 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
-from cli.project.found import CHECKOUT, Project, find
+from cli.project.found import CHECKOUT, Project, find, settings_in
 from core.cluster import ClusterSpec
 from core.errors import InvalidInput
 from core.fields import part
@@ -123,11 +121,6 @@ def _spec_settings(settings: StackSettings) -> tuple[object, object]:
 
 
 def _read(path: Path) -> StackSettings:
-    try:
-        stored = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, OSError):
-        raise InvalidInput([f"The settings {path} cannot be read as YAML; correct them."]) from None
-    provider = part(stored).get(SECRETS_PROVIDER)
-    return StackSettings(
-        part(part(stored).get("config")), None if provider is None else str(provider)
-    )
+    stored = settings_in(path)
+    provider = stored.get(SECRETS_PROVIDER)
+    return StackSettings(part(stored.get("config")), None if provider is None else str(provider))

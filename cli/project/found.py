@@ -5,8 +5,10 @@ In a checkout of Stillwater that is the checkout's own, from anywhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -62,13 +64,16 @@ def find(start: Path | None = None, package: Path = specs.ROOT) -> Project:
 
 def at(directory: Path) -> Project:
     """Return the project whose Pulumi.yaml stands in a directory."""
-    path = directory / PROJECT_FILE
+    named = settings_in(directory / PROJECT_FILE).get("stackConfigDir")
+    return Project(directory, directory / str(named or "."))
+
+
+def settings_in(path: Path) -> Mapping[str, Any]:
+    """Return what a file of Pulumi's says; raise InvalidInput where it is no YAML."""
     try:
-        stored = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return part(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, UnicodeDecodeError, OSError):
         raise InvalidInput([f"{path} cannot be read as YAML; correct it."]) from None
-    named = part(stored).get("stackConfigDir")
-    return Project(directory, directory / str(named or "."))
 
 
 def prices(region: str, named: Path | None = None) -> PriceBook:
