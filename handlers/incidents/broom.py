@@ -303,10 +303,8 @@ class Broom:
 
     def _call_once(self, concern: Concern, now: float) -> None:
         key = f"{concern.key}:{now // 86_400:.0f}"  # once a day, while it lasts
-        if told.was_called(self.records, key, now):
-            return
-        call(self.reception.ticks, concern.reason, page=concern.page)
-        told.remember(self.records, key, now)
+        ticks = self.reception.ticks
+        told.call_once(self.records, ticks, key, now, concern.reason, page=concern.page)
 
     def _announce(self, found: Announce, now: float) -> bool:
         history = rounds(self.reception.ledger, found.interruption.instance_id)
@@ -340,14 +338,12 @@ class Broom:
             return
         if is_cordoned(id_, seen.nodes or ()):
             self.reception.ledger.take_lease(id_, now, 0.0, out=True)
-        if told.was_called(self.records, f"forgotten:{id_}", now):
-            return
         reason = (
             f"Node {spare.name} is kept for incident {id_}, and the ledger knows no such incident: "
             f"was it restored to an older moment? Pause, and see what is drained."
         )
-        call(self.reception.ticks, reason, page="forgotten", incident_id=id_)
-        told.remember(self.records, f"forgotten:{id_}", now)
+        key, ticks = f"forgotten:{id_}", self.reception.ticks
+        told.call_once(self.records, ticks, key, now, reason, page="forgotten", incident_id=id_)
 
     def _free_lease(self, now: float, done: Counter[str]) -> None:
         """Give back a lease whose holder is over."""

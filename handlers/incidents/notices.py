@@ -194,7 +194,11 @@ class Notices:
             named = ", ".join(advisory.subjects[:3])
             self._ignore(advisory, f"Nothing it names is this cluster's: {named}.", now)
             return
-        self._call_once(advisory, now)
+        if self.records is None:
+            call(self.reception.ticks, advisory.sentence, page="advisory")
+        else:
+            key, ticks = advisory.dedupe_key, self.reception.ticks
+            told.call_once(self.records, ticks, key, now, advisory.sentence, page="advisory")
         self._record(advisory, advisory.sentence, now)
 
     def _concerns_us(self, advisory: Advisory) -> bool:
@@ -217,13 +221,6 @@ class Notices:
             elif cluster is None or cluster == (self.eks_cluster or self.prefix):
                 return True
         return not advisory.subjects
-
-    def _call_once(self, advisory: Advisory, now: float) -> None:
-        if self.records is not None and told.was_called(self.records, advisory.dedupe_key, now):
-            return
-        call(self.reception.ticks, advisory.sentence, page="advisory")
-        if self.records is not None:
-            told.remember(self.records, advisory.dedupe_key, now)
 
     def of_group(self, notice: GroupNotice, now: float) -> None:
         """Tell the open incidents of a group what it did, and let the loop look at them now."""

@@ -1,4 +1,4 @@
-"""Stores what a person has been called about, so that a daily word calls once.
+"""Calls a person once about each thing, and stores about what.
 
 A page comes before its record: who dies in between calls twice, and never not at all.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from core.errors import Conflict
 from core.fields import digest
+from handlers.adapters.aws import Queue
+from handlers.adapters.pages import call
 from handlers.store.records import Records
 
 KEY = "told"
@@ -15,13 +17,16 @@ KEPT_SECONDS = 90 * 86_400.0
 MOST_KEPT = 2000
 
 
-def was_called(records: Records, key: str, now: float) -> bool:
-    """Say whether somebody was called about `key` already."""
-    return digest(key) in _recent(records.read(KEY).document, now)
+def call_once(
+    records: Records, ticks: Queue, key: str, now: float, reason: str, *, page: str, **about: str
+) -> None:
+    """Call a person about `page`, unless somebody was called about `key` already."""
+    if digest(key) not in _recent(records.read(KEY).document, now):
+        call(ticks, reason, page=page, **about)
+        _remember(records, key, now)
 
 
-def remember(records: Records, key: str, now: float) -> None:
-    """Remember that somebody was called about `key`."""
+def _remember(records: Records, key: str, now: float) -> None:
     record = records.read(KEY)
     kept = {**_recent(record.document, now), digest(key): now}
     newest = sorted(kept.items(), key=lambda item: item[1])[-MOST_KEPT:]
