@@ -12,6 +12,7 @@ UNITS: dict[str, Decimal] = {
     **{unit: Decimal(1000 ** (n + 1)) for n, unit in enumerate("kMGTPE")},
     **{unit: Decimal(1000) ** -(n + 1) for n, unit in enumerate("mun")},
 }
+GIB_PER_TIB = 1024
 HEAP = re.compile(r"-Xmx(\d+)([kKmMgGtT]?)")
 JVM_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 

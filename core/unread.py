@@ -23,6 +23,11 @@ def of(part: Iterable[T] | Unread) -> tuple[T, ...]:
     return () if isinstance(part, Unread) else tuple(part)
 
 
+def entry(part: Mapping[str, V | Unread] | Unread, name: str) -> V | Unread:
+    """Return one entry of a part, or why it is not known."""
+    return part if isinstance(part, Unread) else part.get(name, Unread("nobody read it"))
+
+
 def mapping_of(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
     """Return what is known of a part by its names: nothing where it could not be read."""
     return {} if isinstance(part, Unread) else part

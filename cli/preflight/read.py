@@ -6,7 +6,7 @@ reason, and costs no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,7 +15,6 @@ from botocore.config import Config
 from cli.aws import Clients, require_login
 from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
 from core.preflight.account import Account, Needs
-from core.unread import Unread
 
 CLIENT = Config(
     connect_timeout=5,
@@ -49,26 +48,4 @@ class Reader:
             for done, (part, future) in enumerate(futures.items(), 1):
                 found[part] = future.result()
                 show(f"{done} of {len(PARTS)} parts of account {number} asked")
-        return needs, Account(caller=caller, number=number, region=self._region, **_spread(found))
-
-
-def _spread(found: dict[str, Any]) -> Mapping[str, Any]:
-    """Let a group of answers that failed as one be unknown each."""
-    for part in ("quotas", "used", "addons", "addon_schemas", "taken"):
-        if isinstance(found[part], Unread):
-            found[part] = _Nothing(found[part])
-    return found
-
-
-class _Nothing(dict[str, Any]):
-    """Has no answer to anything, for one reason."""
-
-    def __init__(self, why: Unread) -> None:
-        super().__init__()
-        self._why = why
-
-    def get(self, _key: str, _default: Any = None) -> Any:
-        return self._why
-
-    def items(self) -> Any:
-        return [("resources", self._why)]
+        return needs, Account(caller=caller, number=number, region=self._region, **found)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from cli.survey.objects import title_of, variable
 from cli.survey.tools import down, running, setting
 from core.errors import StillwaterError
+from core.survey.room import VPC_CNI
 from core.survey.tool_facts import Essential, NodeProvisioner, VolumeController
 from infra.eks.api import Object
 
@@ -16,7 +17,7 @@ KARPENTER = re.compile(r"karpenter(-aws|/controller|-controller)?([:@]|$)")
 # What no pod starts, or finds another, without.
 ESSENTIALS = {
     "coredns": "the cluster's DNS",
-    "amazon-k8s-cni": "the VPC CNI",
+    "amazon-k8s-cni": VPC_CNI,
     "kube-proxy": "kube-proxy",
     "cilium": "Cilium",
     "calico/node": "Calico",

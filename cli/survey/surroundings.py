@@ -18,6 +18,8 @@ from cli.aws_pages import of_names, pages
 from cli.survey.account import health_issues, vcpus
 from core.errors import StillwaterError
 from core.instances import vcpu_quota
+from core.preflight.quotas import QUOTAS
+from core.quantities import GIB_PER_TIB
 from core.survey.account_facts import (
     AccountQuota,
     AwsHealth,
@@ -31,8 +33,7 @@ from handlers.adapters.calls import portions
 
 # Lists what a service holds: operation, key of the answer, what is asked.
 Listed = Callable[..., Iterator[Any]]
-DISKS = "Storage for General Purpose SSD (gp3) volumes, in TiB"
-GIB_PER_TIB = 1024
+DISKS = QUOTAS["gp3_tib"].name
 RUNNING = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
 # Without one of the dearer plans of Support, AWS Health's API answers nobody.
 WITHOUT_PLAN = "SubscriptionRequiredException"

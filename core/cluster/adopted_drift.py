@@ -18,7 +18,7 @@ from core.doctor.drift import MISSING, PRESENT, Drift
 from core.survey.announcements import is_announced
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
-from core.unread import Unread
+from core.unread import Unread, mapping_of, of
 
 REPLICAS = 2
 # The version in which the functions list StrimziPodSets.
@@ -147,15 +147,13 @@ def _named_parts_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]
 
 def _going(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find what is named, is there, and is about to be gone."""
-    if isinstance(standing.going, Unread):
-        return
     named = (
         *(f"Auto Scaling group {name}" for name in adopted.scaling_groups),
         *(f"NodePool {name}" for name in adopted.node_pools),
         *(f"Kafka {kafka.title}" for kafka in adopted.kafkas),
     )
     for title in named:
-        if title in standing.going:
+        if title in of(standing.going):
             remedy = "find out who deletes it; its machines and pods end with it"
             yield Drift(title, PRESENT, "somebody deletes it", remedy)
 
@@ -170,11 +168,9 @@ def _pod_sets(standing: Standing) -> Iterator[Drift]:
 
 
 def _groups(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
-    if isinstance(standing.groups, Unread):
-        return
     ours = {adopted.called(kafka) for kafka in adopted.kafkas}
     for name in adopted.scaling_groups:
-        group = standing.groups.get(name)
+        group = mapping_of(standing.groups).get(name)
         if group is None:
             continue
         owner = (group.tags or {}).get(naming.CLUSTER_TAG)
@@ -300,10 +296,8 @@ def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
 
 def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find rules that tell a termination handler of our hooks beside us: it drains what is held."""
-    if isinstance(standing.fed, Unread) or isinstance(standing.handlers, Unread):
-        return
-    draining = {each.queue_url for each in standing.handlers if each.queue_mode and each.drains}
-    for url, queue in standing.fed.items():
+    draining = {each.queue_url for each in of(standing.handlers) if each.queue_mode and each.drains}
+    for url, queue in mapping_of(standing.fed).items():
         told = sorted(
             {
                 name
@@ -325,7 +319,7 @@ def _at_once(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
 
 def _by_metadata(standing: Standing) -> Iterator[Drift]:
     """Find a handler that reads of its own machine that it waits in a hook, and drains it then."""
-    for each in () if isinstance(standing.handlers, Unread) else standing.handlers:
+    for each in of(standing.handlers):
         if each.sees_hooks and not each.queue_mode and each.drains:
             remedy = "set ENABLE_ASG_LIFECYCLE_DRAINING to false, or keep it off Kafka's nodes"
             found = f"{each.title} drains at once what is held"
@@ -334,9 +328,7 @@ def _by_metadata(standing: Standing) -> Iterator[Drift]:
 
 def _second_drainer(standing: Standing) -> Iterator[Drift]:
     """Find a termination handler that hears of the same machines where we drain them ourselves."""
-    if isinstance(standing.handlers, Unread):
-        return
-    for each in standing.handlers:
+    for each in of(standing.handlers):
         if each.queue_mode and each.drains:
             remedy = "name its queue as queue_url with drainer: theirs, or take it away"
             yield Drift("termination handler", "none: drainer is none", each.title, remedy)
@@ -372,11 +364,11 @@ def _gate(adopted: Adoption, name: str, gate: StandingGate) -> Iterator[Drift]:
 
 
 def _operators(adopted: Adoption, kafka: AdoptedKafka, standing: Standing) -> Iterator[Drift]:
-    if isinstance(standing.operators, Unread) or adopted.eviction_gate is None:
+    if adopted.eviction_gate is None:
         return
     beside = naming.operator_account(kafka.namespace)
     known = {beside, *adopted.eviction_gate.operators}
-    for account in sorted(standing.operators - known):
+    for account in sorted({*of(standing.operators)} - known):
         yield Drift(
             f"account of Strimzi's operator for Kafka {kafka.title}",
             "not asked by the gate before it rolls a pod",

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from core import instances
 from core.cluster.routes import routes
 from core.cluster.spec import ClusterSpec
+from core.quantities import GIB_PER_TIB
 
 # How core.preflight.quotas calls the quota that most families share.
 STANDARD = "vcpus_standard"
-GIB_PER_TIB = 1024
 # Free addresses in each subnet that a network load balancer asks for as it is made, and EKS for its
 # control plane's interfaces (NLB user guide; EKS network requirements).
 ADDRESSES_OF_BALANCER, ADDRESSES_OF_CONTROL_PLANE = 8, 6

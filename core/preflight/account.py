@@ -88,17 +88,17 @@ class Account:
     offerings: Mapping[str, frozenset[str]] | Unread
     # Subnets that are there already -> the addresses nobody has.
     free_addresses: Mapping[str, int] | Unread
-    quotas: Mapping[str, float | Unread]
-    used: Mapping[str, float | Unread]
+    quotas: Mapping[str, float | Unread] | Unread
+    used: Mapping[str, float | Unread] | Unread
     concurrency: Concurrency | Unread
     # Version -> STANDARD_SUPPORT, EXTENDED_SUPPORT, UNSUPPORTED.
     kubernetes: Mapping[str, str] | Unread
-    addons: Mapping[str, frozenset[str] | Unread]
+    addons: Mapping[str, frozenset[str] | Unread] | Unread
     # The JSON schema an add-on's version publishes.
-    addon_schemas: Mapping[str, Mapping[str, object] | Unread]
+    addon_schemas: Mapping[str, Mapping[str, object] | Unread] | Unread
     volumes_key: VolumesKey | Unread
     # Names that are taken and not tagged as this environment's: roles, buckets, ...
-    taken: Mapping[str, tuple[str, ...] | Unread]
+    taken: Mapping[str, tuple[str, ...] | Unread] | Unread
     # Secrets scheduled for deletion: their names are free only after that.
     pending_secrets: tuple[str, ...] | Unread
     # Action -> who denies it.

@@ -14,7 +14,7 @@ from core.preflight.account import Account, Needs, Zone
 from core.preflight.quotas import QUOTAS
 from core.preflight.schema import refused_keys
 from core.regions import WITHOUT_EKS, refusal
-from core.unread import Unread, of
+from core.unread import Unread, entry, of
 from core.words import listing
 
 # Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
@@ -165,8 +165,7 @@ def _quotas(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding]:
     quota = QUOTAS[key]
     part = f"quota of {quota.what}"
-    nobody = Unread("nobody read it")
-    limit, used = account.quotas.get(key, nobody), account.used.get(key, nobody)
+    limit, used = entry(account.quotas, key), entry(account.used, key)
     if isinstance(limit, Unread):
         yield _unknown(part, limit)
     elif isinstance(used, Unread):
@@ -228,7 +227,7 @@ def _kubernetes(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     for addon, version in needs.addons.items():
         part = f"add-on {addon}"
-        offered = account.addons.get(addon, Unread("nobody read it"))
+        offered = entry(account.addons, addon)
         if isinstance(offered, Unread):
             yield _unknown(part, offered)
         elif version not in offered:
@@ -240,7 +239,7 @@ def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             )
     for addon, told in needs.addon_configuration.items():
         part = f"configuration of add-on {addon}"
-        schema = account.addon_schemas.get(addon, Unread("nobody read its schema"))
+        schema = entry(account.addon_schemas, addon)
         if isinstance(schema, Unread):
             yield _unknown(part, schema)
             continue
@@ -282,7 +281,8 @@ def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
         return
     if isinstance(account.stands, Unread):
         yield _unknown(f"cluster {needs.prefix}", account.stands)
-    for kind, names in account.taken.items():
+    taken = account.taken
+    for kind, names in ({"resources": taken} if isinstance(taken, Unread) else taken).items():
         if isinstance(names, Unread):
             yield _unknown(f"names of {kind}", names)
         elif names:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.instances import STANDARD_QUOTA
+
 
 @dataclass(frozen=True, slots=True)
 class QuotaName:
@@ -21,7 +23,7 @@ class QuotaName:
 QUOTAS = {
     "vcpus_standard": QuotaName(
         "ec2",
-        "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances",
+        STANDARD_QUOTA,
         "vCPUs of standard on-demand instances",
     ),
     "gp3_tib": QuotaName(

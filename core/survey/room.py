@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.instances import vcpu_quota
+from core.quantities import GIB_PER_TIB
 from core.survey.account_facts import AccountQuota, Subnet
 from core.survey.facts import Surveyed, machine_of, nodes_of, pool_names
 from core.survey.finding import Finding, Weight, listing
@@ -22,7 +23,6 @@ VPC_CNI = "the VPC CNI"
 COMFORTABLE = 16
 # Of addresses taken by prefix, a machine's own and one block of 16; and what leaves room for two.
 PREFIX, COMFORTABLE_BY_PREFIX = 17, 34
-GIB_PER_TIB = 1024
 # What a root volume takes where nobody says otherwise.
 ROOT_GIB = 20
 
