@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 from aws_lambda_powertools import Logger
 
-from core.availability.zones import Freeze
 from core.errors import Conflict
 from core.events import (
     Advisory,
@@ -32,12 +30,13 @@ from core.incidents.record import Incident
 from core.incidents.requests import awaiting, note_group
 from core.volumes.ledger import ModificationState
 from core.window import clock
-from core.zones.incident import ZoneIncident, ZoneWord, said_at, too_old
+from core.zones.incident import ZoneIncident, said_at, too_old
 from handlers.adapters.apart import take_each
 from handlers.adapters.inventory import Inventory
 from handlers.adapters.pages import call
 from handlers.incidents.reception import Reception
 from handlers.store import told, volume_records
+from handlers.store.freezes import Freezes
 from handlers.store.messages import SHIFT_MESSAGE
 from handlers.store.records import Records
 from handlers.store.retrying import over_the_newest
@@ -62,25 +61,13 @@ _ENDS = {
 }
 
 
-class FreezeNotes(Protocol):
-    """Where words about zones are noted; handlers.store.freezes."""
-
-    def note(
-        self, word: ZoneWord, now: float, names: Mapping[str, str] | None = None
-    ) -> tuple[Freeze, ...]:
-        """Add what was said and return what is in force; a duplicate changes nothing."""
-
-    def incidents(self) -> tuple[ZoneIncident, ...]:
-        """Return every zone's incident that is remembered."""
-
-
 @dataclass(frozen=True)
 class Notices:
     """Takes in what is announced of volumes, zones and groups."""
 
     reception: Reception
     inventory: Inventory
-    freezes: FreezeNotes
+    freezes: Freezes
     prefix: str
     # None: nobody remembers modifications, nor whom a person was called about.
     records: Records | None = None
