@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from core.cluster.connect_settings import MACS
-from core.cluster.kafka_kinds import INT, Value, whole_number
+from core.cluster.kafka_kinds import INT, Value, figure_of, setting_text, whole_number
 from core.cluster.spec import ClusterSpec
 
 Config = Mapping[str, Value]
@@ -73,7 +73,7 @@ def of_producers(config: Config, prefix: str, else_: str) -> Iterator[str]:
     """Yield a sentence for what no producer would start with: a connector's, a worker's own."""
     given = _of_client(prefix, config)
     delivery, request, linger = (
-        _figure(each, given, OF_PRODUCERS) for each in (_DELIVERY, _REQUEST, _LINGER)
+        figure_of(each, given, OF_PRODUCERS) for each in (_DELIVERY, _REQUEST, _LINGER)
     )
     # Of Connect's own it is the longest there is.
     if _DELIVERY not in given:
@@ -120,22 +120,22 @@ def of_consumers(config: Config, prefix: str, else_: str) -> Iterator[str]:
 def _session(
     whose: str, prefix: str, config: Config, defaults: Mapping[str, int], else_: str
 ) -> Iterator[str]:
-    beat, session = (_figure(each, config, defaults) for each in (_HEARTBEAT, _SESSION))
+    beat, session = (figure_of(each, config, defaults) for each in (_HEARTBEAT, _SESSION))
     if beat is not None and session is not None and (beat >= session or session < 0):
         yield (
-            f"{whose}: {_setting(_HEARTBEAT, prefix, beat, config)} and "
-            f"{_setting(_SESSION, prefix, session, config)}, and Kafka wants the first below the "
-            f"second, so that {else_}; lower the first or raise the second."
+            f"{whose}: {prefix}{setting_text(_HEARTBEAT, beat, config)} and "
+            f"{prefix}{setting_text(_SESSION, session, config)}, and Kafka wants the first below "
+            f"the second, so that {else_}; lower the first or raise the second."
         )
 
 
 def _brokers_sessions(spec: ClusterSpec, config: Config) -> Iterator[str]:
     session = whole_number(config[_SESSION]) if _SESSION in config else DEFAULTS[_SESSION]
-    least, most = (_figure(each, spec.kafka.config, OF_BROKERS) for each in OF_BROKERS)
+    least, most = (figure_of(each, spec.kafka.config, OF_BROKERS) for each in OF_BROKERS)
     if session is None or least is None or most is None or least <= session <= most:
         return
     yield (
-        f"connect.config: {_setting(_SESSION, '', session, config)}, and the brokers take {least} "
+        f"connect.config: {setting_text(_SESSION, session, config)}, and the brokers take {least} "
         f"to {most} (kafka.config's {' and '.join(OF_BROKERS)}), so that no worker would join; "
         f"change it."
     )
@@ -167,8 +167,8 @@ def _idempotence(given: Config, prefix: str, else_: str) -> Iterator[str]:
     """Yield what a producer wants that Connect makes with acks=all and without idempotence."""
     # A worker's own producers have none, whatever is set.
     idempotent = bool(prefix) and _word(given, _IDEMPOTENCE, "false") == "true"
-    acks, retries = _word(given, _ACKS, "all"), _figure(_RETRIES, given, {_RETRIES: INT})
-    in_flight = _figure(_IN_FLIGHT, given, {_IN_FLIGHT: 1})
+    acks, retries = _word(given, _ACKS, "all"), figure_of(_RETRIES, given, {_RETRIES: INT})
+    in_flight = figure_of(_IN_FLIGHT, given, {_IN_FLIGHT: 1})
     broken = []
     if idempotent and acks in {"0", "1"}:
         broken.append(f"{prefix}{_ACKS} {acks} is not all")
@@ -200,13 +200,3 @@ def _of_client(prefix: str, config: Config) -> dict[str, Value]:
 
 def _word(config: Config, setting: str, default: str) -> str:
     return str(config.get(setting, default)).strip().lower()
-
-
-def _figure(setting: str, config: Config, defaults: Mapping[str, int]) -> int | None:
-    """Return what holds; None: nothing does, or what is set is no number, said elsewhere."""
-    return whole_number(config[setting]) if setting in config else defaults.get(setting)
-
-
-def _setting(setting: str, prefix: str, figure: int, config: Config) -> str:
-    said = "" if setting in config else " where nothing is said"
-    return f"{prefix}{setting} is {figure}{said}"

@@ -172,12 +172,6 @@ def _topic_names(spec: ClusterSpec) -> Iterator[str]:
 
 
 def _kubernetes_names(spec: ClusterSpec) -> Iterator[str]:
-    namespace = spec.kubernetes.namespace
-    if namespace == "default" or namespace.startswith("kube-"):
-        yield (
-            f"kubernetes.namespace is {namespace}, which Kubernetes makes or keeps for itself, and "
-            f"this one is made for Kafka alone; choose another name, such as kafka."
-        )
     if any(pool.name == naming.SYSTEM_POOL for pool in spec.pools):
         yield (
             f"a pool is named {naming.SYSTEM_POOL}, which is what the nodes of everything that is "

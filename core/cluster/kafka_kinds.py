@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 SHORT, INT, LONG = 2**15 - 1, 2**31 - 1, 2**63 - 1
@@ -94,3 +95,13 @@ def whole_number(value: Value) -> int | None:
     """Return a value's number; None: it is no whole one."""
     read = number(str(value).strip())
     return None if read is None else int(read)
+
+
+def figure_of(setting: str, *configs: Mapping[str, Value]) -> int | None:
+    """Return a setting's number by the first that has it; None: it is no whole one, or none has."""
+    return next((whole_number(each[setting]) for each in configs if setting in each), None)
+
+
+def setting_text(setting: str, number: int, config: Mapping[str, Value]) -> str:
+    """Say what a setting is, and whether somebody said so."""
+    return f"{setting} is {number}" + ("" if setting in config else " where nothing is said")

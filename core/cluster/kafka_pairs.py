@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from core.cluster.kafka_defaults import default_config
-from core.cluster.kafka_kinds import LONG, MIB, Value, whole_number
+from core.cluster.kafka_kinds import LONG, MIB, Value, figure_of, setting_text, whole_number
 from core.cluster.spec import ClusterSpec
 
 Config = Mapping[str, Value]
@@ -109,18 +109,20 @@ def of_brokers(spec: ClusterSpec) -> Iterator[str]:
     """Yield a sentence for each two settings with which no broker would start."""
     config, ours = spec.kafka.config, default_config(spec)
     for pair in PAIRS:
-        lower, upper = (_figure(each, config, ours) for each in (pair.lower, pair.upper))
+        lower, upper = (
+            figure_of(each, config, ours or {}, DEFAULTS) for each in (pair.lower, pair.upper)
+        )
         if lower is None or upper is None or upper < pair.since:
             continue
         if lower > upper or (pair.below and lower == upper):
             yield (
-                f"kafka.config: {_setting(pair.lower, lower, config)} and "
-                f"{_setting(pair.upper, upper, config)}, and Kafka wants the first "
+                f"kafka.config: {setting_text(pair.lower, lower, config)} and "
+                f"{setting_text(pair.upper, upper, config)}, and Kafka wants the first "
                 f"{'below' if pair.below else 'no higher than'} the second, so that no broker "
                 f"would start; lower the first or raise the second."
             )
     yield from _of_the_cleaner(config)
-    if _figure("max.connections.per.ip", config) == 0 and not config.get(
+    if figure_of("max.connections.per.ip", config, DEFAULTS) == 0 and not config.get(
         "max.connections.per.ip.overrides"
     ):
         yield (
@@ -128,7 +130,7 @@ def of_brokers(spec: ClusterSpec) -> Iterator[str]:
             " so that no broker would start; raise it, or name who may connect."
         )
     deciding = next((each for each in RETENTION if each in config), None)
-    if deciding is not None and _figure(deciding, config) == 0:
+    if deciding is not None and figure_of(deciding, config, DEFAULTS) == 0:
         yield (
             f"kafka.config sets {deciding} to 0, and Kafka keeps records for a time or, at -1, for "
             f"good, so that no broker would start; write -1 or more than 0."
@@ -176,13 +178,13 @@ def is_true(config: Config, setting: str) -> bool:
 
 
 def _of_the_cleaner(config: Config) -> Iterator[str]:
-    size, threads = _figure(_BUFFER, config), _figure(_CLEANERS, config)
+    size, threads = figure_of(_BUFFER, config, DEFAULTS), figure_of(_CLEANERS, config, DEFAULTS)
     # Java divides towards zero, and the mebibyte itself is not enough.
     if size is not None and threads is not None and threads > 0 and size // threads <= MIB:
         yield (
-            f"kafka.config: {_setting(_BUFFER, size, config)} and "
-            f"{_setting(_CLEANERS, threads, config)}, and Kafka wants more than {MIB} bytes for "
-            f"each thread, so that no broker would start; raise the first."
+            f"kafka.config: {setting_text(_BUFFER, size, config)} and "
+            f"{setting_text(_CLEANERS, threads, config)}, and Kafka wants more than {MIB} bytes "
+            f"for each thread, so that no broker would start; raise the first."
         )
 
 
@@ -217,21 +219,11 @@ def _retention_ms(config: Config) -> int | None:
     deciding = next((each for each in RETENTION if each in config), None)
     if deciding is None:
         return 7 * _DAY_MS
-    figure = _figure(deciding, config)
+    figure = figure_of(deciding, config, DEFAULTS)
     return None if figure is None else max(-1, figure * RETENTION[deciding])
 
 
 def _of_topic_or_broker(setting: str, broker: str, config: Config, brokers: Config) -> int | None:
-    return whole_number(config[setting]) if setting in config else _figure(broker, brokers)
-
-
-def _figure(setting: str, config: Config, ours: Config | None = None) -> int | None:
-    """Return what holds; None: what is set is no whole number, which is said elsewhere."""
-    for said in (config, ours or {}, DEFAULTS):
-        if setting in said:
-            return whole_number(said[setting])
-    return None
-
-
-def _setting(setting: str, figure: int, config: Config) -> str:
-    return f"{setting} is {figure}" + ("" if setting in config else " where nothing is said")
+    return (
+        whole_number(config[setting]) if setting in config else figure_of(broker, brokers, DEFAULTS)
+    )

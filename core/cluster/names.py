@@ -86,20 +86,21 @@ def _listener(spec: ClusterSpec) -> Iterator[str]:
 
 
 def _namespaces(spec: ClusterSpec) -> Iterator[str]:
-    if spec.strimzi.operator == "chart" and spec.strimzi.namespace == spec.kubernetes.namespace:
+    made = [("kubernetes.namespace", spec.kubernetes.namespace, "Kafka", "kafka")]
+    if spec.strimzi.operator == "chart":
+        made.append(("strimzi.namespace", spec.strimzi.namespace, "the operator", "strimzi"))
+    if len(made) > 1 and spec.strimzi.namespace == spec.kubernetes.namespace:
         yield (
             f"strimzi.namespace and kubernetes.namespace are both {spec.strimzi.namespace}, and "
             f"each is made once, by the operator's chart and for Kafka alone; choose another for "
             f"one of them."
         )
-    if spec.strimzi.operator == "chart" and (
-        spec.strimzi.namespace == "default" or spec.strimzi.namespace.startswith("kube-")
-    ):
-        yield (
-            f"strimzi.namespace is {spec.strimzi.namespace}, which Kubernetes makes or keeps for "
-            f"itself, and this one is made for the operator alone; choose another name, such as "
-            f"strimzi."
-        )
+    for setting, name, whose, other in made:
+        if name == "default" or name.startswith("kube-"):
+            yield (
+                f"{setting} is {name}, which Kubernetes makes or keeps for itself, and this one is "
+                f"made for {whose} alone; choose another name, such as {other}."
+            )
 
 
 def _secrets_of_strimzi(spec: ClusterSpec) -> Iterator[str]:
