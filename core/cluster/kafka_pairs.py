@@ -110,7 +110,7 @@ def of_brokers(spec: ClusterSpec) -> Iterator[str]:
     config, ours = spec.kafka.config, default_config(spec)
     for pair in PAIRS:
         lower, upper = (
-            figure_of(each, config, ours or {}, DEFAULTS) for each in (pair.lower, pair.upper)
+            figure_of(each, config, ours, DEFAULTS) for each in (pair.lower, pair.upper)
         )
         if lower is None or upper is None or upper < pair.since:
             continue
