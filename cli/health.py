@@ -63,15 +63,14 @@ def ask(desk: Desk) -> Examined:
     payload = invoke(desk, "health")
     code, document = payload.get("statusCode"), object_in(str(payload.get("body") or ""))
     parts = document.get("parts")
-    said = [document.get("status"), *(_status(part) for part in _list_or_empty(parts))]
+    said = [
+        document.get("status"),
+        *(_status(part) for part in (parts if isinstance(parts, list) else ())),
+    ]
     whole = isinstance(code, int) and isinstance(parts, list) and document.keys() >= SHOWN
     if not whole or not set(said) <= set(Health):
         raise unreadable(naming.function(desk.spec.prefix, "health"))
     return Examined(int(code or 0), document)
-
-
-def _list_or_empty(parts: object) -> list[Any]:
-    return parts if isinstance(parts, list) else []
 
 
 def _status(part: object) -> object:

@@ -89,7 +89,7 @@ def _node(item: Object) -> Node:
         auto_mode=marked.get("eks.amazonaws.com/compute-type") == "auto",
         ready=is_ready(item),
         leaving=_leaving(item),
-        ailments=_ailments(item),
+        ailments=tuple(sorted(k for k, ill in AILING.items() if is_condition(item, k, true=ill))),
         spot=any(marked.get(key) == value for key, value in SPOT.items()),
         labels=marked,
         annotations=annotations_of(item),
@@ -125,10 +125,6 @@ def _leaving(item: Object) -> bool:
         or item["metadata"].get("deletionTimestamp")
         or taints & LEAVING
     )
-
-
-def _ailments(item: Object) -> tuple[str, ...]:
-    return tuple(sorted(k for k, ill in AILING.items() if is_condition(item, k, true=ill)))
 
 
 def node_pools(api: Api, nodes: Mapping[str, Node] | None = None) -> dict[str, NodePool]:

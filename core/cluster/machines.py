@@ -62,17 +62,14 @@ def _sizes_of(name: str) -> list[str] | None:
     AWS adds larger sizes to a family, and bare metal, and nothing between those it began with.
     """
     family, _, size = name.partition(".")
-    known = [each.partition(".")[2] for each in instances.table().types if _is_of(each, family)]
+    every = (each.partition(".") for each in instances.table().types)
+    known = [its_size for its_family, _, its_size in every if its_family == family]
     asked = _rank(size)
     if not known or size in known or size.startswith("metal"):
         return None
     if asked is not None and asked > max(_rank(each) or 0 for each in known):
         return None
     return sorted(known, key=lambda each: _rank(each) or 0)
-
-
-def _is_of(name: str, family: str) -> bool:
-    return name.partition(".")[0] == family
 
 
 def _rank(size: str) -> float | None:

@@ -115,7 +115,7 @@ class Gathered:
         """Keep a price; of two that disagree neither is believed."""
         item = item_of(quoted.product)
         self.currencies.add(quoted.currency)
-        if item is None or quoted.currency != "USD" or not _is_zero(quoted.begins_at):
+        if item is None or quoted.currency != "USD" or _amount(quoted.begins_at or "0"):
             return
         usd = _amount(quoted.price)
         if usd is None:
@@ -184,10 +184,6 @@ def document(gathered: Gathered, into: Mapping[str, Any], title: str) -> dict[st
 def _plain_number(usd: Decimal) -> str:
     text = f"{usd:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _is_zero(begins_at: str) -> bool:
-    return _amount(begins_at or "0") == 0
 
 
 def _amount(text: str) -> Decimal | None:

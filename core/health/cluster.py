@@ -66,7 +66,9 @@ def cluster_health(parts: Iterable[Part]) -> ClusterHealth:
 
     The sentence is that of the part that weighs most, and says how many more are not well.
     """
-    found = sorted(parts, key=lambda part: (list(PartKind).index(part.kind), _natural(part.name)))
+    order = list(PartKind)
+    # Broker 9 comes before broker 10.
+    found = sorted(parts, key=lambda part: (order.index(part.kind), len(part.name), part.name))
     weights = _weights(found)
     unasked = [kind for kind in NEEDED if not any(part.kind is kind for part in found)]
     if unasked:
@@ -106,11 +108,6 @@ def _weight(part: Part, *, carried: bool) -> Health:
 
 def _well(part: Part) -> bool:
     return part.verdict.healthy
-
-
-def _natural(name: str) -> tuple[int, str]:
-    """Order broker 9 before broker 10."""
-    return len(name), name
 
 
 def document(cluster: str, health: ClusterHealth, at: float, seconds: float) -> Mapping[str, Any]:

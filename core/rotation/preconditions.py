@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 
 from core.availability.consent import may_leave
 from core.availability.zones import freeze_of
-from core.health.metadata_errors import ErrorSnapshot, from_dict, vetoes
+from core.health.metadata_errors import from_dict, vetoes
 from core.incidents.observation import Policy
 from core.rotation.claims import of_claim
 from core.rotation.observation import RunObservation
@@ -53,11 +53,8 @@ def but_consent(
     yield from _of_recovering(turn.node_id, set(seen.recovering) - beside, options)
     yield from _without_pod(turn, seen, seen.kafka)
     if seen.errors is not None:
-        yield from vetoes(seen.errors, _acknowledged_errors(options))
-
-
-def _acknowledged_errors(options: Options) -> ErrorSnapshot | None:
-    return None if options.acknowledged is None else from_dict(options.acknowledged)
+        known = options.acknowledged
+        yield from vetoes(seen.errors, None if known is None else from_dict(known))
 
 
 def of_machines(

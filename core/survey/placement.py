@@ -240,7 +240,8 @@ def ailing(seen: Surveyed) -> Iterator[Finding]:
                     "node-not-ready",
                     Weight.PRODUCER if ready is False else Weight.UNKNOWN,
                     kafka.title,
-                    f"its pods are on {listing(names)}, which {_is(names)} {said}",
+                    f"its pods are on {listing(names)}, which "
+                    f"{'is' if len(names) == 1 else 'are'} {said}",
                     "look at these nodes before any other leaves",
                 )
 
@@ -270,10 +271,6 @@ def unwell(seen: Surveyed) -> Iterator[Finding]:
                 f"after it",
                 "see to these nodes before any other leaves",
             )
-
-
-def _is(names: list[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def spot(seen: Surveyed) -> Iterator[Finding]:

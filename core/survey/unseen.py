@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed, every_kafka, node_of, of_kafka, pods_of, pool_names
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka import REPLICATION, number
-from core.survey.kafka_facts import Kafka
 from core.unread import Unread, of
 
 AGAIN = "look at it, and survey again"
@@ -40,7 +39,8 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
     """Find settings of replication that are written as something else than a number."""
     names = {each for setting, (in_sync, *_) in REPLICATION.items() for each in (setting, in_sync)}
     for kafka in of(seen.kafkas):
-        odd = [f"{n} {kafka.config[n]}" for n in names & set(kafka.config) if _odd(kafka, n)]
+        mine = names & set(kafka.config)
+        odd = [f"{n} {kafka.config[n]}" for n in mine if number(kafka, n, 1) is None]
         if odd:
             yield _unknown(
                 "setting-odd",
@@ -48,10 +48,6 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
                 f"{listing(odd)} is no whole number: what producers wait for was not judged",
                 "write it as a whole number, which Kafka wants too",
             )
-
-
-def _odd(kafka: Kafka, setting: str) -> bool:
-    return number(kafka, setting, 1) is None
 
 
 def nodes(seen: Surveyed) -> Iterator[Finding]:

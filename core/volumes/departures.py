@@ -110,7 +110,11 @@ def rotation_of(of: VolumeSet, seen: Departures) -> BrokerAbsence | None:
         latest = volume.history.latest
         if latest is not None and latest.kind == DecisionKind.ROTATION.value:
             # Raised once for all nodes of the set, lowered after the last: two slots and no more.
-            return _still(volume) if left or _in_hand(pods, seen) else _behind(volume)
+            return (
+                _still(volume)
+                if left or _in_hand(pods, seen)
+                else replace(_still(volume), over=True)
+            )
     return None
 
 
@@ -149,7 +153,3 @@ def _away(took: Sequence[float], appended: float, rate: float) -> float:
 
 def _still(volume: VolumeView) -> BrokerAbsence:
     return BrokerAbsence(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0)
-
-
-def _behind(volume: VolumeView) -> BrokerAbsence:
-    return BrokerAbsence(pod=volume.pod, append_bytes_per_s=0.0, away_seconds=0.0, over=True)

@@ -13,6 +13,7 @@ import string
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 
 from core import instances
 from core.cost.pricing import HOURS_PER_MONTH, INSTANCE_HOUR, PriceBook
@@ -209,11 +210,8 @@ def helping_type(current: InstanceType, book: PriceBook) -> InstanceType | None:
         return min(priced)[2]
     # Of types whose prices are all unknown the smallest is the likeliest to be the cheapest.
     known_prices = any(item.startswith(INSTANCE_HOUR) for item in book.prices)
-    return None if known_prices else min(fitting, key=_by_size, default=None)
-
-
-def _by_size(each: InstanceType) -> tuple[int, int, str]:
-    return each.vcpus, each.memory_mib, each.name
+    by_size = attrgetter("vcpus", "memory_mib", "name")
+    return None if known_prices else min(fitting, key=by_size, default=None)
 
 
 def _replaces(one: str, other: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import quote
 from uuid import uuid4
@@ -125,11 +125,13 @@ class EksNodes:
     @known_shape("The Kubernetes API")
     def nodes(self) -> tuple[NodeView, ...]:
         drivers = {
-            item["metadata"]["name"]: _drivers(item)
+            item["metadata"]["name"]: frozenset(
+                d["name"] for d in item["spec"].get("drivers") or ()
+            )
             for item in self._api.list("/apis/storage.k8s.io/v1/csinodes")
         }
         return tuple(
-            _node(item, drivers.get(item["metadata"]["name"], frozenset()), self._pool_labels)
+            _node(item, drivers.get(item["metadata"]["name"], ()), self._pool_labels)
             for item in self._api.list("/api/v1/nodes")
         )
 
@@ -258,10 +260,6 @@ class EksNodes:
         return self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
 
 
-def _drivers(csi_node: Json) -> frozenset[str]:
-    return frozenset(d["name"] for d in csi_node["spec"].get("drivers") or ())
-
-
 def _sick(item: Json) -> dict[str, float]:
     """Return which of the node monitoring agent's conditions are False, and since when."""
     return {
@@ -284,7 +282,7 @@ def _unready_since(item: Json) -> float | None:
 
 
 def _node(
-    item: Json, drivers: frozenset[str], pool_labels: Mapping[str, Sequence[str]]
+    item: Json, drivers: Collection[str], pool_labels: Mapping[str, Sequence[str]]
 ) -> NodeView:
     labels, spec = item["metadata"].get("labels", {}), item.get("spec", {})
     marks = item["metadata"].get("annotations") or {}

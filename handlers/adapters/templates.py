@@ -72,7 +72,7 @@ class AwsTemplates:
                 found[instance["InstanceId"]] = Launched(
                     present,
                     replace(would, traits=traits.get(would.image_id or "")),
-                    managed=_is_managed(group),
+                    managed=any(tag.get("Key") == MANAGED_TAG for tag in group.get("Tags", [])),
                 )
         return found
 
@@ -164,7 +164,3 @@ def _traits_of(described: Mapping[str, Any]) -> dict[str, str]:
         "platform": "Windows" if described.get("Platform") == "windows" else "Linux",
         "product code": ", ".join(sorted(codes)) or "none",
     }
-
-
-def _is_managed(group: AutoScalingGroupTypeDef) -> bool:
-    return any(tag.get("Key") == MANAGED_TAG for tag in group.get("Tags", []))

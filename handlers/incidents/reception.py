@@ -69,7 +69,8 @@ class Reception:
             self.ignore(found.body, answer.refusal, now)
             return
         self.wake(incident)
-        self.record(found.dedupe_key, found.body, _outcome(incident), now)
+        outcome = f"Incident {incident.id}, which is {incident.state.value}."
+        self.record(found.dedupe_key, found.body, outcome, now)
 
     def _doubt(self, found: Interruption, now: float) -> str | None:
         """Say why a word about an instance of ours cannot be true; EC2 is asked for warnings."""
@@ -164,7 +165,3 @@ class Reception:
 def _event(found: Interruption) -> str | None:
     """Name what Health tells of an instance; an event closes for each of its instances apart."""
     return None if found.health_event is None else f"{found.health_event} {found.instance_id}"
-
-
-def _outcome(incident: Incident) -> str:
-    return f"Incident {incident.id}, which is {incident.state.value}."
