@@ -110,11 +110,7 @@ def rotation_of(of: VolumeSet, seen: Departures) -> BrokerAbsence | None:
         latest = volume.history.latest
         if latest is not None and latest.kind == DecisionKind.ROTATION.value:
             # Raised once for all nodes of the set, lowered after the last: two slots and no more.
-            return (
-                _still(volume)
-                if left or _in_hand(pods, seen)
-                else replace(_still(volume), over=True)
-            )
+            return replace(_still(volume), over=not (left or _in_hand(pods, seen)))
     return None
 
 
