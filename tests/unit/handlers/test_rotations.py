@@ -197,13 +197,16 @@ def test_a_skipped_node_keeps_its_instance(station: Station) -> None:
     assert [t.phase for t in run.turns] == [Phase.SKIPPED, Phase.DONE, Phase.DONE]
 
 
-def test_a_pod_that_does_not_start_stops_the_run_and_says_why(station: Station) -> None:
+@pytest.mark.parametrize("trouble", ["CrashLoopBackOff", "RunContainerError"])
+def test_a_pod_that_does_not_start_stops_the_run_and_says_why(
+    station: Station, trouble: str
+) -> None:
     start(station)
     pod = station.cluster.pods[20]
-    station.cluster.pods[20] = replace(pod, ready=False, trouble="CrashLoopBackOff")
+    station.cluster.pods[20] = replace(pod, ready=False, trouble=trouble)
     run = turn(station)
     assert run.state is RunState.STOPPED
-    assert f"Pod {pod.name} does not start: CrashLoopBackOff" in run.reason
+    assert f"Pod {pod.name} does not start: {trouble}" in run.reason
 
 
 def test_metadata_errors_veto_until_they_are_acknowledged(station: Station) -> None:
