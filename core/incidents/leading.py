@@ -15,7 +15,7 @@ from core.availability.leader_load import successor, too_much
 from core.availability.lease import members
 from core.incidents.actions import Action, DropLease, MoveLeaders, RestoreLeaders, TakeLease
 from core.incidents.decisions import is_hooked, stay
-from core.incidents.observation import Observation, Policy
+from core.incidents.observation import Observation, Policy, zones_of
 from core.incidents.opening import OPEN_SECONDS, not_open_yet
 from core.incidents.record import UNDRAINED, Decision, Incident, State
 from core.views import id_list
@@ -47,7 +47,8 @@ def _still_leads(incident: Incident, seen: Observation, policy: Policy) -> Decis
     ]
     if incident.leaders_moved_at is None:
         # One that leaves alone hands over as many by its own shutdown.
-        refusal = too_much(party, seen.kafka, _zones(seen)) if len(party) > 1 else None
+        zones = zones_of(seen.nodes, seen.pods)
+        refusal = too_much(party, seen.kafka, zones) if len(party) > 1 else None
         if refusal:
             return stay(incident, policy, refusal, DropLease())
         reason = f"Others are to lead what {id_list(sorted(party))} lead."
@@ -100,8 +101,3 @@ def _leavers(incident: Incident) -> frozenset[int]:
         return party
     alone = incident.node_id if incident.in_place is not None else None
     return frozenset() if alone is None else frozenset({alone})
-
-
-def _zones(seen: Observation) -> dict[int, str]:
-    homes = {node.name: node.zone or "" for node in seen.nodes}
-    return {pod.node_id: homes.get(pod.node_name or "", "") for pod in seen.pods}

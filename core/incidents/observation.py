@@ -6,7 +6,7 @@ core.incidents.actions. All are frozen and know no client.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -103,6 +103,12 @@ class PodView:
     # whether it ends the node under the pod.
     undisturbed_until: float | None = None
     ignores_disruption: bool = False
+
+
+def zones_of(nodes: Iterable[NodeView], pods: Iterable[PodView]) -> dict[int, str]:
+    """Return where each Kafka node stands, by its id; an empty name where that is not known."""
+    homes = {node.name: node.zone or "" for node in nodes}
+    return {pod.node_id: homes.get(pod.node_name or "", "") for pod in pods}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from core.availability.leader_load import too_much
 from core.availability.outsiders import outsider_missing
 from core.availability.parties import parties, parting
 from core.incidents.in_place import DRAINED_BY_US
-from core.incidents.observation import Policy
+from core.incidents.observation import Policy, zones_of
 from core.rotation.estimate import away_seconds, together
 from core.rotation.hours import wait_of
 from core.rotation.observation import RunObservation
@@ -120,9 +120,8 @@ def _heavy(party: Sequence[NodeTurn], seen: RunObservation) -> str | None:
     """Say which of the others would lead too much while a party is away."""
     if seen.kafka is None:
         return None
-    homes = {node.name: node.zone or "" for node in seen.nodes}
-    zones = {pod.node_id: homes.get(pod.node_name or "", "") for pod in seen.pods}
-    return too_much({turn.node_id for turn in party}, seen.kafka, zones)
+    ids = {turn.node_id for turn in party}
+    return too_much(ids, seen.kafka, zones_of(seen.nodes, seen.pods))
 
 
 def heavy_parties(

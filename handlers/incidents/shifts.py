@@ -17,7 +17,7 @@ from aws_lambda_powertools import Logger
 from core.availability.zones import LOST_ZONE
 from core.errors import StillwaterError
 from core.events import Kind
-from core.incidents.observation import GroupView, NodeView
+from core.incidents.observation import GroupView, NodeView, zones_of
 from core.incidents.ownership import Ownership
 from core.slack.zone_thread import worth_telling
 from core.zones.evidence import ZonePage, ZoneSight, evidence_of
@@ -175,14 +175,11 @@ class Shifts:
         """Keep brokers of frozen zones from leading; give back what is frozen no longer."""
         if nodes is None:
             raise StillwaterError("Kubernetes does not answer, so no leaders were moved.")
-        homes = {node.name: node.zone for node in self.nodes.nodes()}
-        brokers: dict[str, set[int]] = {}
-        for pod in self.nodes.kafka_pods():
-            zone = homes.get(pod.node_name or "")
-            if zone in zones and pod.role != "controller":
-                brokers.setdefault(zone or "", set()).add(pod.node_id)
-        for zone, ids in brokers.items():
-            self.leadership.avoid(f"{ZONE_CAUSE}{zone}", ids)
+        brokers = [pod for pod in self.nodes.kafka_pods() if pod.role != "controller"]
+        homes = zones_of(self.nodes.nodes(), brokers)
+        for zone in sorted(zones & set(homes.values())):
+            there = {broker_id for broker_id, home in homes.items() if home == zone}
+            self.leadership.avoid(f"{ZONE_CAUSE}{zone}", there)
         open_ids = {incident.id for incident in self.ledger.open_incidents()}
         current = {f"{ZONE_CAUSE}{zone}" for zone in zones} | {
             f"{INCIDENT_CAUSE}{id_}" for id_ in open_ids
