@@ -27,17 +27,11 @@ from core.health.node import Role
 from core.health.nodes import disagreements, node_verdict
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict
+from core.unread import Unread, of
 from core.views import ClusterView
 from core.words import span
 
 KUBERNETES, LEDGER = "the Kubernetes API", "the ledger"
-
-
-@dataclass(frozen=True, slots=True)
-class Silence:
-    """Why a source gave no answer, as a sentence."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,20 +64,20 @@ class OpenIncident(Protocol):
 class Seen:
     """What every source said, or why it said nothing."""
 
-    kafka: ClusterView | Silence
-    pods: tuple[PodSeen, ...] | Silence
-    incidents: tuple[OpenIncident, ...] | Silence
-    freezes: tuple[Freeze, ...] | Silence
+    kafka: ClusterView | Unread
+    pods: tuple[PodSeen, ...] | Unread
+    incidents: tuple[OpenIncident, ...] | Unread
+    freezes: tuple[Freeze, ...] | Unread
     # Node id -> role, where nothing but Strimzi says which nodes there are to be.
-    nodes: Mapping[int, str] | Silence | None = None
-    workers: Mapping[str, tuple[RestResponse, ...] | Silence] = field(default_factory=dict)
+    nodes: Mapping[int, str] | Unread | None = None
+    workers: Mapping[str, tuple[RestResponse, ...] | Unread] = field(default_factory=dict)
     # By node id; empty where the spec has no exporters.
-    metrics: Mapping[int, NodeMetrics | Silence] = field(default_factory=dict)
+    metrics: Mapping[int, NodeMetrics | Unread] = field(default_factory=dict)
 
 
 def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     """Return every part of the cluster with its verdict, those with nothing to tell included."""
-    if seen.nodes is not None and not isinstance(seen.nodes, Silence):
+    if seen.nodes is not None and not isinstance(seen.nodes, Unread):
         expected = replace(expected, roles=seen.nodes)
     return [
         *_of_kafka(seen, expected, now),
@@ -100,14 +94,14 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
     view = seen.kafka
     brokers = [n for n, role in expected.roles.items() if role != "controller"]
     controllers = [n for n, role in expected.roles.items() if role != "broker"]
-    if isinstance(view, Silence):
-        yield Part(PartKind.QUORUM, "quorum", silent("The quorum", view.reason))
-        yield Part(PartKind.PARTITIONS, "partitions", silent("Partitions", view.reason))
+    if isinstance(view, Unread):
+        yield Part(PartKind.QUORUM, "quorum", silent("The quorum", view.why))
+        yield Part(PartKind.PARTITIONS, "partitions", silent("Partitions", view.why))
         for node_id in controllers:
-            said = silent(f"Controller {node_id}", view.reason)
+            said = silent(f"Controller {node_id}", view.why)
             yield Part(PartKind.CONTROLLER, str(node_id), said)
         for node_id in brokers:
-            yield Part(PartKind.BROKER, str(node_id), silent(f"Broker {node_id}", view.reason))
+            yield Part(PartKind.BROKER, str(node_id), silent(f"Broker {node_id}", view.why))
         return
     yield Part(PartKind.QUORUM, "quorum", quorum_verdict(view))
     yield Part(PartKind.PARTITIONS, "partitions", partitions_verdict(view))
@@ -137,8 +131,7 @@ def _unseen(node_id: int, verdict: HealthVerdict, seen: Seen) -> tuple[str, ...]
 
 
 def _pod_of(node_id: int, seen: Seen) -> PodSeen | None:
-    pods = () if isinstance(seen.pods, Silence) else seen.pods
-    return next((pod for pod in pods if pod.node_id == node_id), None)
+    return next((pod for pod in of(seen.pods) if pod.node_id == node_id), None)
 
 
 def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -> HealthVerdict:
@@ -150,33 +143,33 @@ def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -
 
 
 def _metrics_of(
-    metrics: Mapping[int, NodeMetrics | Silence], node_id: int | None
+    metrics: Mapping[int, NodeMetrics | Unread], node_id: int | None
 ) -> NodeMetrics | None:
     told = None if node_id is None else metrics.get(node_id)
-    return None if isinstance(told, Silence) else told
+    return None if isinstance(told, Unread) else told
 
 
-def _metadata(metrics: Mapping[int, NodeMetrics | Silence], expected: Expected) -> Iterator[Part]:
+def _metadata(metrics: Mapping[int, NodeMetrics | Unread], expected: Expected) -> Iterator[Part]:
     for node_id, told in sorted(metrics.items()):
         role = expected.roles.get(node_id, "broker")
         verdict = metadata_errors.verdict(node_id, role, _metrics_of(metrics, node_id))
-        if isinstance(told, Silence):
-            verdict = replace(verdict, reason=f"{verdict.reason} {told.reason}")
+        if isinstance(told, Unread):
+            verdict = replace(verdict, reason=f"{verdict.reason} {told.why}")
         yield Part(PartKind.METADATA, f"of node {node_id}", verdict)
 
 
-def _parts_without_a_list(nodes: Mapping[int, str] | Silence | None) -> Iterator[Part]:
-    if isinstance(nodes, Silence):
-        said = _unknown("Which nodes there are to be", KUBERNETES, nodes.reason)
+def _parts_without_a_list(nodes: Mapping[int, str] | Unread | None) -> Iterator[Part]:
+    if isinstance(nodes, Unread):
+        said = _unknown("Which nodes there are to be", KUBERNETES, nodes.why)
         yield Part(PartKind.POD, "nodes", said)
     elif nodes is not None and not nodes:
         verdict = HealthVerdict(Health.UNKNOWN, "Strimzi has no pod set of it.", (KUBERNETES,))
         yield Part(PartKind.POD, "nodes", verdict)
 
 
-def _pods(seen: tuple[PodSeen, ...] | Silence, expected: Expected, now: float) -> Iterator[Part]:
-    if isinstance(seen, Silence):
-        yield Part(PartKind.POD, "pods", _unknown("Pods", KUBERNETES, seen.reason))
+def _pods(seen: tuple[PodSeen, ...] | Unread, expected: Expected, now: float) -> Iterator[Part]:
+    if isinstance(seen, Unread):
+        yield Part(PartKind.POD, "pods", _unknown("Pods", KUBERNETES, seen.why))
         return
     for pod in seen:
         limit = expected.worker_startup_seconds if pod.node_id is None else None
@@ -191,13 +184,12 @@ def _pods(seen: tuple[PodSeen, ...] | Silence, expected: Expected, now: float) -
 
 
 def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
-    pods = () if isinstance(seen.pods, Silence) else seen.pods
-    by_name = {pod.name: pod for pod in pods}
+    by_name = {pod.name: pod for pod in of(seen.pods)}
     for name in expected.workers:
         pod = by_name.get(name)
         known = Worker(
             name=name,
-            running=None if isinstance(seen.pods, Silence) else pod is not None and pod.running,
+            running=None if isinstance(seen.pods, Unread) else pod is not None and pod.running,
             running_seconds=None if pod is None else pod.running_seconds(now),
             startup_seconds=expected.worker_startup_seconds,
             kafka_answers=_answers(seen.kafka),
@@ -206,25 +198,25 @@ def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
 
 
 def _worker(
-    known: Worker, pod: PodSeen | None, answers: tuple[RestResponse, ...] | Silence, now: float
+    known: Worker, pod: PodSeen | None, answers: tuple[RestResponse, ...] | Unread, now: float
 ) -> HealthVerdict:
     if pod is not None and not pod.running:
         # Not scheduled, starting, or crashed: the kubelet knows which.
         return pod_verdict(pod, now, known.startup_seconds)
-    if isinstance(answers, Silence):
+    if isinstance(answers, Unread):
         source = f"Connect's REST port of {known.name}"
-        return _unknown(f"Worker {known.name}", source, answers.reason)
+        return _unknown(f"Worker {known.name}", source, answers.why)
     return worker_verdict(known, answers)
 
 
-def _answers(view: ClusterView | Silence) -> bool | None:
+def _answers(view: ClusterView | Unread) -> bool | None:
     """Say whether Kafka answers; that nobody could ask it is no answer."""
-    return None if isinstance(view, Silence) else not view.stale
+    return None if isinstance(view, Unread) else not view.stale
 
 
-def _incidents(found: tuple[OpenIncident, ...] | Silence, now: float) -> HealthVerdict:
-    if isinstance(found, Silence):
-        return _unknown("Incidents", LEDGER, found.reason)
+def _incidents(found: tuple[OpenIncident, ...] | Unread, now: float) -> HealthVerdict:
+    if isinstance(found, Unread):
+        return _unknown("Incidents", LEDGER, found.why)
     waiting = [incident for incident in found if incident.pages]
     if waiting:
         first = waiting[0]
@@ -241,9 +233,9 @@ def _incidents(found: tuple[OpenIncident, ...] | Silence, now: float) -> HealthV
     )
 
 
-def _zones(found: tuple[Freeze, ...] | Silence) -> HealthVerdict:
-    if isinstance(found, Silence):
-        return _unknown("Frozen zones", LEDGER, found.reason)
+def _zones(found: tuple[Freeze, ...] | Unread) -> HealthVerdict:
+    if isinstance(found, Unread):
+        return _unknown("Frozen zones", LEDGER, found.why)
     if not found:
         return HealthVerdict(Health.HEALTHY, "No zone is frozen.")
     return HealthVerdict(Health.DEGRADED, " ".join(freeze.sentence for freeze in found))

@@ -18,11 +18,12 @@ from aws_lambda_powertools import Logger
 
 from core.errors import StillwaterError
 from core.health.cluster import NEEDED, ClusterHealth, Part, PartKind, cluster_health, document
-from core.health.examination import LEDGER, Expected, Seen, Silence, parts
+from core.health.examination import LEDGER, Expected, Seen, parts
 from core.health.kafka_metrics import NodeMetrics
 from core.health.verdict import Health, HealthVerdict
 from core.metric_names import CLUSTER_HEALTH
 from core.settings.environment import setting_text
+from core.unread import Unread
 from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask
@@ -108,11 +109,11 @@ class Examiner:
             seconds=self.seconds,
         )
 
-    def _metrics(self, pod: str) -> NodeMetrics | Silence:
+    def _metrics(self, pod: str) -> NodeMetrics | Unread:
         # One at a time: each has its own thread already, and its own silence.
         found = self.exporters.scrape([pod])
         told, silent = [*found.metrics.values()], [*found.silent.values()]
-        return told[0] if told else Silence(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
+        return told[0] if told else Unread(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
 
 
 def _response(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:

@@ -11,18 +11,19 @@ from core.availability.zones import Freeze
 from core.events import Kind as EventKind
 from core.health.cluster import Part, PartKind, cluster_health
 from core.health.connect import RestResponse
-from core.health.examination import Expected, Seen, Silence, parts
+from core.health.examination import Expected, Seen, parts
 from core.health.kafka_metrics import parse
 from core.health.pods import PodSeen
 from core.health.verdict import Health
 from core.incidents.record import Incident, State, Transition
+from core.unread import Unread
 from core.views import ClusterView, PartitionView, VoterView
 
 NOW = 10_000.0
 ROLES = {0: "controller", 1: "controller", 2: "controller", 10: "broker", 20: "broker"}
 WORKER = "orders-connect-connect-0"
 EXPECTED = Expected(roles=ROLES, workers=[WORKER], worker_startup_seconds=120)
-HUNG = Silence("It did not answer within 14 s.")
+HUNG = Unread("It did not answer within 14 s.")
 FINE = (
     RestResponse(
         path="/health",
@@ -111,7 +112,7 @@ def test_a_silent_source_is_named_and_its_parts_unknown(
     assert health.verdict.missing == (source,)
     unknown = [part for part in health.parts if part.verdict.health is Health.UNKNOWN]
     assert unknown
-    assert all(HUNG.reason in part.verdict.reason for part in unknown)
+    assert all(HUNG.why in part.verdict.reason for part in unknown)
 
 
 def test_every_source_silent_still_names_every_node() -> None:
@@ -168,7 +169,7 @@ def test_metadata_errors_are_told_per_node_and_an_exporters_silence_with_its_rea
     troubled = named[PartKind.METADATA, "of node 10"].verdict
     assert troubled.health is Health.DEGRADED
     silent = named[PartKind.METADATA, "of node 20"].verdict
-    assert (silent.health, HUNG.reason in silent.reason) == (Health.UNKNOWN, True)
+    assert (silent.health, HUNG.why in silent.reason) == (Health.UNKNOWN, True)
     assert silent.missing == ("metrics of node 20",)
 
 
@@ -220,7 +221,7 @@ def test_a_pod_that_is_ready_beside_its_own_broker_out_of_sync_is_said_to_be() -
     ],
 )
 def test_where_both_see_the_same_or_one_sees_nothing_no_gap_is_claimed(
-    kafka: ClusterView | Silence, pods: tuple[PodSeen, ...] | Silence
+    kafka: ClusterView | Unread, pods: tuple[PodSeen, ...] | Unread
 ) -> None:
     found = by_name(replace(SEEN, kafka=kafka, pods=pods))
     assert found[PartKind.BROKER, "20"].notes == ()
