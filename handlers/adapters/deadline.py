@@ -46,7 +46,7 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
             for answer in (each.result() for each in came):
                 if not isinstance(answer, Unread):
                     return answer
-                refusals.append(answer.reason)
+                refusals.append(answer.why)
     if asked:
         refusals.append(f"Nobody else answered within {seconds:.0f} s.")
     raise StillwaterError(" ".join(refusals))
