@@ -1,4 +1,4 @@
-"""How the handlers call others: how long they wait for AWS, and of how much they ask at once."""
+"""Bounds how the handlers call others: how long AWS is waited for, and how much is asked at once."""
 
 from __future__ import annotations
 
