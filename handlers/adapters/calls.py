@@ -1,4 +1,4 @@
-"""Bounds how the handlers call others: how long AWS is waited for, and how much is asked at once."""
+"""Bounds how the handlers call others: how long AWS is waited for, how much is asked at once."""
 
 from __future__ import annotations
 
