@@ -12,8 +12,9 @@ from typing import Any
 
 from botocore.config import Config
 
+from cli.answers import answer_or_reason
 from cli.aws import Clients, require_login
-from cli.preflight.asked import PARTS, AccountClients, answer_or_reason
+from cli.preflight.asked import PARTS, AccountClients
 from core.preflight.account import Account, Needs
 
 CLIENT = Config(

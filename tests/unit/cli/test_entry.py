@@ -178,7 +178,10 @@ class Ledger:
         if len(self.seen) == 2:
             os.kill(os.getpid(), signal.SIGINT)
         return []
-    def pause(self, now):
+    @property
+    def pauses(self):
+        return self
+    def current(self, now):
         return None
 incidents.Desk.of = lambda environment: Ledger()
 incidents.show_all.__kwdefaults__["pace"] = incidents.Pace(seconds=0.01)
