@@ -193,12 +193,8 @@ def _stronger_change(known: ResourceChange, change: ResourceChange) -> ResourceC
 def _live_name(state: Any) -> str | None:
     """Return the name that the resource bears in AWS or Kubernetes, if the program gives it one."""
     inputs = getattr(state, "inputs", None) or {}
-    metadata, tags = inputs.get("metadata"), inputs.get("tags")
-    for value in (
-        part(metadata).get("name"),
-        inputs.get("name"),
-        part(tags).get("Name"),
-    ):
+    metadata, tags = part(inputs.get("metadata")), part(inputs.get("tags"))
+    for value in (metadata.get("name"), inputs.get("name"), tags.get("Name")):
         if isinstance(value, str) and value and value not in {HIDDEN, _UNKNOWN_SENTINEL}:
             return value
     return None
