@@ -10,7 +10,6 @@ from core import words
 from core.unread import Unread
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
-# How many names a sentence lists before it counts the rest.
 
 
 class Weight(StrEnum):
