@@ -7,31 +7,32 @@ from collections.abc import Iterator
 
 from local.refusals.fields import values
 from local.refusals.limits import Refuser, first_of, limit, outside
-from local.refusals.patterns import Pattern, enter
+from local.refusals.patterns import enter_patterns
 from local.refusals.refusal import Refusal, Wanted
 
 _BALANCING = "https://docs.aws.amazon.com/elasticloadbalancing/latest/"
 _API = f"{_BALANCING}APIReference/"
 _PORT = r"[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5]"
-_PROVIDER = "Invalid Attribute Value"
 _GROUP = "lb/targetGroup:TargetGroup"
 GENEVE_PORT = 6081
 
-PATTERNS: tuple[Pattern, ...] = (
-    Pattern(
-        Refuser(_GROUP, "CreateTargetGroup", "ValidationError"),
+enter_patterns(
+    Refuser(_GROUP, "CreateTargetGroup", "ValidationError"),
+    f"{_API}API_CreateTargetGroup.html",
+    (
         "healthCheck.port",
         rf"traffic-port|{_PORT}",
         "Health check port '{0}' must be 'traffic-port' or a port between 1 and 65535",
-        f"{_API}API_CreateTargetGroup.html",
     ),
+)
+enter_patterns(
+    Refuser(_GROUP, "ModifyTargetGroupAttributes", "ValidationError"),
+    f"{_API}API_TargetGroupAttribute.html",
     *(
-        Pattern(
-            Refuser(_GROUP, "ModifyTargetGroupAttributes", "ValidationError"),
+        (
             f"targetGroupHealth.{block}.minimumHealthyTargets{key}",
             rf"off|{form}",
             "'{0}' is no valid minimum of healthy targets: off, or a positive whole number",
-            f"{_API}API_TargetGroupAttribute.html",
         )
         for block, key, form in (
             ("dnsFailover", "Count", r"[1-9]\d*"),
@@ -39,16 +40,17 @@ PATTERNS: tuple[Pattern, ...] = (
             ("unhealthyStateRouting", "Percentage", r"[1-9]\d?|100"),
         )
     ),
+)
+enter_patterns(
     # The provider's own, before any call.
-    Pattern(
-        Refuser(_GROUP, "ModifyTargetGroupAttributes", _PROVIDER),
+    Refuser(_GROUP, "ModifyTargetGroupAttributes", "Invalid Attribute Value"),
+    f"{_BALANCING}application/edit-target-group-attributes.html",
+    (
         "slowStart",
         r"0|[3-9]\d|[1-8]\d{2}|900",
         '"slow_start" must be 0 or between 30 and 900, got {0}',
-        f"{_BALANCING}application/edit-target-group-attributes.html",
     ),
 )
-enter(*PATTERNS)
 
 
 @limit("lb/listener:Listener", source=f"{_API}API_CreateListener.html")

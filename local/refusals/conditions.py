@@ -1,6 +1,6 @@
 """Judges inputs that one value of another input needs, or rules out.
 
-The tables of `needing_*` enter their lines here. A condition about one type alone and more than two
+`needing_*` enter theirs here, a line each. A condition about one type alone and more than two
 inputs stands beside its kind.
 """
 
@@ -20,14 +20,15 @@ EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
 
 @dataclass(frozen=True, slots=True)
 class InputCondition:
-    """In a block where all of `where` holds, `needs` must be given and `forbids` must not."""
+    """In a block where all of `where` holds, `needs` must be given and `forbids` must not.
 
-    of: Refuser
-    base: str
+    `base` is the block's path (see fields); empty, the resource itself.
+    """
+
     where: Mapping[str, tuple[str, ...]]
-    source: str
     needs: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
+    base: str = ""
 
 
 def _holds(condition: InputCondition, block: Any, inputs: Mapping[str, Any]) -> bool:
@@ -53,9 +54,7 @@ def _value_text(value: Any) -> str:
     return written.lower() if written.lower() in {"true", "false"} else written
 
 
-def _limit(condition: InputCondition) -> InputLimit:
-    of = condition.of
-
+def _limit(of: Refuser, source: str, condition: InputCondition) -> InputLimit:
     def find(wanted: Wanted) -> Iterator[Refusal]:
         for block in values(wanted.inputs, condition.base):
             if not isinstance(block, Mapping) or not _holds(condition, block, wanted.inputs):
@@ -74,9 +73,9 @@ def _limit(condition: InputCondition) -> InputLimit:
                     yield Refusal(of.operation, of.code, message, key.lstrip("^"))
 
     keys = "-".join((*condition.where, *condition.needs, *condition.forbids))
-    return InputLimit(f"{keys}-of-{of.token}", (f"aws:{of.token}",), condition.source, find)
+    return InputLimit(f"{keys}-of-{of.token}", (f"aws:{of.token}",), source, find)
 
 
-def enter(*conditions: InputCondition) -> None:
-    """Enter lines of a table among the limits."""
-    LIMITS.extend(map(_limit, conditions))
+def enter_conditions(of: Refuser, source: str, *conditions: InputCondition) -> None:
+    """Enter conditions among the limits, below whose refusal and page they are."""
+    LIMITS.extend(_limit(of, source, each) for each in conditions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from local.refusals.conditions import ABSENT, GIVEN, InputCondition, enter
+from local.refusals.conditions import ABSENT, GIVEN, InputCondition, enter_conditions
 from local.refusals.limits import Refuser
 
 _ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/"
@@ -11,12 +11,7 @@ _DNS = "https://docs.aws.amazon.com/Route53/latest/APIReference/"
 _LAYER_4 = ("TCP", "TLS", "UDP", "TCP_UDP", "QUIC", "TCP_QUIC")
 _PARAMETER = "InvalidParameterValueException"
 _FUNCTION = Refuser("lambda/function:Function", "CreateFunction", _PARAMETER)
-_MAPPING = Refuser(
-    "lambda/eventSourceMapping:EventSourceMapping", "CreateEventSourceMapping", _PARAMETER
-)
-_PERMISSION = Refuser("lambda/permission:Permission", "AddPermission", _PARAMETER)
 _LISTENER = Refuser("lb/listener:Listener", "ModifyListenerAttributes", "ValidationError")
-_ACTION = Refuser("lb/listener:Listener", "CreateListener", "ValidationError")
 _BALANCER = Refuser("lb/loadBalancer:LoadBalancer", "CreateLoadBalancer", "ValidationError")
 _TARGETS = Refuser("lb/targetGroup:TargetGroup", "ModifyTargetGroupAttributes", "ValidationError")
 _RECORD = Refuser("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput")
@@ -26,161 +21,111 @@ _ROUTINGS = (
     "weightedRoutingPolicies",
 )
 
-enter(
+enter_conditions(
+    _FUNCTION,
+    f"{_LAMBDA}API_CreateFunction.html",
     InputCondition(
-        _FUNCTION,
-        "",
         {"packageType": ("Image",)},
-        f"{_LAMBDA}API_CreateFunction.html",
         needs=("imageUri",),
         forbids=("handler", "runtime", "layers"),
     ),
+    InputCondition({"packageType": (ABSENT, "Zip")}, forbids=("imageConfig", "imageUri")),
+)
+enter_conditions(
+    _FUNCTION,
+    f"{_LAMBDA}API_FunctionCode.html",
+    InputCondition({"packageType": (ABSENT, "Zip"), "s3Bucket": (ABSENT,)}, needs=("code",)),
+    InputCondition({"s3Bucket": (GIVEN,)}, needs=("s3Key",)),
+)
+enter_conditions(
+    _FUNCTION,
+    f"{_LAMBDA}API_FileSystemConfig.html",
+    InputCondition({"fileSystemConfig": (GIVEN,)}, needs=("vpcConfig",)),
+)
+enter_conditions(
+    Refuser("lambda/eventSourceMapping:EventSourceMapping", "CreateEventSourceMapping", _PARAMETER),
+    f"{_LAMBDA}API_CreateEventSourceMapping.html",
+    InputCondition({"startingPosition": ("AT_TIMESTAMP",)}, needs=("startingPositionTimestamp",)),
+    InputCondition({"scalingConfig": (GIVEN,)}, forbids=("provisionedPollerConfig",)),
+)
+enter_conditions(
+    Refuser("lambda/permission:Permission", "AddPermission", _PARAMETER),
+    f"{_LAMBDA}API_AddPermission.html",
     InputCondition(
-        _FUNCTION,
-        "",
-        {"packageType": (ABSENT, "Zip")},
-        f"{_LAMBDA}API_CreateFunction.html",
-        forbids=("imageConfig", "imageUri"),
-    ),
-    InputCondition(
-        _FUNCTION,
-        "",
-        {"packageType": (ABSENT, "Zip"), "s3Bucket": (ABSENT,)},
-        f"{_LAMBDA}API_FunctionCode.html",
-        needs=("code",),
-    ),
-    InputCondition(
-        _FUNCTION,
-        "",
-        {"s3Bucket": (GIVEN,)},
-        f"{_LAMBDA}API_FunctionCode.html",
-        needs=("s3Key",),
-    ),
-    InputCondition(
-        _FUNCTION,
-        "",
-        {"fileSystemConfig": (GIVEN,)},
-        f"{_LAMBDA}API_FileSystemConfig.html",
-        needs=("vpcConfig",),
-    ),
-    InputCondition(
-        _MAPPING,
-        "",
-        {"startingPosition": ("AT_TIMESTAMP",)},
-        f"{_LAMBDA}API_CreateEventSourceMapping.html",
-        needs=("startingPositionTimestamp",),
-    ),
-    InputCondition(
-        _MAPPING,
-        "",
-        {"scalingConfig": (GIVEN,)},
-        f"{_LAMBDA}API_CreateEventSourceMapping.html",
-        forbids=("provisionedPollerConfig",),
-    ),
-    InputCondition(
-        _PERMISSION,
-        "",
         {"action": ("lambda:InvokeFunction",), "invokedViaFunctionUrl": (ABSENT, "False")},
-        f"{_LAMBDA}API_AddPermission.html",
         forbids=("functionUrlAuthType",),
     ),
+)
+enter_conditions(
+    _LISTENER,
+    f"{_ELB}API_ListenerAttribute.html",
     InputCondition(
-        _LISTENER,
-        "",
         {"protocol": ("TLS", "UDP", "QUIC", "HTTP", "HTTPS", "TCP_QUIC")},
-        f"{_ELB}API_ListenerAttribute.html",
         forbids=("tcpIdleTimeoutSeconds",),
     ),
-    InputCondition(
-        _LISTENER,
-        "",
-        {"protocol": (*_LAYER_4, "HTTP")},
-        f"{_ELB}API_MutualAuthenticationAttributes.html",
-        forbids=("mutualAuthentication",),
-    ),
-    InputCondition(
-        _LISTENER,
-        "",
-        {"protocol": _LAYER_4},
-        f"{_ELB}API_ListenerAttribute.html",
-        forbids=("routingHttpResponseServerEnabled",),
-    ),
+    InputCondition({"protocol": _LAYER_4}, forbids=("routingHttpResponseServerEnabled",)),
+)
+enter_conditions(
+    _LISTENER,
+    f"{_ELB}API_MutualAuthenticationAttributes.html",
+    InputCondition({"protocol": (*_LAYER_4, "HTTP")}, forbids=("mutualAuthentication",)),
+)
+enter_conditions(
+    Refuser("lb/listener:Listener", "CreateListener", "ValidationError"),
+    f"{_ELB}API_Action.html",
     *(
-        InputCondition(
-            _ACTION,
-            "defaultActions.*",
-            {"type": (kind,)},
-            f"{_ELB}API_Action.html",
-            needs=(block,),
-        )
+        InputCondition({"type": (kind,)}, needs=(block,), base="defaultActions.*")
         for kind, block in (
             *(("fixed-response", "fixedResponse"), ("redirect", "redirect")),
-            *(("authenticate-cognito", "authenticateCognito"),),
-            *(("authenticate-oidc", "authenticateOidc"),),
+            ("authenticate-cognito", "authenticateCognito"),
+            ("authenticate-oidc", "authenticateOidc"),
         )
     ),
-    *(
-        InputCondition(
-            _RECORD,
-            "",
-            {one: (GIVEN,)},
-            f"{_DNS}API_ResourceRecordSet.html",
-            forbids=tuple(each for each in _ROUTINGS if each != one),
-        )
-        for one in _ROUTINGS
-    ),
+)
+enter_conditions(
+    _BALANCER,
+    f"{_ELB}API_CreateLoadBalancer.html",
     InputCondition(
-        _BALANCER,
-        "",
         {"enablePrefixForIpv6SourceNat": ("on",), "ipAddressType": (ABSENT, "ipv4")},
-        f"{_ELB}API_CreateLoadBalancer.html",
         needs=("(the address type dualstack)",),
     ),
+    InputCondition({"loadBalancerType": ("gateway",)}, forbids=("securityGroups", "internal")),
     InputCondition(
-        _BALANCER,
-        "",
-        {"loadBalancerType": ("gateway",)},
-        f"{_ELB}API_CreateLoadBalancer.html",
-        forbids=("securityGroups", "internal"),
-    ),
-    InputCondition(
-        _BALANCER,
-        "",
         {
             "loadBalancerType": ("network", "gateway"),
             "ipAddressType": ("dualstack-without-public-ipv4",),
         },
-        f"{_ELB}API_CreateLoadBalancer.html",
         needs=("(the type application)",),
     ),
+)
+enter_conditions(
+    _BALANCER,
+    f"{_ELB}API_SubnetMapping.html",
     InputCondition(
-        _TARGETS,
-        "",
+        {"ipv6Address": (GIVEN,), "^ipAddressType": (ABSENT, "ipv4")},
+        needs=("(the address type dualstack)",),
+        base="subnetMappings.*",
+    ),
+)
+enter_conditions(
+    _TARGETS,
+    f"{_ELB}API_TargetGroupAttribute.html",
+    InputCondition(
         {"protocol": _LAYER_4},
-        f"{_ELB}API_TargetGroupAttribute.html",
         forbids=(
             *("slowStart", "loadBalancingAlgorithmType", "loadBalancingAnomalyMitigation"),
             *("protocolVersion", "targetFailovers", "lambdaMultiValueHeadersEnabled"),
         ),
     ),
     InputCondition(
-        _TARGETS,
-        "",
         {"protocol": ("HTTP", "HTTPS")},
-        f"{_ELB}API_TargetGroupAttribute.html",
         forbids=(
             *("connectionTermination", "preserveClientIp", "proxyProtocolV2"),
             "targetHealthStates",
         ),
     ),
     *(
-        InputCondition(
-            _TARGETS,
-            "stickiness",
-            {"type": kinds, "^protocol": protocols},
-            f"{_ELB}API_TargetGroupAttribute.html",
-            needs=(needed,),
-        )
+        InputCondition({"type": kinds, "^protocol": protocols}, needs=(needed,), base="stickiness")
         for kinds, protocols, needed in (
             (("source_ip",), ("HTTP", "HTTPS", "GENEVE"), "(a type that this protocol has)"),
             (
@@ -192,72 +137,56 @@ enter(
         )
     ),
     InputCondition(
-        _TARGETS,
-        "healthCheck",
-        {"enabled": ("False",), "^targetType": (ABSENT, "instance", "ip", "alb")},
-        f"{_ELB}API_CreateTargetGroup.html",
-        needs=("(health checks)",),
-    ),
-    InputCondition(
-        _TARGETS,
-        "",
         {"loadBalancingAlgorithmType": ("least_outstanding_requests", "weighted_random")},
-        f"{_ELB}API_TargetGroupAttribute.html",
         forbids=("slowStart",),
     ),
     InputCondition(
-        _BALANCER,
-        "subnetMappings.*",
-        {"ipv6Address": (GIVEN,), "^ipAddressType": (ABSENT, "ipv4")},
-        f"{_ELB}API_SubnetMapping.html",
-        needs=("(the address type dualstack)",),
-    ),
-    InputCondition(
-        _TARGETS,
-        "",
         {
             "loadBalancingAnomalyMitigation": ("on",),
             "loadBalancingAlgorithmType": (ABSENT, "round_robin", "least_outstanding_requests"),
         },
-        f"{_ELB}API_TargetGroupAttribute.html",
         needs=("(the algorithm weighted_random)",),
     ),
     InputCondition(
-        _TARGETS,
-        "targetHealthStates.*",
         {"enableUnhealthyConnectionTermination": ("True",)},
-        f"{_ELB}API_TargetGroupAttribute.html",
         forbids=("unhealthyDrainingInterval",),
+        base="targetHealthStates.*",
     ),
     InputCondition(
-        _TARGETS,
-        "",
         {
             "protocol": ("UDP", "TCP_UDP", "QUIC", "TCP_QUIC"),
             "preserveClientIp": ("false", "False"),
         },
-        f"{_ELB}API_TargetGroupAttribute.html",
         needs=("(clients' addresses kept)",),
     ),
+)
+enter_conditions(
+    _TARGETS,
+    f"{_ELB}API_CreateTargetGroup.html",
     InputCondition(
-        _RECORD,
-        "geolocationRoutingPolicies.*",
+        {"enabled": ("False",), "^targetType": (ABSENT, "instance", "ip", "alb")},
+        needs=("(health checks)",),
+        base="healthCheck",
+    ),
+)
+enter_conditions(
+    _RECORD,
+    f"{_DNS}API_ResourceRecordSet.html",
+    *(
+        InputCondition({one: (GIVEN,)}, forbids=tuple(each for each in _ROUTINGS if each != one))
+        for one in _ROUTINGS
+    ),
+    InputCondition({"multivalueAnswerRoutingPolicy": ("True",)}, forbids=("aliases",)),
+)
+enter_conditions(
+    _RECORD,
+    f"{_DNS}API_GeoLocation.html",
+    InputCondition(
         {"continent": (GIVEN,)},
-        f"{_DNS}API_GeoLocation.html",
         forbids=("country", "subdivision"),
+        base="geolocationRoutingPolicies.*",
     ),
     InputCondition(
-        _RECORD,
-        "geolocationRoutingPolicies.*",
-        {"subdivision": (GIVEN,)},
-        f"{_DNS}API_GeoLocation.html",
-        needs=("country",),
-    ),
-    InputCondition(
-        _RECORD,
-        "",
-        {"multivalueAnswerRoutingPolicy": ("True",)},
-        f"{_DNS}API_ResourceRecordSet.html",
-        forbids=("aliases",),
+        {"subdivision": (GIVEN,)}, needs=("country",), base="geolocationRoutingPolicies.*"
     ),
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from local.refusals.bounds import MOST, Bounds, enter_bounds
+from local.refusals.bounds import MOST, enter_bounds
 from local.refusals.limits import Refuser
-from local.refusals.patterns import Pattern, enter
+from local.refusals.patterns import enter_forms
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
 _SCALING = "https://docs.aws.amazon.com/autoscaling/ec2/APIReference/"
@@ -12,333 +12,236 @@ _KMS = "https://docs.aws.amazon.com/kms/latest/APIReference/"
 _EKS = "https://docs.aws.amazon.com/eks/latest/APIReference/"
 _DNS = "https://docs.aws.amazon.com/Route53/latest/APIReference/"
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/API/"
-_GROUP, _TEMPLATE = "autoscaling/group:Group", "ec2/launchTemplate:LaunchTemplate"
-_NODES, _RECORD = "eks/nodeGroup:NodeGroup", "route53/record:Record"
-_GRANT, _OBJECT = "kms/grant:Grant", "s3/bucketObjectv2:BucketObjectv2"
+_SQS = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/"
+_GROUP = "autoscaling/group:Group"
+_LAUNCH = Refuser("ec2/launchTemplate:LaunchTemplate", "RunInstances", "InvalidParameterValue")
+_SCALED = Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError")
+_NODES = Refuser("eks/nodeGroup:NodeGroup", "CreateNodegroup", "InvalidParameterException")
+_IDENTITY = Refuser(
+    "eks/podIdentityAssociation:PodIdentityAssociation",
+    "CreatePodIdentityAssociation",
+    "InvalidParameterException",
+)
+_RECORD = Refuser("route53/record:Record", "ChangeResourceRecordSets", "InvalidInput")
+_OBJECT = Refuser("s3/bucketObjectv2:BucketObjectv2", "PutObject", "Invalid Attribute Value")
 _MIXED = "mixedInstancesPolicy.instancesDistribution"
+_REFRESH = "instanceRefresh.preferences"
 _WAIT = r"0|(\d+(\.\d+)?(ns|us|ms|s|m|h))+"
+_ROLE = r"arn:aws[a-z-]*:iam::\d{12}:role/.+"
 _NOT_LINKED = r"(?!arn:aws[a-z-]*:iam::\d{12}:role/aws-service-role/).+"
 _PRINCIPAL = r"arn:aws[a-z-]*:(iam|sts)::\d{12}:.+"
+_KEY = r"(arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/)?[A-Za-z0-9-]+"
+_BASE64 = r"[A-Za-z0-9+/\s]*={0,2}"
 
-# Whose refusal, input, form, source.
-FORMS: tuple[tuple[Refuser, str, str, str], ...] = (
+enter_forms(
+    _SCALED,
+    f"{_SCALING}API_LaunchTemplateOverrides.html",
+    ("mixedInstancesPolicy.launchTemplate.overrides.*.weightedCapacity", r"[1-9]\d{0,2}"),
+)
+enter_forms(
+    Refuser(_GROUP, "the provider's check", "Invalid Attribute Value"),
+    "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/autoscaling_group",
+    ("waitForCapacityTimeout", _WAIT),
+)
+enter_forms(
+    Refuser(_GROUP, "AttachTrafficSources", "ValidationError"),
+    f"{_SCALING}API_TrafficSourceIdentifier.html",
+    ("trafficSources.*.type", "elb|elbv2|vpc-lattice"),
+)
+enter_forms(_SCALED, f"{_SCALING}API_CreateAutoScalingGroup.html", ("serviceLinkedRoleArn", _ROLE))
+enter_forms(
+    Refuser(_GROUP, "StartInstanceRefresh", "ValidationError"),
+    f"{_SCALING}API_RefreshPreferences.html",
+    (f"{_REFRESH}.scaleInProtectedInstances", "Refresh|Ignore|Wait"),
+    (f"{_REFRESH}.standbyInstances", "Terminate|Ignore|Wait"),
+)
+enter_forms(
+    _LAUNCH,
+    f"{_EC2}API_RequestLaunchTemplateData.html",
+    ("blockDeviceMappings.*.ebs.snapshotId", r"snap-[0-9a-f]{8,17}"),
+    ("blockDeviceMappings.*.virtualName", r"ephemeral\d+"),
+    ("blockDeviceMappings.*.deviceName", r"/dev/[a-z0-9]+|xvd[a-z]+"),
+    ("instanceMarketOptions.spotOptions.maxPrice", r"\d+(\.\d+)?"),
+    ("keyName", r".{1,255}"),
+    ("kernelId", r"aki-[0-9a-f]+"),
+    ("ramDiskId", r"ari-[0-9a-f]+"),
+    ("networkInterfaces.*.interfaceType", "efa|efa-only|interface"),
+    ("networkInterfaces.*.associatePublicIpAddress", "(?i:true|false)"),
+    ("maintenanceOptions.autoRecovery", "default|disabled"),
+)
+enter_forms(
+    Refuser("ec2/eip:Eip", "AssociateAddress", "InvalidInstanceID.Malformed"),
+    f"{_EC2}API_AssociateAddress.html",
+    ("instance", r"i-[0-9a-f]{8,17}"),
+)
+enter_forms(
+    Refuser("ec2/subnet:Subnet", "CreateSubnet", "InvalidParameterValue"),
+    f"{_EC2}API_CreateSubnet.html",
+    ("availabilityZoneId", r"[a-z]{3,4}\d-[a-z]*\d*-?az\d+"),
+)
+enter_forms(
+    Refuser("ec2/subnet:Subnet", "CreateSubnet", "InvalidSubnet.Range"),
+    f"{_EC2}API_CreateSubnet.html",
+    ("ipv6CidrBlock", r"[0-9a-fA-F:]+/(44|48|52|56|60|64)(?<!/60)"),
+)
+enter_forms(
+    Refuser(
+        "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation",
+        "ModifyVpcEndpoint",
+        "InvalidVpcEndpointId.Malformed",
+    ),
+    f"{_EC2}API_ModifyVpcEndpoint.html",
+    ("vpcEndpointId", r"vpce-.+"),
+)
+enter_forms(
+    Refuser(
+        "ec2/vpcEndpointService:VpcEndpointService",
+        "CreateVpcEndpointServiceConfiguration",
+        "InvalidParameter",
+    ),
+    f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
+    ("privateDnsName", r"[A-Za-z0-9*]([A-Za-z0-9.-]*[A-Za-z0-9])?"),
+)
+enter_forms(
+    _NODES,
+    f"{_EKS}API_LaunchTemplateSpecification.html",
+    ("launchTemplate.version", r"\d+|\$Latest|\$Default"),
+)
+enter_forms(_NODES, f"{_EKS}API_CreateNodegroup.html", ("version", r"1\.\d{2}"))
+enter_forms(
+    Refuser("eks/accessEntry:AccessEntry", "CreateAccessEntry", "InvalidParameterException"),
+    f"{_EKS}API_CreateAccessEntry.html",
+    ("principalArn", _NOT_LINKED),
+)
+enter_forms(
+    _IDENTITY,
+    f"{_EKS}API_CreatePodIdentityAssociation.html",
+    ("roleArn", _NOT_LINKED),
+    ("targetRoleArn", _ROLE),
+)
+enter_forms(
+    Refuser("kms/alias:Alias", "CreateAlias", "ValidationException"),
+    f"{_KMS}API_CreateAlias.html",
+    ("name", r"alias/[A-Za-z0-9/_-]+"),
+)
+enter_forms(
+    Refuser("kms/alias:Alias", "CreateAlias", "NotFoundException"),
+    f"{_KMS}API_CreateAlias.html",
+    ("targetKeyId", _KEY),
+)
+enter_forms(
+    Refuser("kms/grant:Grant", "CreateGrant", "NotFoundException"),
+    f"{_KMS}API_CreateGrant.html",
+    ("keyId", _KEY),
+)
+enter_forms(
+    Refuser("kms/grant:Grant", "CreateGrant", "InvalidArnException"),
+    f"{_KMS}API_CreateGrant.html",
+    ("granteePrincipal", _PRINCIPAL),
+    ("retiringPrincipal", _PRINCIPAL),
+)
+enter_forms(
+    Refuser("lambda/function:Function", "CreateFunction", "InvalidParameterValueException"),
+    "https://docs.aws.amazon.com/lambda/latest/api/API_DeadLetterConfig.html",
+    ("deadLetterConfig.targetArn", r"(?!.*\.fifo$).+"),
+)
+enter_forms(
+    _RECORD,
+    f"{_DNS}API_ResourceRecordSet.html",
+    ("setIdentifier", r".{1,128}"),
+    ("healthCheckId", r".{1,64}"),
+)
+enter_forms(
+    _RECORD,
+    f"{_DNS}API_GeoLocation.html",
+    ("geolocationRoutingPolicies.*.continent", "AF|AN|AS|EU|NA|OC|SA"),
+)
+enter_forms(
+    _OBJECT,
+    f"{_S3}API_PutObject.html",
     (
-        Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
-        "mixedInstancesPolicy.launchTemplate.overrides.*.weightedCapacity",
-        r"[1-9]\d{0,2}",
-        f"{_SCALING}API_LaunchTemplateOverrides.html",
-    ),
-    (
-        Refuser(_GROUP, "the provider's check", "Invalid Attribute Value"),
-        "waitForCapacityTimeout",
-        _WAIT,
-        "https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/autoscaling_group",
-    ),
-    (
-        Refuser(_GROUP, "AttachTrafficSources", "ValidationError"),
-        "trafficSources.*.type",
-        "elb|elbv2|vpc-lattice",
-        f"{_SCALING}API_TrafficSourceIdentifier.html",
-    ),
-    (
-        Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
-        "serviceLinkedRoleArn",
-        r"arn:aws[a-z-]*:iam::\d{12}:role/.+",
-        f"{_SCALING}API_CreateAutoScalingGroup.html",
-    ),
-    *(
-        (
-            Refuser(_GROUP, "StartInstanceRefresh", "ValidationError"),
-            f"instanceRefresh.preferences.{key}",
-            words,
-            f"{_SCALING}API_RefreshPreferences.html",
-        )
-        for key, words in (
-            ("scaleInProtectedInstances", "Refresh|Ignore|Wait"),
-            ("standbyInstances", "Terminate|Ignore|Wait"),
-        )
-    ),
-    *(
-        (
-            Refuser(_TEMPLATE, "RunInstances", "InvalidParameterValue"),
-            path,
-            form,
-            f"{_EC2}API_RequestLaunchTemplateData.html",
-        )
-        for path, form in (
-            ("blockDeviceMappings.*.ebs.snapshotId", r"snap-[0-9a-f]{8,17}"),
-            ("blockDeviceMappings.*.virtualName", r"ephemeral\d+"),
-            ("blockDeviceMappings.*.deviceName", r"/dev/[a-z0-9]+|xvd[a-z]+"),
-            ("instanceMarketOptions.spotOptions.maxPrice", r"\d+(\.\d+)?"),
-            ("keyName", r".{1,255}"),
-            ("kernelId", r"aki-[0-9a-f]+"),
-            ("ramDiskId", r"ari-[0-9a-f]+"),
-            ("networkInterfaces.*.interfaceType", "efa|efa-only|interface"),
-            ("networkInterfaces.*.associatePublicIpAddress", "(?i:true|false)"),
-            ("maintenanceOptions.autoRecovery", "default|disabled"),
-        )
-    ),
-    (
-        Refuser("ec2/eip:Eip", "AssociateAddress", "InvalidInstanceID.Malformed"),
-        "instance",
-        r"i-[0-9a-f]{8,17}",
-        f"{_EC2}API_AssociateAddress.html",
-    ),
-    (
-        Refuser("ec2/subnet:Subnet", "CreateSubnet", "InvalidParameterValue"),
-        "availabilityZoneId",
-        r"[a-z]{3,4}\d-[a-z]*\d*-?az\d+",
-        f"{_EC2}API_CreateSubnet.html",
-    ),
-    (
-        Refuser("ec2/subnet:Subnet", "CreateSubnet", "InvalidSubnet.Range"),
-        "ipv6CidrBlock",
-        r"[0-9a-fA-F:]+/(44|48|52|56|60|64)(?<!/60)",
-        f"{_EC2}API_CreateSubnet.html",
-    ),
-    (
-        Refuser(
-            "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation",
-            "ModifyVpcEndpoint",
-            "InvalidVpcEndpointId.Malformed",
-        ),
-        "vpcEndpointId",
-        r"vpce-.+",
-        f"{_EC2}API_ModifyVpcEndpoint.html",
-    ),
-    (
-        Refuser(
-            "ec2/vpcEndpointService:VpcEndpointService",
-            "CreateVpcEndpointServiceConfiguration",
-            "InvalidParameter",
-        ),
-        "privateDnsName",
-        r"[A-Za-z0-9*]([A-Za-z0-9.-]*[A-Za-z0-9])?",
-        f"{_EC2}API_CreateVpcEndpointServiceConfiguration.html",
-    ),
-    (
-        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
-        "launchTemplate.version",
-        r"\d+|\$Latest|\$Default",
-        f"{_EKS}API_LaunchTemplateSpecification.html",
-    ),
-    (
-        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
-        "version",
-        r"1\.\d{2}",
-        f"{_EKS}API_CreateNodegroup.html",
-    ),
-    *(
-        (Refuser(token, operation, "InvalidParameterException"), path, _NOT_LINKED, source)
-        for token, path, operation, source in (
-            (
-                "eks/accessEntry:AccessEntry",
-                "principalArn",
-                "CreateAccessEntry",
-                f"{_EKS}API_CreateAccessEntry.html",
-            ),
-            (
-                "eks/podIdentityAssociation:PodIdentityAssociation",
-                "roleArn",
-                "CreatePodIdentityAssociation",
-                f"{_EKS}API_CreatePodIdentityAssociation.html",
-            ),
-        )
-    ),
-    (
-        Refuser(
-            "eks/podIdentityAssociation:PodIdentityAssociation",
-            "CreatePodIdentityAssociation",
-            "InvalidParameterException",
-        ),
-        "targetRoleArn",
-        r"arn:aws[a-z-]*:iam::\d{12}:role/.+",
-        f"{_EKS}API_CreatePodIdentityAssociation.html",
-    ),
-    (
-        Refuser("kms/alias:Alias", "CreateAlias", "ValidationException"),
-        "name",
-        r"alias/[A-Za-z0-9/_-]+",
-        f"{_KMS}API_CreateAlias.html",
-    ),
-    *(
-        (
-            Refuser(token, operation, "NotFoundException"),
-            path,
-            r"(arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/)?[A-Za-z0-9-]+",
-            f"{_KMS}API_{operation}.html",
-        )
-        for token, path, operation in (
-            ("kms/alias:Alias", "targetKeyId", "CreateAlias"),
-            (_GRANT, "keyId", "CreateGrant"),
-        )
-    ),
-    *(
-        (
-            Refuser(_GRANT, "CreateGrant", "InvalidArnException"),
-            path,
-            _PRINCIPAL,
-            f"{_KMS}API_CreateGrant.html",
-        )
-        for path in ("granteePrincipal", "retiringPrincipal")
-    ),
-    (
-        Refuser("lambda/function:Function", "CreateFunction", "InvalidParameterValueException"),
-        "deadLetterConfig.targetArn",
-        r"(?!.*\.fifo$).+",
-        "https://docs.aws.amazon.com/lambda/latest/api/API_DeadLetterConfig.html",
-    ),
-    *(
-        (Refuser(_RECORD, "ChangeResourceRecordSets", "InvalidInput"), path, form, f"{_DNS}{page}")
-        for path, form, page in (
-            ("setIdentifier", r".{1,128}", "API_ResourceRecordSet.html"),
-            ("healthCheckId", r".{1,64}", "API_ResourceRecordSet.html"),
-            (
-                "geolocationRoutingPolicies.*.continent",
-                "AF|AN|AS|EU|NA|OC|SA",
-                "API_GeoLocation.html",
-            ),
-        )
-    ),
-    (
-        Refuser(_OBJECT, "PutObject", "Invalid Attribute Value"),
         "objectLockRetainUntilDate",
         r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})",
-        f"{_S3}API_PutObject.html",
     ),
-    *(
-        (
-            Refuser(token, operation, "Invalid Attribute Value"),
-            path,
-            r"[A-Za-z0-9+/\s]*={0,2}",
-            source,
-        )
-        for token, path, operation, source in (
-            (_OBJECT, "contentBase64", "PutObject", f"{_S3}API_PutObject.html"),
-            (
-                "secretsmanager/secretVersion:SecretVersion",
-                "secretBinary",
-                "PutSecretValue",
-                "https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html",
-            ),
-        )
+    ("contentBase64", _BASE64),
+)
+enter_forms(
+    Refuser(
+        "secretsmanager/secretVersion:SecretVersion", "PutSecretValue", "Invalid Attribute Value"
     ),
+    "https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html",
+    ("secretBinary", _BASE64),
+)
+enter_forms(
+    Refuser("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter"),
+    "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
     *(
-        (
-            Refuser("sns/topic:Topic", "SetTopicAttributes", "InvalidParameter"),
-            f"{kind}{way}FeedbackRoleArn",
-            r"arn:aws[a-z-]*:iam::\d{12}:role/.+",
-            "https://docs.aws.amazon.com/sns/latest/api/API_SetTopicAttributes.html",
-        )
+        (f"{kind}{way}FeedbackRoleArn", _ROLE)
         for kind in ("application", "firehose", "http", "lambda", "sqs")
         for way in ("Failure", "Success")
     ),
-    *(
-        (
-            Refuser(token, "SetQueueAttributes", "AWS.SimpleQueueService.NonExistentQueue"),
-            "queueUrl",
-            r"https?://.+",
-            "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
-        )
-        for token in (
-            "sqs/queuePolicy:QueuePolicy",
-            "sqs/redriveAllowPolicy:RedriveAllowPolicy",
-        )
-    ),
-    (
-        Refuser("bcmdata/export:Export", "CreateExport", "ValidationException"),
-        "export.description",
-        r".{0,1024}",
-        "https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_DataExports_Export.html",
-    ),
 )
-# Whose refusal, input, least, most, source.
-RANGES: tuple[tuple[Refuser, str, float, float, str], ...] = (
-    *(
-        (
-            Refuser(_GROUP, "CreateAutoScalingGroup", "ValidationError"),
-            path,
-            least,
-            most,
-            f"{_SCALING}{page}",
-        )
-        for path, least, most, page in (
-            ("warmPool.minSize", 0, MOST, "API_PutWarmPool.html"),
-            ("warmPool.maxGroupPreparedCapacity", -1, MOST, "API_PutWarmPool.html"),
-            (f"{_MIXED}.spotInstancePools", 0, 20, "API_InstancesDistribution.html"),
-            (f"{_MIXED}.onDemandBaseCapacity", 0, MOST, "API_InstancesDistribution.html"),
-            (
-                "instanceRefresh.preferences.checkpointPercentages.*",
-                1,
-                100,
-                "API_RefreshPreferences.html",
-            ),
-            (
-                "instanceRefresh.preferences.checkpointDelay",
-                0,
-                172_800,
-                "API_RefreshPreferences.html",
-            ),
-        )
-    ),
-    *(
-        (
-            Refuser(_TEMPLATE, "RunInstances", "InvalidParameterValue"),
-            path,
-            least,
-            most,
-            f"{_EC2}{page}",
-        )
-        for path, least, most, page in (
-            ("cpuOptions.threadsPerCore", 1, 2, "API_LaunchTemplateCpuOptionsRequest.html"),
-            ("cpuOptions.coreCount", 1, 256, "API_LaunchTemplateCpuOptionsRequest.html"),
-            ("placement.partitionNumber", 1, 7, "API_LaunchTemplatePlacementRequest.html"),
-            (
-                "blockDeviceMappings.*.ebs.volumeSize",
-                1,
-                65_536,
-                "API_LaunchTemplateEbsBlockDeviceRequest.html",
-            ),
-        )
-    ),
-    (
-        Refuser(
-            "dlm/lifecyclePolicy:LifecyclePolicy",
-            "CreateLifecyclePolicy",
-            "InvalidRequestException",
-        ),
-        "policyDetails.schedules.*.retainRule.count",
-        1,
-        1000,
-        "https://docs.aws.amazon.com/dlm/latest/APIReference/API_RetainRule.html",
-    ),
-    (
-        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
-        "scalingConfig.maxSize",
-        1,
-        450,
-        "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
-    ),
-    (
-        Refuser(_NODES, "CreateNodegroup", "InvalidParameterException"),
-        "diskSize",
-        1,
-        16_384,
-        f"{_EKS}API_CreateNodegroup.html",
-    ),
-    (
-        Refuser("lb/loadBalancer:LoadBalancer", "ModifyLoadBalancerAttributes", "ValidationError"),
-        "idleTimeout",
-        1,
-        4000,
-        "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_LoadBalancerAttribute.html",
-    ),
+for policy in ("queuePolicy:QueuePolicy", "redriveAllowPolicy:RedriveAllowPolicy"):
+    enter_forms(
+        Refuser(f"sqs/{policy}", "SetQueueAttributes", "AWS.SimpleQueueService.NonExistentQueue"),
+        f"{_SQS}API_SetQueueAttributes.html",
+        ("queueUrl", r"https?://.+"),
+    )
+enter_forms(
+    Refuser("bcmdata/export:Export", "CreateExport", "ValidationException"),
+    "https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_DataExports_Export.html",
+    ("export.description", r".{0,1024}"),
 )
 
-enter(
-    *(
-        Pattern(of, path, form, f"Value '{{0}}' at '{path}' is not valid", source)
-        for of, path, form, source in FORMS
-    )
+enter_bounds(
+    _SCALED,
+    f"{_SCALING}API_PutWarmPool.html",
+    ("warmPool.minSize", 0, MOST),
+    ("warmPool.maxGroupPreparedCapacity", -1, MOST),
 )
-enter_bounds(*(Bounds(*row) for row in RANGES))
+enter_bounds(
+    _SCALED,
+    f"{_SCALING}API_InstancesDistribution.html",
+    (f"{_MIXED}.spotInstancePools", 0, 20),
+    (f"{_MIXED}.onDemandBaseCapacity", 0, MOST),
+)
+enter_bounds(
+    _SCALED,
+    f"{_SCALING}API_RefreshPreferences.html",
+    (f"{_REFRESH}.checkpointPercentages.*", 1, 100),
+    (f"{_REFRESH}.checkpointDelay", 0, 172_800),
+)
+enter_bounds(
+    _LAUNCH,
+    f"{_EC2}API_LaunchTemplateCpuOptionsRequest.html",
+    ("cpuOptions.threadsPerCore", 1, 2),
+    ("cpuOptions.coreCount", 1, 256),
+)
+enter_bounds(
+    _LAUNCH,
+    f"{_EC2}API_LaunchTemplatePlacementRequest.html",
+    ("placement.partitionNumber", 1, 7),
+)
+enter_bounds(
+    _LAUNCH,
+    f"{_EC2}API_LaunchTemplateEbsBlockDeviceRequest.html",
+    ("blockDeviceMappings.*.ebs.volumeSize", 1, 65_536),
+)
+enter_bounds(
+    Refuser(
+        "dlm/lifecyclePolicy:LifecyclePolicy", "CreateLifecyclePolicy", "InvalidRequestException"
+    ),
+    "https://docs.aws.amazon.com/dlm/latest/APIReference/API_RetainRule.html",
+    ("policyDetails.schedules.*.retainRule.count", 1, 1000),
+)
+enter_bounds(
+    _NODES,
+    "https://docs.aws.amazon.com/eks/latest/userguide/service-quotas.html",
+    ("scalingConfig.maxSize", 1, 450),
+)
+enter_bounds(_NODES, f"{_EKS}API_CreateNodegroup.html", ("diskSize", 1, 16_384))
+enter_bounds(
+    Refuser("lb/loadBalancer:LoadBalancer", "ModifyLoadBalancerAttributes", "ValidationError"),
+    "https://docs.aws.amazon.com/elasticloadbalancing/latest/APIReference/API_LoadBalancerAttribute.html",
+    ("idleTimeout", 1, 4000),
+)
