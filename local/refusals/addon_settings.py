@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
-
+from local.refusals.documents import parse_yaml
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -195,7 +194,7 @@ def settings_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
     """Keys that its schema has, each of its kind."""
     name, given = str(wanted.inputs.get("addonName")), wanted.inputs.get("configurationValues")
     schema = _NETWORK if name == "vpc-cni" else SCHEMAS.get(name)
-    told = _content(given) if given and schema is not None else None
+    told = parse_yaml(given) if given and schema is not None else None
     if not isinstance(told, dict) or schema is None:
         return
     wrong = next(_wrongs(told, schema, "$"), "")
@@ -204,14 +203,6 @@ def settings_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
         message += f"failed with error: [{wrong}]"
         code, at = "InvalidParameterException", "configurationValues"
         yield Refusal("CreateAddon", code, message, at)
-
-
-def _content(written: Any) -> Any:
-    try:
-        # Every JSON is YAML as well.
-        return yaml.safe_load(str(written))
-    except yaml.YAMLError:
-        return None
 
 
 def _wrongs(told: Mapping[str, Any], schema: Mapping[str, Any], at: str) -> Iterator[str]:

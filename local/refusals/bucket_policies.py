@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from local.iam.conditions import like
 from local.refusals.policies import is_condition
 from local.refusals.principals import actions
 
@@ -79,8 +79,7 @@ def _kinds_of(action: str) -> list[frozenset[str]]:
 
 
 def _matches(action: str, name: str) -> bool:
-    pattern = re.escape(action.rpartition(":")[2]).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.fullmatch(pattern, name) is not None
+    return like(action.rpartition(":")[2], name)
 
 
 def wrong(statement: Mapping[str, Any], actions: Sequence[str], resources: Sequence[str]) -> str:

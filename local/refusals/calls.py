@@ -107,8 +107,6 @@ def call(service: str, operation: str, *built: str, **more: Any) -> TypeCall:
 
 
 TYPES: dict[str, TypeCalls] = {}
-# Types whose inputs no API checks beyond what `limits` says, each with its reason.
-UNMODELLED: dict[str, str] = {}
 
 
 def enter(token: str, *calls: TypeCall, **apart: str) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
-import yaml
-
+from local.refusals.cidrs import is_within, network
+from local.refusals.documents import parse_yaml
 from local.refusals.fields import values
 from local.refusals.limits import first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
@@ -35,6 +32,10 @@ _POLICIES = frozenset(
     }
 )
 MOST_PUBLIC_CIDRS = 40
+# RFC 5737's, which Python calls private.
+_DOCUMENTED = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
+# RFC 1918, and RFC 6598's for carriers, which EKS takes of sites as well.
+_SITES = ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")
 # EKS Auto Mode is all of these, or none.
 _AUTO_MODE = (
     *("computeConfig", "kubernetesNetworkConfig.elasticLoadBalancing"),
@@ -73,7 +74,7 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     family = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("ipFamily")
     networks = values(wanted.inputs, "remoteNetworkConfig.remoteNodeNetworks.cidrs.*")
     networks += values(wanted.inputs, "remoteNetworkConfig.remotePodNetworks.cidrs.*")
-    remote = [str(each) for each in networks if not _is_of_a_site(str(each))]
+    remote = [str(e) for e in networks if not is_within(network(e, strict=True), *_SITES)]
     auto = [bool(values(wanted.inputs, f"{path}.enabled") == [True]) for path in _AUTO_MODE]
     yield from first_of(
         "CreateCluster",
@@ -126,33 +127,15 @@ def doors_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
 
 
 def _is_private(block: str) -> bool:
-    try:
-        network = ipaddress.ip_network(block, strict=False)
-    except ValueError:
+    found = network(block)
+    if found is None:
         # No block at all is refused in the same words.
         return True
-    documented = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
-    if any(network.subnet_of(ipaddress.IPv4Network(e)) for e in documented if network.version == 4):
-        return False
-    return network.is_private or network.is_link_local or network.is_loopback
+    private = found.is_private or found.is_link_local or found.is_loopback
+    return private and not is_within(found, *_DOCUMENTED)
 
 
-# RFC 1918, and RFC 6598's for carriers, which EKS takes of sites as well.
-_SITES = ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16")
-
-
-def _is_of_a_site(block: str) -> bool:
-    try:
-        network = ipaddress.IPv4Network(block)
-    except ValueError:
-        return False
-    return any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _SITES)
-
-
-@limit(
-    "eks/addon:Addon",
-    source=f"{_EKS}APIReference/API_CreateAddon.html",
-)
+@limit("eks/addon:Addon", source=f"{_EKS}APIReference/API_CreateAddon.html")
 def name_and_configuration_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
     """One that there is, configured by a mapping, in JSON or in YAML."""
     name = str(wanted.inputs.get("addonName"))
@@ -160,20 +143,10 @@ def name_and_configuration_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
         message = f"Addon {name} specified is not supported"
         yield Refusal("CreateAddon", "InvalidParameterException", message, "addonName")
     given = wanted.inputs.get("configurationValues")
-    if given and not isinstance(_content(str(given)), dict):
+    if given and not isinstance(parse_yaml(given), dict):
         message = "ConfigurationValue is not in valid JSON or YAML format."
         code, at = "InvalidParameterException", "configurationValues"
         yield Refusal("CreateAddon", code, message, at)
-
-
-def _content(written: str) -> Any:
-    try:
-        return json.loads(written)
-    except ValueError:
-        try:
-            return yaml.safe_load(written)
-        except yaml.YAMLError:
-            return None
 
 
 @limit("eks/accessEntry:AccessEntry", source=f"{_EKS}APIReference/API_CreateAccessEntry.html")

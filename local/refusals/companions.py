@@ -9,9 +9,15 @@ from collections.abc import Iterator, Sequence
 from local.refusals.attachments import POLICIES_OF_A_ROLE
 from local.refusals.fields import values
 from local.refusals.limits import IAM_QUOTAS, KIB, LAMBDA_QUOTAS
-from local.refusals.pairs import OLDER, groups_of_a_listener, minor, name_of_a_group
+from local.refusals.pairs import (
+    OLDER,
+    groups_of_a_listener,
+    minor,
+    name_of_a_group,
+    versions_of_clusters,
+)
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.together import about, limit, of
+from local.refusals.together import about, limit, of, resources_by_name
 
 _EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
 _ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/"
@@ -20,12 +26,9 @@ _ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/"
 @limit(f"{_EKS}managing-kube-proxy.html")
 def versions_of_kube_proxy(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """No newer than its cluster, and three minor versions older at most."""
-    clusters = {
-        e.inputs.get("name"): str(e.inputs.get("version") or "")
-        for e in of(everything, "eks/cluster:Cluster")
-    }
+    versions = versions_of_clusters(everything)
     for each in of(everything, "eks/addon:Addon"):
-        own = clusters.get(each.inputs.get("clusterName"))
+        own = versions.get(str(each.inputs.get("clusterName")))
         found = re.match(r"v(1\.\d+)\.", str(each.inputs.get("addonVersion") or ""))
         if each.inputs.get("addonName") != "kube-proxy" or not own or not found:
             continue
@@ -53,16 +56,15 @@ def policies_of_entries(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 @limit(f"{_EKS}setting-up-access-entries.html")
 def entries_of_a_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Access entries are of clusters that look at them."""
-    modes = {
-        e.inputs.get("name"): (e.inputs.get("accessConfig") or {}).get("authenticationMode")
-        for e in of(everything, "eks/cluster:Cluster")
-    }
+    clusters = resources_by_name(everything, "eks/cluster:Cluster")
     for token, operation in (
         ("eks/accessEntry:AccessEntry", "CreateAccessEntry"),
         ("eks/accessPolicyAssociation:AccessPolicyAssociation", "AssociateAccessPolicy"),
     ):
         for each in of(everything, token):
-            if modes.get(each.inputs.get("clusterName")) == "CONFIG_MAP":
+            cluster = clusters.get(str(each.inputs.get("clusterName")))
+            modes = values(cluster.inputs, "accessConfig.authenticationMode") if cluster else []
+            if modes == ["CONFIG_MAP"]:
                 message = "The cluster's authentication mode must be set to one of [API, "
                 message += "API_AND_CONFIG_MAP] to perform this operation."
                 yield about(each, operation, "InvalidRequestException", message, "clusterName")
@@ -124,7 +126,7 @@ def policies_of_a_role(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 @limit(f"{_ELB}edit-target-group-attributes.html")
 def stickiness_under_tls(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A listener that ends TLS keeps no client at its target."""
-    groups = {e.inputs.get("name"): e for e in of(everything, "lb/targetGroup:TargetGroup")}
+    groups = resources_by_name(everything, "lb/targetGroup:TargetGroup")
     for each in of(everything, "lb/listener:Listener"):
         for arn in groups_of_a_listener(each) if each.inputs.get("protocol") == "TLS" else ():
             group = groups.get(name_of_a_group(arn))

@@ -6,11 +6,21 @@ import base64
 import binascii
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from local.refusals.limits import IAM_QUOTAS, KIB, LAMBDA_QUOTAS, SQS_QUOTAS, limit
+import yaml
+
+from local.refusals.limits import (
+    IAM_QUOTAS,
+    KIB,
+    LAMBDA_QUOTAS,
+    SQS_QUOTAS,
+    Refuser,
+    enter_line,
+    limit,
+)
 from local.refusals.refusal import Refusal, Wanted
 from local.values import Asset
 
@@ -49,6 +59,18 @@ def parse(document: Any) -> dict[str, Any] | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def parse_yaml(document: Any) -> Any:
+    """Return the content of JSON or YAML; None: it is neither."""
+    try:
+        # YAML takes no tabs, which JSON may be indented with.
+        return json.loads(str(document))
+    except ValueError:
+        try:
+            return yaml.safe_load(str(document))
+        except yaml.YAMLError:
+            return None
 
 
 def as_list(given: Any) -> list[Any]:
@@ -169,22 +191,6 @@ def inline_policy(wanted: Wanted) -> Iterator[Refusal]:
         )
 
 
-@limit("iam/policy:Policy", source=IAM_QUOTAS)
-def managed_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """6,144 characters."""
-    if without_whitespace(wanted.inputs["policy"]) > MANAGED_POLICY:
-        message = f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}"
-        yield Refusal("CreatePolicy", "LimitExceeded", message, "policy")
-
-
-@limit("iam/role:Role", source=IAM_QUOTAS)
-def trust_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """2,048 characters, unless somebody had it raised to 4,096."""
-    if without_whitespace(wanted.inputs["assumeRolePolicy"]) > TRUST_POLICY:
-        message = f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}"
-        yield Refusal("CreateRole", "LimitExceeded", message, "assumeRolePolicy")
-
-
 @limit(
     "iam/policy:Policy",
     "iam/role:Role",
@@ -207,39 +213,6 @@ def statement_ids(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal(operation, "MalformedPolicyDocument", message, key)
 
 
-@limit(
-    "s3/bucketPolicy:BucketPolicy",
-    source="https://docs.aws.amazon.com/AmazonS3/latest/userguide/add-bucket-policy.html",
-)
-def bucket_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """20 KB."""
-    if _bytes(wanted.inputs["policy"]) > 20 * KIB:
-        message = "Policies must be valid JSON and the first byte must be '{', up to 20 KB in size"
-        yield Refusal("PutBucketPolicy", "PolicyTooLarge", message, "policy")
-
-
-@limit(
-    "kms/key:Key",
-    source="https://docs.aws.amazon.com/kms/latest/developerguide/resource-limits.html",
-)
-def key_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """32 KB."""
-    if wanted.inputs.get("policy") and _bytes(wanted.inputs["policy"]) > 32 * KIB:
-        message = "The key policy document exceeds the maximum size of 32768 bytes"
-        yield Refusal("CreateKey", "LimitExceededException", message, "policy")
-
-
-@limit(
-    "ec2/vpcEndpoint:VpcEndpoint",
-    source="https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-limits-endpoints.html",
-)
-def endpoint_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """20,480 characters, white space included."""
-    if len(text(wanted.inputs.get("policy") or "")) > 20 * KIB:
-        message = f"The policy of a VPC endpoint may have {20 * KIB} characters"
-        yield Refusal("CreateVpcEndpoint", "InvalidPolicyDocument", message, "policy")
-
-
 @limit("sqs/queue:Queue", "sqs/queuePolicy:QueuePolicy", source=SQS_QUOTAS)
 def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
     """8,192 bytes, 20 statements, 7 actions each."""
@@ -253,20 +226,7 @@ def queue_policy(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
-    "sns/topic:Topic",
-    "sns/topicPolicy:TopicPolicy",
-    source="https://docs.aws.amazon.com/general/latest/gr/sns.html#limits_sns",
-)
-def topic_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """30 KB."""
-    if _bytes(wanted.inputs.get("policy") or {}) > 30 * KIB:
-        message = "Invalid parameter: Policy Error: policy too long"
-        yield Refusal("SetTopicAttributes", "InvalidParameter", message, "policy")
-
-
-@limit(
     "ec2/launchTemplate:LaunchTemplate",
-    "ec2/instance:Instance",
     source="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/user-data.html",
 )
 def user_data(wanted: Wanted) -> Iterator[Refusal]:
@@ -285,49 +245,94 @@ def user_data(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("CreateLaunchTemplate", "InvalidUserData.Malformed", message, "userData")
 
 
-@limit(
-    "ssm/parameter:Parameter",
-    source="https://docs.aws.amazon.com/systems-manager/latest/userguide/parameter-store-advanced-parameters.html",
+def _enter_size(
+    of: Refuser,
+    path: str,
+    most: int,
+    message: str,
+    source: str,
+    measure: Callable[[Any], int] = _bytes,
+) -> None:
+    """Enter how long a document may be."""
+    enter_line(of, path, source, lambda value: message if measure(value) > most else "")
+
+
+_enter_size(
+    Refuser("iam/policy:Policy", "CreatePolicy", "LimitExceeded"),
+    "policy",
+    MANAGED_POLICY,
+    f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}",
+    IAM_QUOTAS,
+    without_whitespace,
 )
-def parameter_value(wanted: Wanted) -> Iterator[Refusal]:
-    """4 KB of a standard parameter, 8 KB of an advanced one."""
-    advanced = wanted.inputs.get("tier") == "Advanced"
-    most = 8 * KIB if advanced else 4 * KIB
-    if len(str(wanted.inputs.get("value", "")).encode()) > most:
-        kind = "Advanced" if advanced else "Standard"
-        message = f"{kind} tier parameters support a maximum parameter value of {most} characters."
-        yield Refusal("PutParameter", "ValidationException", message, "value")
-
-
-@limit(
-    "dynamodb/tableItem:TableItem",
-    source="https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Limits.html",
+_enter_size(
+    Refuser("iam/role:Role", "CreateRole", "LimitExceeded"),
+    "assumeRolePolicy",
+    # Unless somebody had it raised to 4,096.
+    TRUST_POLICY,
+    f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}",
+    IAM_QUOTAS,
+    without_whitespace,
 )
-def item_size(wanted: Wanted) -> Iterator[Refusal]:
-    """400 KB of names and values; the JSON of an item is never smaller than what counts."""
-    if len(str(wanted.inputs["item"]).encode()) > 400 * KIB:
-        message = "Item size has exceeded the maximum allowed size"
-        yield Refusal("PutItem", "ValidationException", message, "item")
-
-
-@limit(
-    "secretsmanager/secretVersion:SecretVersion",
-    source="https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html",
+_enter_size(
+    Refuser("s3/bucketPolicy:BucketPolicy", "PutBucketPolicy", "PolicyTooLarge"),
+    "policy",
+    20 * KIB,
+    "Policies must be valid JSON and the first byte must be '{', up to 20 KB in size",
+    "https://docs.aws.amazon.com/AmazonS3/latest/userguide/add-bucket-policy.html",
 )
-def secret_value(wanted: Wanted) -> Iterator[Refusal]:
-    """65,536 bytes."""
-    if len(str(wanted.inputs.get("secretString") or "").encode()) > 64 * KIB:
-        message = "The secret value exceeds the maximum size of 65536 bytes"
-        yield Refusal("PutSecretValue", "InvalidParameterException", message, "secretString")
-
-
-@limit(
-    "scheduler/schedule:Schedule",
-    source="https://docs.aws.amazon.com/scheduler/latest/UserGuide/scheduler-quotas.html",
+_enter_size(
+    Refuser("kms/key:Key", "CreateKey", "LimitExceededException"),
+    "policy",
+    32 * KIB,
+    "The key policy document exceeds the maximum size of 32768 bytes",
+    "https://docs.aws.amazon.com/kms/latest/developerguide/resource-limits.html",
 )
-def schedule_input(wanted: Wanted) -> Iterator[Refusal]:
-    """256 KB of what a schedule hands its target."""
-    given = (wanted.inputs.get("target") or {}).get("input") or ""
-    if len(given.encode()) > 256 * KIB:
-        message = "Target.Input must be at most 256 KB"
-        yield Refusal("CreateSchedule", "ValidationException", message, "target")
+_enter_size(
+    Refuser("ec2/vpcEndpoint:VpcEndpoint", "CreateVpcEndpoint", "InvalidPolicyDocument"),
+    "policy",
+    20 * KIB,
+    f"The policy of a VPC endpoint may have {20 * KIB} characters",
+    "https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-limits-endpoints.html",
+    # White space included.
+    lambda policy: len(text(policy)),
+)
+for token in ("sns/topic:Topic", "sns/topicPolicy:TopicPolicy"):
+    _enter_size(
+        Refuser(token, "SetTopicAttributes", "InvalidParameter"),
+        "policy",
+        30 * KIB,
+        "Invalid parameter: Policy Error: policy too long",
+        "https://docs.aws.amazon.com/general/latest/gr/sns.html#limits_sns",
+    )
+_enter_size(
+    Refuser("dynamodb/tableItem:TableItem", "PutItem", "ValidationException"),
+    "item",
+    # Of names and values; the JSON of an item is never smaller than what counts.
+    400 * KIB,
+    "Item size has exceeded the maximum allowed size",
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Limits.html",
+)
+_enter_size(
+    Refuser(
+        "secretsmanager/secretVersion:SecretVersion", "PutSecretValue", "InvalidParameterException"
+    ),
+    "secretString",
+    64 * KIB,
+    "The secret value exceeds the maximum size of 65536 bytes",
+    "https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html",
+)
+_enter_size(
+    Refuser("scheduler/schedule:Schedule", "CreateSchedule", "ValidationException"),
+    "target.input",
+    256 * KIB,
+    "Target.Input must be at most 256 KB",
+    "https://docs.aws.amazon.com/scheduler/latest/UserGuide/scheduler-quotas.html",
+)
+_enter_size(
+    Refuser("s3/bucketObjectv2:BucketObjectv2", "PutObject", "KeyTooLongError"),
+    "key",
+    KIB,
+    "Your key is too long",
+    "https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html",
+)

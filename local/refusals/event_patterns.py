@@ -5,11 +5,11 @@ Source of the words: event-ruler, which EventBridge matches with (RuleCompiler).
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from local.refusals.cidrs import network
 from local.refusals.documents import parse, text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
@@ -114,7 +114,7 @@ def _of_an_end(match: str) -> Callable[[Any], str]:
 
 def _of_a_block(value: Any) -> str:
     return _of_text("cidr")(value) or (
-        "" if _is_cidr(value) else "Malformed CIDR, one '/' required"
+        "" if "/" in value and network(value) else "Malformed CIDR, one '/' required"
     )
 
 
@@ -198,16 +198,6 @@ def _excluded_way(value: dict[str, Any]) -> str:
     if found or match != "wildcard":
         return found
     return next((wrong for each in many if (wrong := _of_wildcards(each))), "")
-
-
-def _is_cidr(value: str) -> bool:
-    if value.count("/") != 1:
-        return False
-    try:
-        ipaddress.ip_network(value, strict=False)
-    except ValueError:
-        return False
-    return True
 
 
 _JUDGED: Mapping[str, Callable[[Any], str]] = {

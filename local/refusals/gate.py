@@ -31,7 +31,7 @@ def refusals(wanted: Wanted) -> list[Refusal]:
     A type that no table knows is refused as such: nobody has looked at what AWS says of it.
     """
     wanted = drawn.with_drawn_names(wanted)
-    if wanted.type not in calls.TYPES and wanted.type not in calls.UNMODELLED:
+    if wanted.type not in calls.TYPES:
         unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue/."
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]
     spelled = list(schema.refusals(wanted))
@@ -39,9 +39,7 @@ def refusals(wanted: Wanted) -> list[Refusal]:
     found = found or list(calls.mistyped_inputs(wanted))
     if found:
         return [replace(each, resource=wanted.name) for each in found]
-    asked = [limits.refusals, afterwards.refusals]
-    if wanted.type in calls.TYPES:
-        asked.append(calls.refusals)
+    asked = (limits.refusals, afterwards.refusals, calls.refusals)
     found = spelled + [each for oracle in asked for each in _answers(oracle, wanted)]
     return [replace(each, resource=wanted.name) for each in found]
 

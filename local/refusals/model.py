@@ -128,11 +128,11 @@ def _any(shape: Any, value: Any, at: str) -> _Found:
     if shape.type_name == "structure":
         yield from _structure(shape, value, at)
     elif shape.type_name == "list":
-        yield from _size(shape, value, at, "size")
+        yield from _size(shape, value, at)
         for index, item in enumerate(value):
             yield from _any(shape.member, item, f"{at}.{index + 1}")
     elif shape.type_name == "map":
-        yield from _size(shape, value, at, "size")
+        yield from _size(shape, value, at)
         for key, item in value.items():
             yield from _any(shape.key, key, f"{at}.key")
             yield from _any(shape.value, item, f"{at}.{key}")
@@ -151,11 +151,10 @@ def _structure(shape: Any, value: Any, at: str) -> _Found:
             yield from _any(shape.members[name], item, f"{at}.{name}".lstrip("."))
 
 
-def _size(shape: Any, value: Any, at: str, word: str) -> _Found:
+def _size(shape: Any, value: Any, at: str) -> _Found:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and len(value) < least:
-        shown = f"Member must have {word if word == 'length' else 'length'} greater than or equal"
-        yield _refusal(at, value, f"{shown} to {least}")
+        yield _refusal(at, value, f"Member must have length greater than or equal to {least}")
     if most is not None and len(value) > most:
         yield _refusal(at, value, f"Member must have length less than or equal to {most}")
 
@@ -169,7 +168,7 @@ def _range(shape: Any, value: float, at: str) -> _Found:
 
 
 def _text(shape: Any, value: str, at: str) -> _Found:
-    yield from _size(shape, value, at, "length")
+    yield from _size(shape, value, at)
     pattern = shape.metadata.get("pattern")
     if pattern is not None and expression(pattern).fullmatch(value) is None:
         yield _refusal(at, value, f"Member must satisfy regular expression pattern: {pattern}")

@@ -9,7 +9,7 @@ from typing import Any
 from local.refusals.documents import as_list, parse
 from local.refusals.fields import values
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.together import about, limit, of
+from local.refusals.together import about, limit, of, resources_by_name
 
 _VPC = "https://docs.aws.amazon.com/vpc/latest/userguide/how-it-works.html"
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
@@ -151,7 +151,7 @@ def one_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 def nodes_in_the_vpc_of_their_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A node group's subnets are of the VPC that its cluster is in."""
     known = by_name(everything)
-    clusters = {str(e.inputs.get("name")): e for e in of(everything, "eks/cluster:Cluster")}
+    clusters = resources_by_name(everything, "eks/cluster:Cluster")
     for each in of(everything, "eks/nodeGroup:NodeGroup"):
         cluster = clusters.get(str(each.inputs.get("clusterName")))
         own, theirs = (
@@ -236,7 +236,7 @@ ASSUMED: Mapping[str, Assumed] = {
 @limit(f"{_IAM}id_roles_terms-and-concepts.html")
 def roles_that_are_assumed(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The trust of a role lets in the service that is to assume it."""
-    roles = {str(e.inputs.get("name")): e for e in of(everything, "iam/role:Role")}
+    roles = resources_by_name(everything, "iam/role:Role")
     for each in everything:
         assumed = ASSUMED.get(each.type.removeprefix("aws:"))
         for arn in values(each.inputs, assumed.path) if assumed else ():
@@ -282,7 +282,7 @@ def names_inside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 )
 def dead_letters_that_are_taken(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A dead-letter queue says which queues may send it theirs."""
-    queues = {str(each.inputs.get("name")): each for each in of(everything, "sqs/queue:Queue")}
+    queues = resources_by_name(everything, "sqs/queue:Queue")
     for each in of(everything, "sqs/queue:Queue"):
         policy = parse(each.inputs.get("redrivePolicy") or {}) or {}
         target = queues.get(str(policy.get("deadLetterTargetArn")).rpartition(":")[2])

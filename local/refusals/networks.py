@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 
+from local.refusals.cidrs import Network, is_within, network
 from local.refusals.limits import limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
@@ -62,38 +62,25 @@ def types_of_icmp(wanted: Wanted) -> Iterator[Refusal]:
 
 # VPC user guide, "Route tables": what AWS's own services answer at inside every VPC.
 _OF_SERVICES = ("169.254.168.0/22", "fd00:ec2::/32")
-_OF_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_OF_NAT64 = "64:ff9b::/96"
 
 
 @limit("ec2/route:Route", source=f"{_EC2}API_CreateRoute.html")
 def destination_of_nobody(wanted: Wanted) -> Iterator[Refusal]:
     """None of the services' own, and of IPv6 through a NAT gateway what it translates alone."""
     for key in ("destinationCidrBlock", "destinationIpv6CidrBlock"):
-        try:
-            block = ipaddress.ip_network(str(wanted.inputs.get(key)), strict=False)
-        except ValueError:
+        block = network(wanted.inputs.get(key))
+        if block is None:
             # None given, or none at all, which is refused elsewhere.
             continue
-        own = any(_is_within(block, ipaddress.ip_network(each)) for each in _OF_SERVICES)
         by_nat = wanted.inputs.get("natGatewayId") and block.version == 6
-        if own or (by_nat and not _is_within(block, _OF_NAT64)):
+        if is_within(block, *_OF_SERVICES) or (by_nat and not is_within(block, _OF_NAT64)):
             message = f"The destination CIDR block {wanted.inputs[key]} is not supported here."
             yield Refusal("CreateRoute", "InvalidParameterValue", message, key)
 
 
-_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-def _is_within(block: _Network, around: _Network) -> bool:
-    if isinstance(block, ipaddress.IPv4Network) and isinstance(around, ipaddress.IPv4Network):
-        return block.subnet_of(around)
-    if isinstance(block, ipaddress.IPv6Network) and isinstance(around, ipaddress.IPv6Network):
-        return block.subnet_of(around)
-    return False
-
-
-def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
-    first = network.network_address
+def _of_nobody(block: Network) -> bool:
+    first = block.network_address
     return first.is_loopback or first.is_link_local or first.is_multicast or first.packed[0] == 0
 
 
@@ -105,15 +92,12 @@ def _of_nobody(network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
 def block_of_a_network(wanted: Wanted) -> Iterator[Refusal]:
     """Between /16 and /28, and not of those that no machine has an address in."""
     block = wanted.inputs.get("cidrBlock")
-    network = ipaddress.ip_network(str(block), strict=False) if block else None
-    if network and (
-        str(network) != block or not 16 <= network.prefixlen <= 28 or _of_nobody(network)
-    ):
-        vpc = wanted.type.endswith(":Vpc")
-        code, operation = ("InvalidVpc.Range", "CreateVpc")
-        if not vpc:
-            code, operation = ("InvalidSubnet.Range", "CreateSubnet")
-        yield Refusal(operation, code, f"The CIDR '{block}' is invalid.", "cidrBlock")
+    found = network(block)
+    right = found and str(found) == block and 16 <= found.prefixlen <= 28 and not _of_nobody(found)
+    if block and not right:
+        kind = "Vpc" if wanted.type.endswith(":Vpc") else "Subnet"
+        message = f"The CIDR '{block}' is invalid."
+        yield Refusal(f"Create{kind}", f"Invalid{kind}.Range", message, "cidrBlock")
 
 
 _PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
@@ -126,14 +110,8 @@ _PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 def services_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     """A private block between /12 and /24."""
     block = (wanted.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
-    if not block:
-        return
-    try:
-        network = ipaddress.IPv4Network(str(block))
-    except ValueError:
-        network = ipaddress.IPv4Network("0.0.0.0/0")
-    inside = any(network.subnet_of(ipaddress.IPv4Network(each)) for each in _PRIVATE)
-    if not (12 <= network.prefixlen <= 24 and inside):
+    found = network(block, strict=True)
+    if block and not (found and 12 <= found.prefixlen <= 24 and is_within(found, *_PRIVATE)):
         message = f"serviceIpv4Cidr {block} must be within 10.0.0.0/8, 172.16.0.0/12 or "
         message += "192.168.0.0/16, between /24 and /12"
         at = "kubernetesNetworkConfig"

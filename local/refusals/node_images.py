@@ -7,9 +7,10 @@ from typing import Any
 
 from local.refusals.instances import runs
 from local.refusals.limits import first_of, limit
-from local.refusals.pairs import minor
+from local.refusals.node_templates import node_groups_with_templates
+from local.refusals.pairs import minor, versions_of_clusters
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.together import about, of
+from local.refusals.together import about
 from local.refusals.together import limit as together
 
 _EKS = "https://docs.aws.amazon.com/eks/latest/userguide/"
@@ -51,21 +52,13 @@ def _is_release_of(release: str, version: str) -> bool:
 @together(f"{_EKS}launch-templates.html")
 def images_beside_clusters_and_templates(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """An image that the cluster's Kubernetes has, and that runs on the template's machine."""
-    versions = {
-        each.inputs.get("name"): str(each.inputs.get("version") or "")
-        for each in of(everything, "eks/cluster:Cluster")
-    }
-    templates = of(everything, "ec2/launchTemplate:LaunchTemplate")
-    named = {each.name: each for each in templates}
-    named |= {str(each.inputs["name"]): each for each in templates if each.inputs.get("name")}
-    for each in of(everything, "eks/nodeGroup:NodeGroup"):
-        version = versions.get(each.inputs.get("clusterName"), "")
+    versions = versions_of_clusters(everything)
+    for each, template in node_groups_with_templates(everything):
+        version = versions.get(str(each.inputs.get("clusterName")), "")
         # With a version of its own it is refused by itself.
         if not each.inputs.get("version") and (gone := _gone(each.inputs, version)):
             code = "InvalidParameterException"
             yield about(each, "CreateNodegroup", code, gone, "amiType")
-        asked = each.inputs.get("launchTemplate") or {}
-        template = named.get(str(asked.get("id") or asked.get("name")))
         kind = str(template.inputs.get("instanceType") or "") if template else ""
         image = str(each.inputs.get("amiType") or "")
         if kind and image and not runs(image, kind):

@@ -25,15 +25,22 @@ _PROHIBITED = {
 }
 
 
-@together(_EKS)
-def templates_of_node_groups(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """None of what EKS sets itself, and the type and the image in one place alone."""
+def node_groups_with_templates(
+    everything: Sequence[Wanted],
+) -> Iterator[tuple[Wanted, Wanted | None]]:
+    """Yield each node group with the launch template that it names, by its id or by its name."""
     templates = of(everything, "ec2/launchTemplate:LaunchTemplate")
     named = {each.name: each for each in templates}
     named |= {str(each.inputs["name"]): each for each in templates if each.inputs.get("name")}
     for each in of(everything, "eks/nodeGroup:NodeGroup"):
         asked = each.inputs.get("launchTemplate") or {}
-        template = named.get(str(asked.get("id") or asked.get("name")))
+        yield each, named.get(str(asked.get("id") or asked.get("name")))
+
+
+@together(_EKS)
+def templates_of_node_groups(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """None of what EKS sets itself, and the type and the image in one place alone."""
+    for each, template in node_groups_with_templates(everything):
         wrong = _wrong(each.inputs, template.inputs) if template is not None else ""
         if wrong:
             code = "InvalidParameterException"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from local.refusals.documents import parse
 from local.refusals.fields import values
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.together import about, limit, of
+from local.refusals.together import about, limit, of, resources_by_name
 
 _ELB = "https://docs.aws.amazon.com/elasticloadbalancing/latest/network/"
 # What a listener's protocol may be forwarded as.
@@ -24,7 +24,7 @@ _FORWARDED = {
 @limit(f"{_ELB}load-balancer-listeners.html")
 def protocols_of_a_listener(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A group takes what its listener hands it."""
-    groups = {e.inputs.get("name"): e for e in of(everything, "lb/targetGroup:TargetGroup")}
+    groups = resources_by_name(everything, "lb/targetGroup:TargetGroup")
     for each in of(everything, "lb/listener:Listener"):
         spoken = str(each.inputs.get("protocol"))
         for arn in groups_of_a_listener(each):
@@ -52,9 +52,9 @@ def name_of_a_group(arn: str) -> str:
 @limit("https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PutItem.html")
 def keys_of_an_item(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """An item's key is of the kind that its table names."""
-    tables = {e.inputs.get("name"): e for e in of(everything, "dynamodb/table:Table")}
+    tables = resources_by_name(everything, "dynamodb/table:Table")
     for each in of(everything, "dynamodb/tableItem:TableItem"):
-        table = tables.get(each.inputs.get("tableName"))
+        table = tables.get(str(each.inputs.get("tableName")))
         if table is None:
             continue
         kinds = {a["name"]: a["type"] for a in values(table.inputs, "attributes.*")}
@@ -129,15 +129,18 @@ def minor(version: str) -> int:
     return int(last) if last.isdecimal() else 0
 
 
+def versions_of_clusters(everything: Sequence[Wanted]) -> dict[str, str]:
+    """Return each cluster's version of Kubernetes by its name; empty where it says none."""
+    clusters = resources_by_name(everything, "eks/cluster:Cluster")
+    return {name: str(each.inputs.get("version") or "") for name, each in clusters.items()}
+
+
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/update-managed-node-group.html")
 def versions_of_node_groups(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Nodes are no newer than their cluster, and three minor versions older at most."""
-    clusters = {
-        e.inputs.get("name"): str(e.inputs.get("version") or "")
-        for e in of(everything, "eks/cluster:Cluster")
-    }
+    versions = versions_of_clusters(everything)
     for each in of(everything, "eks/nodeGroup:NodeGroup"):
-        own, version = clusters.get(each.inputs.get("clusterName")), each.inputs.get("version")
+        own, version = versions.get(str(each.inputs.get("clusterName"))), each.inputs.get("version")
         if own and version and not 0 <= minor(own) - minor(str(version)) <= OLDER:
             message = f"Nodegroup Kubernetes version {version} should be equal to the Cluster "
             message += f"kubernetes version {own} or NodegroupVersion should be lower"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 from collections.abc import Iterator
 
+from local.refusals.cidrs import network
 from local.refusals.documents import parse, text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
@@ -266,32 +266,22 @@ def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
     elif _has_host_bits(block):
         # The provider's own, as of a rule's block.
         message = f'"{block}" is not a valid IPv4 CIDR block; did you mean '
-        message += f'"{ipaddress.ip_network(str(block), strict=False)}"?'
+        message += f'"{network(block)}"?'
         yield Refusal("CreateRoute", "Invalid Attribute Value", message, "destinationCidrBlock")
 
 
 def _is_ipv6(written: object) -> bool:
     """Say whether a block is one of IPv6's, without host bits; none at all is in order."""
-    try:
-        return written is None or ipaddress.ip_network(str(written)).version == 6
-    except ValueError:
-        return False
+    found = network(written, strict=True)
+    return written is None or (found is not None and found.version == 6)
 
 
 def _has_host_bits(written: object) -> bool:
-    if written is None:
-        return False
-    return str(ipaddress.ip_network(str(written), strict=False)) != str(written)
+    return written is not None and str(network(written)) != str(written)
 
 
 def _is_block(written: object) -> bool:
-    if written is None:
-        return True
-    try:
-        ipaddress.ip_network(str(written), strict=False)
-    except ValueError:
-        return False
-    return "/" in str(written)
+    return written is None or ("/" in str(written) and network(written) is not None)
 
 
 @limit("ec2/vpcEndpoint:VpcEndpoint", source=f"{_EC2}API_CreateVpcEndpoint.html")

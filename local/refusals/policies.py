@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from local.iam.conditions import like
 from local.refusals.documents import as_list, parse
 from local.refusals.limits import limit
 from local.refusals.principals import is_service
@@ -105,8 +106,7 @@ def _of_trust(statement: Mapping[str, Any]) -> str:
 
 def _may_be_of_trust(action: str) -> bool:
     vendor, _, name = action.partition(":")
-    pattern = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
-    return vendor == "sts" and any(re.fullmatch(pattern, each) for each in _OF_TRUST)
+    return vendor == "sts" and any(like(name, each) for each in _OF_TRUST)
 
 
 @limit(
@@ -191,5 +191,5 @@ def is_named(kind: str, principal: str) -> bool:
 
 def _may_change(statement: Mapping[str, Any]) -> bool:
     actions = [str(each).lower() for each in as_list(statement.get("Action"))]
-    changing = any(re.fullmatch(each.replace("*", ".*"), "kms:putkeypolicy") for each in actions)
+    changing = any(like(each, "kms:putkeypolicy") for each in actions)
     return statement.get("Effect") == "Allow" and changing

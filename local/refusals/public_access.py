@@ -5,10 +5,10 @@ Every new bucket blocks public policies until somebody says otherwise.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from local.refusals.cidrs import network
 from local.refusals.documents import as_list, parse
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit, of
@@ -76,8 +76,5 @@ def _is_fixed(operator: str, key: str, value: Any) -> bool:
 
 
 def _is_narrow(block: str) -> bool:
-    try:
-        network = ipaddress.ip_network(block, strict=False)
-    except ValueError:
-        return False
-    return network.prefixlen >= _WIDEST[network.version]
+    found = network(block)
+    return found is not None and found.prefixlen >= _WIDEST[found.version]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from core.volumes import limits as gp3
+from local.refusals.fields import values
 from local.refusals.limits import LAMBDA_QUOTAS, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
@@ -159,19 +160,17 @@ def sizes_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
 
 @limit(
     "ec2/launchTemplate:LaunchTemplate",
-    "ebs/volume:Volume",
     source="https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html",
 )
 def gp3_volumes(wanted: Wanted) -> Iterator[Refusal]:
     """The ranges of gp3, and its two ratios."""
-    mapped = [each.get("ebs") or {} for each in wanted.inputs.get("blockDeviceMappings") or ()]
-    for volume in mapped or [dict(wanted.inputs)]:
-        if (volume.get("volumeType") or volume.get("type")) == "gp3":
+    for volume in values(wanted.inputs, "blockDeviceMappings.*.ebs"):
+        if volume.get("volumeType") == "gp3":
             yield from _gp3(volume)
 
 
-def _gp3(volume: dict[str, Any]) -> Iterator[Refusal]:
-    size = int(volume.get("volumeSize") or volume.get("size") or gp3.SMALLEST_GIB)
+def _gp3(volume: Mapping[str, Any]) -> Iterator[Refusal]:
+    size = int(volume.get("volumeSize") or gp3.SMALLEST_GIB)
     iops = int(volume.get("iops") or gp3.LEAST_IOPS)
     throughput = int(volume.get("throughput") or gp3.LEAST_MIB_PER_S)
     most_iops = max(gp3.LEAST_IOPS, size * gp3.IOPS_PER_GIB)
@@ -321,13 +320,3 @@ def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
         message = "Rule ID must be unique and 255 characters at most, and there are 1000 at most."
         operation = "PutBucketLifecycleConfiguration"
         yield Refusal(operation, "InvalidArgument", message, "rules")
-
-
-@limit(
-    "s3/bucketObjectv2:BucketObjectv2",
-    source="https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html",
-)
-def key_of_an_object(wanted: Wanted) -> Iterator[Refusal]:
-    """1,024 bytes."""
-    if len(str(wanted.inputs.get("key") or "").encode()) > 1024:
-        yield Refusal("PutObject", "KeyTooLongError", "Your key is too long", "key")

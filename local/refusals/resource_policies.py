@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from local.iam.conditions import like
 from local.refusals import bucket_policies
 from local.refusals.documents import as_list, parse, text
 from local.refusals.limits import limit
@@ -163,8 +164,7 @@ def _is_action(action: str, policed: Policed) -> bool:
     if policed.service == "sns":
         # SNS takes no wildcard over all of its actions.
         return name in policed.actions
-    pattern = re.escape(name).replace(r"\*", ".*").replace(r"\?", ".")
-    return any(re.fullmatch(pattern, each) for each in policed.actions)
+    return any(like(name, each) for each in policed.actions)
 
 
 def _of_resources(resources: list[str], policed: Policed, named: str) -> str:
@@ -186,8 +186,7 @@ def _is_of(resource: str, service: str, named: str) -> bool:
     parts = resource.split(":")
     if len(parts) != 6 or parts[2] != service:
         return False
-    pattern = re.escape(parts[5]).replace(r"\*", ".*").replace(r"\?", ".")
-    return not named or re.fullmatch(pattern, named) is not None
+    return not named or like(parts[5], named)
 
 
 def _of_another_bucket(resource: str, bucket: str) -> bool:

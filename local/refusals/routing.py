@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from local.refusals.cidrs import is_within, network
 from local.refusals.inline import rules
 from local.refusals.refusal import Refusal, Wanted
 from local.refusals.together import about, limit, of
@@ -72,22 +71,15 @@ def routes_beside_the_local_one(everything: Sequence[Wanted]) -> Iterator[Refusa
         # A middlebox may stand in the way to one subnet; a gateway to elsewhere may not.
         elsewhere = str(way).startswith(("igw-", "vgw-")) or way in gateways
         elsewhere = elsewhere or any(each.inputs.get(key) for key in _ELSEWHERE)
-        if elsewhere and _is_inside(each.inputs.get("destinationCidrBlock"), blocks.get(str(vpc))):
-            message = f"The destination CIDR block {each.inputs['destinationCidrBlock']} is equal "
-            message += "to or more specific than one of this VPC's CIDR blocks."
+        block = each.inputs.get("destinationCidrBlock")
+        if elsewhere and is_within(network(block), blocks.get(str(vpc))):
+            message = f"The destination CIDR block {block} is equal to or more specific than one "
+            message += "of this VPC's CIDR blocks."
             at = "destinationCidrBlock"
             yield about(each, "CreateRoute", "InvalidParameterValue", message, at)
 
 
 _ELSEWHERE = ("transitGatewayId", "vpcPeeringConnectionId", "egressOnlyGatewayId")
-
-
-def _is_inside(block: Any, vpc: Any) -> bool:
-    try:
-        inner, outer = (ipaddress.ip_network(str(each), strict=False) for each in (block, vpc))
-    except ValueError:
-        return False
-    return inner.version == outer.version == 4 and inner.subnet_of(outer)
 
 
 @limit(f"{_VPC}amazon-vpc-limits.html")

@@ -6,12 +6,12 @@ and names the one that goes too far.
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from local.refusals.cidrs import is_within, network
 from local.refusals.counts import COUNTED
 from local.refusals.documents import INLINE_POLICY, without_whitespace
 from local.refusals.limits import IAM_QUOTAS, LAMBDA_QUOTAS
@@ -58,6 +58,11 @@ def of(everything: Sequence[Wanted], *tokens: str) -> list[Wanted]:
     """Return the resources of some types."""
     types = {f"aws:{token}" for token in tokens}
     return [each for each in everything if each.type in types]
+
+
+def resources_by_name(everything: Sequence[Wanted], token: str) -> dict[str, Wanted]:
+    """Return the resources of a type by the name that each gives itself."""
+    return {str(each.inputs.get("name")): each for each in of(everything, token)}
 
 
 def about(wanted: Wanted, operation: str, code: str, message: str, at: str = "") -> Refusal:
@@ -131,8 +136,8 @@ def reserved_concurrency(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 @limit("https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html")
 def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """A message is invisible for as long as the function may work on it; six times is better."""
-    functions = {e.inputs.get("name"): e for e in of(everything, "lambda/function:Function")}
-    queues = {e.inputs.get("name"): e for e in of(everything, "sqs/queue:Queue")}
+    functions = resources_by_name(everything, "lambda/function:Function")
+    queues = resources_by_name(everything, "sqs/queue:Queue")
     for each in of(everything, "lambda/eventSourceMapping:EventSourceMapping"):
         function = functions.get(str(each.inputs.get("functionName")).rpartition(":")[2])
         queue = queues.get(str(each.inputs.get("eventSourceArn")).rpartition(":")[2])
@@ -150,15 +155,18 @@ def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusa
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html")
 def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Inside the VPC's block, and beside each other."""
-    vpcs = {e.name: str(e.inputs["cidrBlock"]) for e in of(everything, "ec2/vpc:Vpc")}
+    vpcs = {e.name: e.inputs.get("cidrBlock") for e in of(everything, "ec2/vpc:Vpc")}
     # One that stands bears its id for a name; without ids, a VPC that is alone has all subnets.
     alone = next(iter(vpcs.values())) if len(vpcs) == 1 else None
     by_vpc: dict[str, list[Any]] = defaultdict(list)
     for each in of(everything, "ec2/subnet:Subnet"):
-        block = ipaddress.IPv4Network(str(each.inputs["cidrBlock"]), strict=False)
+        block = network(each.inputs.get("cidrBlock"))
+        if block is None:
+            # EC2 draws it from a pool, or it is refused by itself.
+            continue
         vpc = str(each.inputs.get("vpcId"))
         around = vpcs.get(vpc, alone)
-        if around and not block.subnet_of(ipaddress.IPv4Network(around, strict=False)):
+        if around and not is_within(block, around):
             message = f"The CIDR '{block}' is invalid."
             yield about(each, "CreateSubnet", "InvalidSubnet.Range", message, "cidrBlock")
         if any(block.overlaps(other) for other in by_vpc[vpc]):
@@ -170,12 +178,11 @@ def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
 def services_beside_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """The addresses of Kubernetes' Services are none of the VPC's."""
-    vpcs = [str(each.inputs["cidrBlock"]) for each in of(everything, "ec2/vpc:Vpc")]
+    vpcs = [network(each.inputs.get("cidrBlock")) for each in of(everything, "ec2/vpc:Vpc")]
     for each in of(everything, "eks/cluster:Cluster"):
         block = (each.inputs.get("kubernetesNetworkConfig") or {}).get("serviceIpv4Cidr")
-        if len(vpcs) != 1 or not block:
-            continue
-        if ipaddress.ip_network(str(block)).overlaps(ipaddress.ip_network(vpcs[0], strict=False)):
+        services = network(block)
+        if len(vpcs) == 1 and vpcs[0] and services and services.overlaps(vpcs[0]):
             message = f"serviceIpv4Cidr {block} overlaps with the CIDR block {vpcs[0]} of the VPC"
             at = "kubernetesNetworkConfig"
             yield about(each, "CreateCluster", "InvalidParameterException", message, at)

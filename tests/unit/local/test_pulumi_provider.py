@@ -73,7 +73,7 @@ def thing(monkeypatch: pytest.MonkeyPatch) -> Thing:
     adapter = Thing()
     monkeypatch.setitem(ADAPTERS, THING, adapter)
     for kind in (THING, OTHER):
-        monkeypatch.setitem(calls.UNMODELLED, kind, "of this test alone")
+        monkeypatch.setitem(calls.TYPES, kind, calls.TypeCalls(calls=()))
     return adapter
 
 
