@@ -6,7 +6,6 @@ there. Types without an adapter live in the provider's own store (aws_stored).
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from abc import ABC, abstractmethod
@@ -147,9 +146,20 @@ class Adapter(ABC):
 class PutAdapter(Adapter):
     """A type that one call both makes and changes."""
 
+    # The id that its inputs make: "{role}:{name}".
+    identity: ClassVar[str]
+
     def put(self, aws: Aws, inputs: Properties) -> None:
         """Write the resource whole."""
         self.make(aws, inputs)
+
+    def computed(self, aws: Aws, inputs: Properties) -> Properties:  # noqa: ARG002
+        """Return the computed outputs of a new resource."""
+        return {}
+
+    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
+        self.put(aws, inputs)
+        return State(self.identity.format_map(inputs), self.computed(aws, inputs))
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
         self.put(aws, inputs)
@@ -193,11 +203,6 @@ def tags_of(inputs: Properties) -> dict[str, str]:
     return {k: str(v) for k, v in tags.items()} if isinstance(tags, Mapping) else {}
 
 
-def pick(inputs: Properties, names: Mapping[str, str]) -> Properties:
-    """Return the inputs that are given, under their API names: {"cidrBlock": "CidrBlock"}."""
-    return {api: inputs[key] for key, api in names.items() if inputs.get(key) is not None}
-
-
 def request(client: Any, operation: str, inputs: Properties, *leave_out: str) -> Properties:
     """Return the parameters of an API operation ("CreateVpc") taken from a resource's inputs."""
     shape = client.meta.service_model.operation_model(operation).input_shape
@@ -215,18 +220,6 @@ def tag_changes(existing: Existing, inputs: Properties) -> tuple[dict[str, str],
     old, new = tags_of(existing.inputs), tags_of(inputs)
     fresh = {key: value for key, value in new.items() if old.get(key) != value}
     return fresh, sorted(set(old) - set(new))
-
-
-def as_text(document: Any) -> str:
-    """Return a document as JSON, whether a program gives it as text or as what it says."""
-    return document if isinstance(document, str) else json.dumps(document)
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return a list from a property that may be a list, one value or nothing."""
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list) else [value]
 
 
 def first(items: Iterable[Any]) -> Any:

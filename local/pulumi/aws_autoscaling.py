@@ -12,13 +12,13 @@ from local.pulumi.aws_adapter import (
     Aws,
     PutAdapter,
     adapts,
-    as_list,
     first,
     has_changed,
     request,
 )
 from local.pulumi.provider import Existing, Resource, State
-from local.refusals.catalogue.compute import group_tag
+from local.refusals.catalogue.compute import group_tag, group_tags
+from local.refusals.documents import as_list
 from local.values import Properties
 
 POLL_SECONDS = 0.2
@@ -33,20 +33,6 @@ _APART = (
     "initialLifecycleHooks",
     "instanceLifecyclePolicy",
 )
-
-
-def group_tags(name: str, tags: list[Properties]) -> list[dict[str, Any]]:
-    """Return a group's tags as the API takes them."""
-    return [
-        {
-            "ResourceId": name,
-            "ResourceType": "auto-scaling-group",
-            "Key": tag["key"],
-            "Value": str(tag.get("value", "")),
-            "PropagateAtLaunch": bool(tag.get("propagateAtLaunch")),
-        }
-        for tag in tags
-    ]
 
 
 def _template(template: Properties) -> dict[str, str]:
@@ -196,11 +182,8 @@ class GroupAdapter(Adapter):
 class TagAdapter(PutAdapter):
     """A tag of a group that another program, or a person, has made."""
 
+    identity = "{autoscalingGroupName},{tag[key]}"
     replaces = frozenset({"autoscalingGroupName"})
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(f"{inputs['autoscalingGroupName']},{inputs['tag']['key']}", {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("autoscaling").delete_tags(**group_tag(existing.outputs))
@@ -209,11 +192,8 @@ class TagAdapter(PutAdapter):
 @adapts("autoscaling/lifecycleHook:LifecycleHook")
 class LifecycleHookAdapter(PutAdapter):
     name_property = "name"
+    identity = "{name}"
     replaces = frozenset({"autoscalingGroupName"})
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(inputs["name"], {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("autoscaling").delete_lifecycle_hook(

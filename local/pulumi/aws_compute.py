@@ -8,11 +8,11 @@ from local.pulumi.aws_adapter import (
     CallById,
     adapts,
     has_changed,
-    pick,
 )
 from local.pulumi.aws_network import retag_ec2
 from local.pulumi.provider import Existing, Resource, State
 from local.refusals.catalogue.compute import template_data
+from local.refusals.catalogue.parameters import pick
 from local.values import Properties
 
 

@@ -12,11 +12,11 @@ from local.pulumi.aws_adapter import (
     TagCalls,
     adapts,
     has_changed,
-    pick,
     request,
     tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.catalogue.parameters import pick
 from local.refusals.catalogue.storage import index
 from local.values import Properties
 

@@ -13,7 +13,6 @@ from local.pulumi.aws_adapter import (
     Adapter,
     Aws,
     adapts,
-    as_list,
     has_changed,
     request,
     tag_list,
@@ -21,6 +20,7 @@ from local.pulumi.aws_adapter import (
 )
 from local.pulumi.aws_autoscaling import wait_for_capacity, wait_until_gone
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.documents import as_list
 from local.values import Properties
 
 # A second on an idle machine: it looks for clusters twice a second, then starts.

@@ -9,13 +9,12 @@ from local.pulumi.aws_adapter import (
     PutAdapter,
     TagCalls,
     adapts,
-    as_list,
-    as_text,
     first,
     has_changed,
     missing,
 )
 from local.pulumi.provider import Existing, Resource, State
+from local.refusals.documents import as_list, text
 from local.values import Properties
 
 AWS_MANAGED = "arn:aws:iam::aws:policy/"
@@ -46,7 +45,7 @@ class RoleAdapter(Adapter):
     tagging = TagCalls("iam", "tag_role", "untag_role", "RoleName")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        name, trust = inputs["name"], as_text(inputs["assumeRolePolicy"])
+        name, trust = inputs["name"], text(inputs["assumeRolePolicy"])
         made = self.make(aws, inputs, AssumeRolePolicyDocument=trust)["Role"]
         self._policies(aws, name, {}, inputs)
         return State(name, {"arn": made["Arn"], "uniqueId": made["RoleId"]})
@@ -61,9 +60,7 @@ class RoleAdapter(Adapter):
             iam.delete_role_policy(RoleName=name, PolicyName=gone)
         for policy, document in after.items():
             if before.get(policy) != document:
-                iam.put_role_policy(
-                    RoleName=name, PolicyName=policy, PolicyDocument=as_text(document)
-                )
+                iam.put_role_policy(RoleName=name, PolicyName=policy, PolicyDocument=text(document))
         had, has = (set(as_list(side.get("managedPolicyArns"))) for side in (old, new))
         for policy in had - has:
             _detach(aws, name, policy)
@@ -74,7 +71,7 @@ class RoleAdapter(Adapter):
         iam, name = aws.client("iam"), existing.id
         if has_changed(existing, inputs, "assumeRolePolicy"):
             iam.update_assume_role_policy(
-                RoleName=name, PolicyDocument=as_text(inputs["assumeRolePolicy"])
+                RoleName=name, PolicyDocument=text(inputs["assumeRolePolicy"])
             )
         if has_changed(existing, inputs, "description", "maxSessionDuration"):
             iam.update_role(
@@ -106,14 +103,11 @@ class RolePolicyAttachmentAdapter(Adapter):
 @adapts("iam/rolePolicy:RolePolicy")
 class RolePolicyAdapter(PutAdapter):
     name_property = "name"
+    identity = "{role}:{name}"
     replaces = frozenset({"role"})
 
     def put(self, aws: Aws, inputs: Properties) -> None:
-        self.make(aws, inputs, PolicyDocument=as_text(inputs["policy"]))
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(f"{inputs['role']}:{inputs['name']}", {})
+        self.make(aws, inputs, PolicyDocument=text(inputs["policy"]))
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("iam").delete_role_policy(
@@ -128,7 +122,7 @@ class PolicyAdapter(Adapter):
     deletion = CallById("iam", "delete_policy", "PolicyArn")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        made = self.make(aws, inputs, PolicyDocument=as_text(inputs["policy"]))["Policy"]
+        made = self.make(aws, inputs, PolicyDocument=text(inputs["policy"]))["Policy"]
         return State(made["Arn"], {"arn": made["Arn"], "policyId": made["PolicyId"]})
 
     def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
@@ -136,7 +130,7 @@ class PolicyAdapter(Adapter):
         if has_changed(existing, inputs, "policy"):
             versions = iam.list_policy_versions(PolicyArn=existing.id)["Versions"]
             iam.create_policy_version(
-                PolicyArn=existing.id, PolicyDocument=as_text(inputs["policy"]), SetAsDefault=True
+                PolicyArn=existing.id, PolicyDocument=text(inputs["policy"]), SetAsDefault=True
             )
             # A policy holds five versions; only the one in force is of use.
             for version in versions:

@@ -14,13 +14,12 @@ from local.pulumi.aws_adapter import (
     CallById,
     TagCalls,
     adapts,
-    as_list,
     has_changed,
-    pick,
 )
 from local.pulumi.provider import Existing, Resource, State
 from local.refusals.catalogue.balancing import BALANCER, group_attributes, health_check, pairs
-from local.refusals.catalogue.parameters import attributes
+from local.refusals.catalogue.parameters import attributes, pick
+from local.refusals.documents import as_list
 from local.values import Properties
 
 

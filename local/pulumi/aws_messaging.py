@@ -44,11 +44,8 @@ class QueueAdapter(Adapter):
 
 @adapts("sqs/queuePolicy:QueuePolicy")
 class QueuePolicyAdapter(PutAdapter):
+    identity = "{queueUrl}"
     replaces = frozenset({"queueUrl"})
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(inputs["queueUrl"], {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("sqs").set_queue_attributes(QueueUrl=existing.id, Attributes={"Policy": ""})
@@ -98,11 +95,8 @@ def _rule(existing: Existing, parameter: str) -> dict[str, str]:
 @adapts("cloudwatch/eventTarget:EventTarget")
 class EventTargetAdapter(PutAdapter):
     name_property = "targetId"
+    identity = "{rule}-{targetId}"
     replaces = frozenset({"rule", "eventBusName"})
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(f"{inputs['rule']}-{inputs['targetId']}", {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         aws.client("events").remove_targets(

@@ -62,11 +62,8 @@ class BucketAdapter(Adapter):
 class _Setting(PutAdapter):
     """A put of one setting of a bucket; deleting it puts the bucket's own default back."""
 
+    identity = "{bucket}"
     replaces = frozenset({"bucket"})
-
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(inputs["bucket"], {})
 
     def delete(self, aws: Aws, existing: Existing) -> None:
         if self.deletion is not None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from local.pulumi.aws_adapter import Adapter, Aws, CallById, adapts, as_list, tag_list, tags_of
+from local.pulumi.aws_adapter import Adapter, Aws, CallById, adapts, tag_list, tags_of
 from local.pulumi.aws_network import retag_ec2
 from local.pulumi.provider import Existing, Resource, State
 from local.refusals.catalogue.network import rule_parameters
+from local.refusals.documents import as_list
 from local.values import Properties
 
 

@@ -12,11 +12,11 @@ from local.pulumi.aws_adapter import (
     PutAdapter,
     TagCalls,
     adapts,
-    as_text,
 )
 from local.pulumi.provider import Existing, Resource, State
 from local.refusals.catalogue.events import TOPIC
 from local.refusals.catalogue.parameters import attributes
+from local.refusals.documents import text
 from local.values import Properties
 
 
@@ -25,12 +25,11 @@ class MetricAlarmAdapter(PutAdapter):
     """An alarm: the API replaces it whole, and so does moto, tags and all."""
 
     name_property = "name"
+    identity = "{name}"
     deletion = CallById("cloudwatch", "delete_alarms", "AlarmNames", listed=True)
 
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        name = inputs["name"]
-        return State(name, {"arn": aws.arn("cloudwatch", f"alarm:{name}")})
+    def computed(self, aws: Aws, inputs: Properties) -> Properties:
+        return {"arn": aws.arn("cloudwatch", f"alarm:{inputs['name']}")}
 
     def read(self, aws: Aws, existing: Existing) -> Properties | None:
         found = aws.client("cloudwatch").describe_alarms(AlarmNames=[existing.id])
@@ -40,17 +39,16 @@ class MetricAlarmAdapter(PutAdapter):
 @adapts("cloudwatch/dashboard:Dashboard")
 class DashboardAdapter(PutAdapter):
     name_property = "dashboardName"
+    identity = "{dashboardName}"
     lookup = CallById("cloudwatch", "get_dashboard", "DashboardName")
     deletion = CallById("cloudwatch", "delete_dashboards", "DashboardNames", listed=True)
 
     def put(self, aws: Aws, inputs: Properties) -> None:
-        self.make(aws, inputs, DashboardBody=as_text(inputs["dashboardBody"]))
+        self.make(aws, inputs, DashboardBody=text(inputs["dashboardBody"]))
 
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        name = inputs["dashboardName"]
-        arn = aws.arn("cloudwatch", f"dashboard/{name}", regional=False)
-        return State(name, {"dashboardArn": arn})
+    def computed(self, aws: Aws, inputs: Properties) -> Properties:
+        name = f"dashboard/{inputs['dashboardName']}"
+        return {"dashboardArn": aws.arn("cloudwatch", name, regional=False)}
 
 
 @adapts("sns/topic:Topic")
@@ -81,12 +79,12 @@ class TopicAdapter(Adapter):
 class TopicPolicyAdapter(PutAdapter):
     """A topic always has a policy, so this one goes with its topic."""
 
+    identity = "{arn}"
     replaces = frozenset({"arn"})
     lookup = CallById("sns", "get_topic_attributes", "TopicArn")
 
-    def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        self.put(aws, inputs)
-        return State(inputs["arn"], {"owner": aws.account})
+    def computed(self, aws: Aws, inputs: Properties) -> Properties:  # noqa: ARG002
+        return {"owner": aws.account}
 
 
 @adapts("sns/topicSubscription:TopicSubscription")

@@ -35,12 +35,11 @@ def refusals(wanted: Wanted) -> list[Refusal]:
         unknown = f"No table of local/refusals knows {wanted.type}; enter it in catalogue/."
         return [Refusal("create", "UnknownResourceType", unknown, resource=wanted.name)]
     spelled = list(schema.refusals(wanted))
+    # What is of another type stops all else: nobody could judge it.
     found = [each for each in spelled if each.code == schema.MISTYPED]
-    found = found or list(calls.mistyped_inputs(wanted))
-    if found:
-        return [replace(each, resource=wanted.name) for each in found]
-    asked = (limits.refusals, afterwards.refusals, calls.refusals)
-    found = spelled + [each for oracle in asked for each in _answers(oracle, wanted)]
+    if not found:
+        asked = (limits.refusals, afterwards.refusals, calls.refusals)
+        found = spelled + [each for oracle in asked for each in _answers(oracle, wanted)]
     return [replace(each, resource=wanted.name) for each in found]
 
 

@@ -155,7 +155,7 @@ def queues_that_feed_a_function(everything: Sequence[Wanted]) -> Iterator[Refusa
 @limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html")
 def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     """Inside the VPC's block, and beside each other."""
-    vpcs = {e.name: e.inputs.get("cidrBlock") for e in of(everything, "ec2/vpc:Vpc")}
+    vpcs = {e.name: network(e.inputs.get("cidrBlock")) for e in of(everything, "ec2/vpc:Vpc")}
     # One that stands bears its id for a name; without ids, a VPC that is alone has all subnets.
     alone = next(iter(vpcs.values())) if len(vpcs) == 1 else None
     by_vpc: dict[str, list[Any]] = defaultdict(list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from local.refusals.calls import Parameters, call, enter
-from local.refusals.catalogue.parameters import Inputs, attributes
+from local.refusals.catalogue.parameters import Inputs, attributes, pick
 from local.refusals.documents import as_list
 from local.refusals.model import input_shape
 from local.shapes import coerce
@@ -88,7 +88,7 @@ def health_check(inputs: Inputs) -> Parameters:
         "healthyThreshold": "HealthyThresholdCount",
         "unhealthyThreshold": "UnhealthyThresholdCount",
     }
-    found = {member: check[key] for key, member in names.items() if check.get(key) is not None}
+    found = pick(check, names)
     if "HealthCheckPort" in found:
         found["HealthCheckPort"] = str(found["HealthCheckPort"])
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from local.refusals.calls import Parameters, call, enter
 from local.refusals.catalogue.parameters import Inputs
 from local.refusals.model import input_shape
@@ -64,20 +66,23 @@ def template_data(inputs: Inputs) -> Parameters:
     return {**coerce(shape, given), **({"TagSpecifications": tagged} if tagged else {})}
 
 
+def group_tags(group: str, tags: Iterable[Inputs]) -> list[Parameters]:
+    """Return tags of a group as the calls that put them and take them off have them."""
+    return [
+        {
+            "ResourceId": group,
+            "ResourceType": "auto-scaling-group",
+            "Key": tag["key"],
+            "Value": str(tag.get("value", "")),
+            "PropagateAtLaunch": bool(tag.get("propagateAtLaunch")),
+        }
+        for tag in tags
+    ]
+
+
 def group_tag(inputs: Inputs) -> Parameters:
-    """Return a tag of a group as the calls that put it and take it off have it."""
-    tag, group = inputs["tag"], inputs["autoscalingGroupName"]
-    return {
-        "Tags": [
-            {
-                "ResourceId": group,
-                "ResourceType": "auto-scaling-group",
-                "Key": tag["key"],
-                "Value": tag["value"],
-                "PropagateAtLaunch": bool(tag["propagateAtLaunch"]),
-            }
-        ]
-    }
+    """Return a tag that is a resource of its own as those calls take it."""
+    return {"Tags": group_tags(inputs["autoscalingGroupName"], [inputs["tag"]])}
 
 
 enter(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from local.refusals.calls import Parameters, call, enter
-from local.refusals.catalogue.parameters import Inputs, attributes
+from local.refusals.catalogue.parameters import Inputs, attributes, pick
 from local.refusals.documents import text
 from local.refusals.model import input_shape
 from local.shapes import coerce
@@ -44,22 +43,18 @@ def _dimensions(given: Any) -> list[Parameters]:
     return [{"Name": name, "Value": value} for name, value in sorted((given or {}).items())]
 
 
-def _pick(inputs: Inputs, names: Mapping[str, str]) -> Parameters:
-    return {member: inputs[key] for key, member in names.items() if inputs.get(key) is not None}
-
-
 def _series(query: Inputs) -> Parameters:
     """Return one of an alarm's series, or the sum over them, as CloudWatch takes it."""
     plain = {"id": "Id", "expression": "Expression", "label": "Label", "returnData": "ReturnData"}
-    found = _pick(query, {**plain, "accountId": "AccountId", "period": "Period"})
+    found = pick(query, {**plain, "accountId": "AccountId", "period": "Period"})
     metric = query.get("metric")
     if metric:
         found["MetricStat"] = {
             "Metric": {
-                **_pick(metric, {"namespace": "Namespace", "metricName": "MetricName"}),
+                **pick(metric, {"namespace": "Namespace", "metricName": "MetricName"}),
                 "Dimensions": _dimensions(metric.get("dimensions")),
             },
-            **_pick(metric, {"period": "Period", "stat": "Stat", "unit": "Unit"}),
+            **pick(metric, {"period": "Period", "stat": "Stat", "unit": "Unit"}),
         }
     return found
 

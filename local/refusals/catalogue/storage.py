@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from local.refusals.calls import Parameters, call, enter
-from local.refusals.catalogue.parameters import Inputs
+from local.refusals.catalogue.parameters import Inputs, pick
 from local.refusals.documents import as_list, parse, text
 from local.refusals.model import input_shape
 from local.shapes import coerce
@@ -209,11 +209,7 @@ enter(
         "s3",
         "PutPublicAccessBlock",
         *_BLOCKED,
-        build=lambda i: {
-            "PublicAccessBlockConfiguration": {
-                member: i[key] for key, member in _BLOCKED.items() if i.get(key) is not None
-            }
-        },
+        build=lambda i: {"PublicAccessBlockConfiguration": pick(i, _BLOCKED)},
     ),
 )
 enter(

@@ -160,6 +160,10 @@ TAKEN: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         {**OF_NODES, "amiType": "AL2023_x86_64_NVIDIA", "instanceTypes": ["g5.xlarge"]},
     ),
     "an add-on: configured in YAML": (ADDON, {**ADDED, "configurationValues": "replicaCount: 2"}),
+    "an add-on: configured in JSON that is indented with tabs": (
+        ADDON,
+        {**ADDED, "configurationValues": '{\n\t"replicaCount": 2\n}'},
+    ),
     "an association: in a namespace": (
         ASSOCIATION,
         {**ASSOCIATED, "accessScope": {"type": "namespace", "namespaces": ["a"]}},

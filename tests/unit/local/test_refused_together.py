@@ -144,3 +144,16 @@ def test_what_only_several_resources_exceed_is_refused(resources: list[Wanted], 
     found = list(together.refusals(resources))
     assert {refusal.code for refusal in found} == {code}
     assert all(refusal.resource for refusal in found)
+
+
+@pytest.mark.parametrize("block", [{}, {"cidrBlock": "10.1.0.0/99"}, {"cidrBlock": "ten"}])
+def test_subnets_beside_a_block_that_is_none_are_judged_all_the_same(block: dict[str, str]) -> None:
+    """Of a pool of IPAM, or mistyped: what each alone says of it."""
+    found = together.refusals(
+        [
+            Wanted("aws:ec2/vpc:Vpc", "vpc", block),
+            Wanted("aws:ec2/subnet:Subnet", "unknown", {"vpcId": "vpc", **block}),
+            *several("ec2/subnet:Subnet", 2, vpcId="vpc", cidrBlock="10.0.0.0/2{}"),
+        ]
+    )
+    assert [(each.code, each.resource) for each in found] == [("InvalidSubnet.Conflict", "each-1")]
