@@ -1,4 +1,4 @@
-"""Reads the cron expressions of rules and schedules as EventBridge does, field by field."""
+"""Reads the expressions of rules and schedules as EventBridge does, a cron field by field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
-_CRON = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-cron-expressions.html"
+# Rates there, and the fields of a cron behind it.
+_EXPRESSIONS = (
+    "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html"
+)
 _MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC"
 _DAYS = "SUN MON TUE WED THU FRI SAT"
 
@@ -58,20 +61,38 @@ FIELDS: tuple[CronField, ...] = (
 )
 
 
-@limit("cloudwatch/eventRule:EventRule", "scheduler/schedule:Schedule", source=_CRON)
-def fields_of_a_cron(wanted: Wanted) -> Iterator[Refusal]:
-    """Each field's own numbers, names and signs, and one of the two days a question mark."""
-    expression = str(wanted.inputs.get("scheduleExpression") or "")
+@limit("cloudwatch/eventRule:EventRule", "scheduler/schedule:Schedule", source=_EXPRESSIONS)
+def expression_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
+    """A rate, a cron, and of a Scheduler's schedule a point in time."""
+    given, schedule = wanted.inputs.get("scheduleExpression"), wanted.type.endswith(":Schedule")
+    expression = str(given)
+    if (
+        given is None
+        or _is_rate(expression)
+        or _is_cron(expression)
+        or (schedule and expression.startswith("at("))
+    ):
+        return
+    operation = "CreateSchedule" if schedule else "PutRule"
+    message = "Parameter ScheduleExpression is not valid."
+    if schedule:
+        message = f"Invalid Schedule Expression {expression}."
+    yield Refusal(operation, "ValidationException", message, "scheduleExpression")
+
+
+def _is_rate(expression: str) -> bool:
+    """Say whether it is one such as rate(1 minute), rate(5 minutes): the word as the number."""
+    found = re.fullmatch(r"rate\((\d+) (minute|hour|day)(s?)\)", expression)
+    return found is not None and int(found[1]) >= 1 and bool(found[3]) == (int(found[1]) > 1)
+
+
+def _is_cron(expression: str) -> bool:
+    """Say whether it is one of six fields, of whose two days one is a question mark."""
     found = re.fullmatch(r"cron\((.*)\)", expression)
     fields = found[1].split(" ") if found else []
-    if len(fields) != len(FIELDS):
-        return
     marks = [number for number, each in enumerate(fields) if each == "?"]
-    known = all(of.takes(each) for each, of in zip(fields, FIELDS, strict=True))
-    if not known or marks not in ([_OF_A_MONTH], [_OF_A_WEEK]):
-        schedule = wanted.type.endswith(":Schedule")
-        operation = "CreateSchedule" if schedule else "PutRule"
-        message = "Parameter ScheduleExpression is not valid."
-        if schedule:
-            message = f"Invalid Schedule Expression {expression}."
-        yield Refusal(operation, "ValidationException", message, "scheduleExpression")
+    return (
+        len(fields) == len(FIELDS)
+        and all(of.takes(each) for each, of in zip(fields, FIELDS, strict=True))
+        and marks in ([_OF_A_MONTH], [_OF_A_WEEK])
+    )

@@ -58,151 +58,126 @@ PROTECTED: tuple[Protected, ...] = (
         "Load balancer cannot be deleted because deletion protection is enabled",
     ),
 )
-_IN_A_VPC = (
-    "ec2/subnet:Subnet",
-    "ec2/internetGateway:InternetGateway",
-    "ec2/routeTable:RouteTable",
-    "ec2/securityGroup:SecurityGroup",
-    "ec2/vpcEndpoint:VpcEndpoint",
-)
-_IN_A_SUBNET = {
-    "eks/nodeGroup:NodeGroup": ("subnetIds.*",),
-    "lambda/function:Function": ("vpcConfig.subnetIds.*",),
-    "ec2/natGateway:NatGateway": ("subnetId",),
-    "ec2/vpcEndpoint:VpcEndpoint": ("subnetIds.*",),
-    "eks/cluster:Cluster": ("vpcConfig.subnetIds.*",),
-    "lb/loadBalancer:LoadBalancer": ("subnets.*", "subnetMappings.*.subnetId"),
-}
-_WITH_A_GROUP = {
-    "eks/cluster:Cluster": ("vpcConfig.securityGroupIds.*",),
-    "ec2/vpcEndpoint:VpcEndpoint": ("securityGroupIds.*",),
-    "lb/loadBalancer:LoadBalancer": ("securityGroups.*",),
-    "lambda/function:Function": ("vpcConfig.securityGroupIds.*",),
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule": ("referencedSecurityGroupId",),
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule": ("referencedSecurityGroupId",),
-}
 _DEPENDENT = "DependencyViolation"
+_IN_USE = "ResourceInUse"
+_ROLE = Refuser("iam/role:Role", "DeleteRole", "DeleteConflict")
+
+
+def _held(
+    of: Refuser, message: str, *rows: tuple[str, ...], by: str = "", forced: str = ""
+) -> tuple[HeldType, ...]:
+    """Return what holds a type, a line each: the holder, and the inputs that name the held one."""
+    return tuple(HeldType(of, holder, tuple(paths), by, message, forced) for holder, *paths in rows)
+
+
 HELD: tuple[HeldType, ...] = (
-    *(
-        HeldType(
-            Refuser("ec2/vpc:Vpc", "DeleteVpc", _DEPENDENT),
-            holder,
-            ("vpcId",),
-            "",
-            "The vpc '{0}' has dependencies and cannot be deleted.",
-        )
-        for holder in _IN_A_VPC
+    *_held(
+        Refuser("ec2/vpc:Vpc", "DeleteVpc", _DEPENDENT),
+        "The vpc '{0}' has dependencies and cannot be deleted.",
+        ("ec2/subnet:Subnet", "vpcId"),
+        ("ec2/internetGateway:InternetGateway", "vpcId"),
+        ("ec2/routeTable:RouteTable", "vpcId"),
+        ("ec2/securityGroup:SecurityGroup", "vpcId"),
+        ("ec2/vpcEndpoint:VpcEndpoint", "vpcId"),
     ),
-    *(
-        HeldType(
-            Refuser("ec2/subnet:Subnet", "DeleteSubnet", _DEPENDENT),
-            holder,
-            paths,
-            "",
-            "The subnet '{0}' has dependencies and cannot be deleted.",
-        )
-        for holder, paths in _IN_A_SUBNET.items()
+    *_held(
+        Refuser("ec2/subnet:Subnet", "DeleteSubnet", _DEPENDENT),
+        "The subnet '{0}' has dependencies and cannot be deleted.",
+        ("eks/nodeGroup:NodeGroup", "subnetIds.*"),
+        ("lambda/function:Function", "vpcConfig.subnetIds.*"),
+        ("ec2/natGateway:NatGateway", "subnetId"),
+        ("ec2/vpcEndpoint:VpcEndpoint", "subnetIds.*"),
+        ("eks/cluster:Cluster", "vpcConfig.subnetIds.*"),
+        ("lb/loadBalancer:LoadBalancer", "subnets.*", "subnetMappings.*.subnetId"),
     ),
-    *(
-        HeldType(
-            Refuser("ec2/securityGroup:SecurityGroup", "DeleteSecurityGroup", _DEPENDENT),
-            holder,
-            paths,
-            "",
-            "resource {0} has a dependent object",
-        )
-        for holder, paths in _WITH_A_GROUP.items()
+    *_held(
+        Refuser("ec2/securityGroup:SecurityGroup", "DeleteSecurityGroup", _DEPENDENT),
+        "resource {0} has a dependent object",
+        ("eks/cluster:Cluster", "vpcConfig.securityGroupIds.*"),
+        ("ec2/vpcEndpoint:VpcEndpoint", "securityGroupIds.*"),
+        ("lb/loadBalancer:LoadBalancer", "securityGroups.*"),
+        ("lambda/function:Function", "vpcConfig.securityGroupIds.*"),
+        ("vpc/securityGroupEgressRule:SecurityGroupEgressRule", "referencedSecurityGroupId"),
+        ("vpc/securityGroupIngressRule:SecurityGroupIngressRule", "referencedSecurityGroupId"),
     ),
-    HeldType(
+    *_held(
         Refuser("ec2/routeTable:RouteTable", "DeleteRouteTable", _DEPENDENT),
-        "ec2/routeTableAssociation:RouteTableAssociation",
-        ("routeTableId",),
-        "",
         "The routeTable '{0}' has dependencies and cannot be deleted.",
+        ("ec2/routeTableAssociation:RouteTableAssociation", "routeTableId"),
     ),
-    HeldType(
+    *_held(
         Refuser("ec2/eip:Eip", "ReleaseAddress", "InvalidIPAddress.InUse"),
-        "ec2/natGateway:NatGateway",
-        ("allocationId",),
-        "",
         "The address {0} is in use by a NAT gateway.",
+        ("ec2/natGateway:NatGateway", "allocationId"),
     ),
-    HeldType(
-        Refuser("lb/targetGroup:TargetGroup", "DeleteTargetGroup", "ResourceInUse"),
-        "lb/listener:Listener",
-        ("defaultActions.*.targetGroupArn", "defaultActions.*.forward.targetGroups.*.arn"),
-        "",
+    *_held(
+        Refuser("lb/targetGroup:TargetGroup", "DeleteTargetGroup", _IN_USE),
         "Target group '{0}' is currently in use by a listener or a rule",
+        (
+            *("lb/listener:Listener", "defaultActions.*.targetGroupArn"),
+            "defaultActions.*.forward.targetGroups.*.arn",
+        ),
     ),
-    HeldType(
-        Refuser("lb/loadBalancer:LoadBalancer", "DeleteLoadBalancer", "ResourceInUse"),
-        "ec2/vpcEndpointService:VpcEndpointService",
-        ("networkLoadBalancerArns.*", "gatewayLoadBalancerArns.*"),
-        "",
+    *_held(
+        Refuser("lb/loadBalancer:LoadBalancer", "DeleteLoadBalancer", _IN_USE),
         "Load balancer '{0}' is currently in use by a VPC endpoint service",
+        (
+            *("ec2/vpcEndpointService:VpcEndpointService", "networkLoadBalancerArns.*"),
+            "gatewayLoadBalancerArns.*",
+        ),
     ),
-    HeldType(
+    *_held(
         Refuser("cloudwatch/eventRule:EventRule", "DeleteRule", "ValidationException"),
-        "cloudwatch/eventTarget:EventTarget",
-        ("rule",),
-        "name",
         "Rule can't be deleted since it has targets.",
+        ("cloudwatch/eventTarget:EventTarget", "rule"),
+        by="name",
     ),
-    HeldType(
-        Refuser("iam/role:Role", "DeleteRole", "DeleteConflict"),
-        "iam/rolePolicyAttachment:RolePolicyAttachment",
-        ("role",),
-        "name",
+    *_held(
+        _ROLE,
         "Cannot delete entity, must detach all policies first.",
-        "forceDetachPolicies",
+        ("iam/rolePolicyAttachment:RolePolicyAttachment", "role"),
+        by="name",
+        forced="forceDetachPolicies",
     ),
-    HeldType(
-        Refuser("iam/role:Role", "DeleteRole", "DeleteConflict"),
-        "iam/instanceProfile:InstanceProfile",
-        ("role",),
-        "name",
+    *_held(
+        _ROLE,
         "Cannot delete entity, must remove roles from instance profile first.",
+        ("iam/instanceProfile:InstanceProfile", "role"),
+        by="name",
     ),
-    HeldType(
-        Refuser("iam/role:Role", "DeleteRole", "DeleteConflict"),
-        "iam/rolePolicy:RolePolicy",
-        ("role",),
-        "name",
+    *_held(
+        _ROLE,
         "Cannot delete entity, must delete policies first.",
-        "forceDetachPolicies",
+        ("iam/rolePolicy:RolePolicy", "role"),
+        by="name",
+        forced="forceDetachPolicies",
     ),
-    HeldType(
+    *_held(
         Refuser("iam/policy:Policy", "DeletePolicy", "DeleteConflict"),
-        "iam/rolePolicyAttachment:RolePolicyAttachment",
-        ("policyArn",),
-        "",
         "Cannot delete a policy attached to entities.",
+        ("iam/rolePolicyAttachment:RolePolicyAttachment", "policyArn"),
     ),
-    HeldType(
+    *_held(
         Refuser("eks/cluster:Cluster", "DeleteCluster", "ResourceInUseException"),
-        "eks/nodeGroup:NodeGroup",
-        ("clusterName",),
-        "name",
         "Cluster has nodegroups attached",
+        ("eks/nodeGroup:NodeGroup", "clusterName"),
+        by="name",
     ),
-    HeldType(
+    *_held(
         Refuser("route53/zone:Zone", "DeleteHostedZone", "HostedZoneNotEmpty"),
-        "route53/record:Record",
-        ("zoneId",),
-        "",
         (
             "The specified hosted zone contains non-required resource record sets and so cannot be "
             "deleted."
         ),
-        "forceDestroy",
+        ("route53/record:Record", "zoneId"),
+        forced="forceDestroy",
     ),
-    HeldType(
+    *_held(
         Refuser("s3/bucket:Bucket", "DeleteBucket", "BucketNotEmpty"),
-        "s3/bucketObjectv2:BucketObjectv2",
-        ("bucket",),
-        "bucket",
         "The bucket you tried to delete is not empty.",
-        "forceDestroy",
+        ("s3/bucketObjectv2:BucketObjectv2", "bucket"),
+        by="bucket",
+        forced="forceDestroy",
     ),
 )
 _BY_HELD: Mapping[str, tuple[HeldType, ...]] = {

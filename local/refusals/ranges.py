@@ -21,16 +21,8 @@ BETWEEN_CHECKS = 30
 
 
 @limit("lambda/function:Function", source=LAMBDA_QUOTAS)
-def time_and_memory_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
-    """900 s and 10,240 MB; the model's maxima are of functions on instances of one's own."""
-    for key, most in (("timeout", 900), ("memorySize", 10_240)):
-        value = wanted.inputs.get(key)
-        if outside(value, 1, most):
-            message = (
-                f"1 validation error detected: Value '{value}' at '{key}' failed to satisfy "
-                f"constraint: Member must have value less than or equal to {most}"
-            )
-            yield Refusal("CreateFunction", "ValidationException", message, key)
+def layers_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
+    """Five."""
     if len(wanted.inputs.get("layers") or ()) > 5:
         message = "Cannot reference more than 5 layers."
         yield Refusal("CreateFunction", "InvalidParameterValueException", message, "layers")
@@ -82,18 +74,6 @@ def attributes_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
-    "kms/key:Key",
-    source="https://docs.aws.amazon.com/kms/latest/APIReference/API_ScheduleKeyDeletion.html",
-)
-def deletion_of_a_key(wanted: Wanted) -> Iterator[Refusal]:
-    """7 to 30 days."""
-    days = wanted.inputs.get("deletionWindowInDays")
-    if outside(days, 7, 30):
-        message = f"PendingWindowInDays must be between 7 and 30, and is {days}"
-        yield Refusal("ScheduleKeyDeletion", "ValidationException", message, "deletionWindowInDays")
-
-
-@limit(
     "secretsmanager/secret:Secret",
     source="https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_DeleteSecret.html",
 )
@@ -103,17 +83,6 @@ def recovery_of_a_secret(wanted: Wanted) -> Iterator[Refusal]:
     if days and outside(days, 7, 30):
         message = "The RecoveryWindowInDays value must be between 7 and 30 days (inclusive)."
         yield Refusal("DeleteSecret", "InvalidParameterException", message, "recoveryWindowInDays")
-
-
-@limit(
-    "autoscaling/lifecycleHook:LifecycleHook",
-    source="https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_PutLifecycleHook.html",
-)
-def heartbeat_of_a_hook(wanted: Wanted) -> Iterator[Refusal]:
-    """30 to 7,200 s."""
-    if outside(wanted.inputs.get("heartbeatTimeout"), 30, 7200):
-        message = "The heartbeat timeout must be between 30 and 7200 seconds."
-        yield Refusal("PutLifecycleHook", "ValidationError", message, "heartbeatTimeout")
 
 
 @limit(
@@ -226,28 +195,12 @@ def series_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
     source="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/target-group-health-checks.html",
 )
 def health_check_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
-    """A check takes no longer than until the next; a target lingers an hour at most."""
+    """A check takes no longer than until the next."""
     check = wanted.inputs.get("healthCheck") or {}
     timeout, interval = check.get("timeout"), check.get("interval") or BETWEEN_CHECKS
     if timeout is not None and int(timeout) > int(interval):
         message = "Health check timeout must be smaller than or equal to the interval"
         yield Refusal("CreateTargetGroup", "ValidationError", message, "healthCheck")
-    delay = wanted.inputs.get("deregistrationDelay")
-    if outside(delay, 0, 3600):
-        message = f"'{delay}' is not a valid deregistration_delay.timeout_seconds; it is 0 to 3600"
-        yield Refusal("ModifyTargetGroupAttributes", "ValidationError", message)
-
-
-@limit(
-    "lb/listener:Listener",
-    source="https://docs.aws.amazon.com/elasticloadbalancing/latest/network/update-idle-timeout.html",
-)
-def idle_timeout_of_a_listener(wanted: Wanted) -> Iterator[Refusal]:
-    """60 to 6,000 s."""
-    seconds = wanted.inputs.get("tcpIdleTimeoutSeconds")
-    if outside(seconds, 60, 6000):
-        message = f"'{seconds}' is not a valid tcp.idle_timeout.seconds; it is 60 to 6000"
-        yield Refusal("ModifyListenerAttributes", "ValidationError", message)
 
 
 @limit(
@@ -267,25 +220,6 @@ def groups_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
             message += " eks:, aws:, amazon: or iam:"
             at = "kubernetesGroups"
             yield Refusal("CreateAccessEntry", "InvalidParameterException", message, at)
-
-
-@limit(
-    "cloudwatch/eventRule:EventRule",
-    "scheduler/schedule:Schedule",
-    source="https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html",
-)
-def expression_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
-    """rate(1 minute), rate(5 minutes): the word agrees with the number; cron has six fields."""
-    expression = wanted.inputs.get("scheduleExpression")
-    if expression is None:
-        return
-    rate = re.fullmatch(r"rate\((\d+) (minute|hour|day)(s?)\)", expression)
-    right = rate and int(rate.group(1)) >= 1 and (rate.group(3) == "s") == (int(rate.group(1)) > 1)
-    cron = re.fullmatch(r"cron\((?:[^ ]+ ){5}[^ ]+\)", expression)
-    at = expression.startswith("at(") and wanted.type.endswith(":Schedule")
-    if not right and cron is None and not at:
-        message = "Parameter ScheduleExpression is not valid."
-        yield Refusal("PutRule", "ValidationException", message, "scheduleExpression")
 
 
 @limit(
