@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -50,6 +49,7 @@ from local.journal import journal
 from local.locks import COMPUTE, turn
 from local.moved_ports import dial
 from local.place import Place
+from local.stopping import stop_event
 
 LOG = logging.getLogger(__name__)
 TICK_SECONDS = 0.05
@@ -166,9 +166,7 @@ class Background:
 
 def serve(place: Place) -> None:
     """Run until SIGTERM or SIGINT."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     place.path("logs").mkdir(parents=True, exist_ok=True)
     cloud = Background(place)
     identity.write(identity.create_admin(), credentials_file(place))

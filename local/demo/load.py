@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
 import sys
 import threading
 import time
@@ -28,6 +27,7 @@ from local.demo.clients import CONSUMER, PRODUCER, WATCHER, Entry
 from local.demo.sequence import ReadRecords
 from local.kubernetes.client import Api, ApiError
 from local.place import Place
+from local.stopping import stop_event
 
 TOPIC = clients.TOPIC
 PARTITIONS = 12
@@ -261,9 +261,7 @@ def bytes_between_zones(connect: Connect) -> int:
 
 def run(bootstrap: list[str], directory: Path) -> Summary:
     """Produce, consume and watch until SIGTERM; then read back and write summary.json."""
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    stop = stop_event()
     tally, seen = Tally(), ReadRecords()
     samples = SampleLog(directory / "samples.jsonl")
     api = Api.from_kubeconfig(Place.load().path("kubeconfig"))

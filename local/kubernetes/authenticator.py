@@ -14,14 +14,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import boto3
@@ -34,6 +31,7 @@ from local.kubernetes.client import Api
 from local.kubernetes.sts_proxy import MotoAccessKeys, serving
 from local.place import Place
 from local.processes import Child, Processes, forget, record
+from local.stopping import stop_event
 
 START_LIMIT_SECONDS = 30.0
 POLL_SECONDS = 0.5
@@ -208,13 +206,7 @@ def _cluster_names(eks: Any) -> Iterator[str]:
 def main() -> None:
     """Run the authenticator of the cluster that the twin's EKS has, for as long as it has it."""
     place, binary = Place.load(), Path(sys.argv[1])
-    ended = threading.Event()
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        ended.set()
-
-    signal.signal(signal.SIGTERM, end)
-    signal.signal(signal.SIGINT, end)
+    ended = stop_event()
     creator_arn = _creator_arn(place)
     _allow_watching(Api.from_kubeconfig(place.path("kubeconfig")))
     eks = boto3.client("eks")

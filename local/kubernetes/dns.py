@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from local.kubernetes.client import Object
+from local.kubernetes.lookups import has_condition
 from local.kubernetes.status import ENDED_PHASES
 from local.place import Place
 
@@ -30,11 +31,6 @@ def _forms(name: str, namespace: str) -> list[str]:
     ]
 
 
-def _is_ready(pod: Object) -> bool:
-    conditions = pod["status"].get("conditions") or []
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-
-
 def _is_selected(service: Object, pod: Object) -> bool:
     """Say whether a Service leads to a pod: by its labels, ready or published before it is."""
     selector = service["spec"].get("selector")
@@ -42,7 +38,7 @@ def _is_selected(service: Object, pod: Object) -> bool:
     if not selector or service["metadata"]["namespace"] != pod["metadata"]["namespace"]:
         return False
     early = service["spec"].get("publishNotReadyAddresses", False)
-    return all(labels.get(k) == v for k, v in selector.items()) and (early or _is_ready(pod))
+    return all(labels.get(k) == v for k, v in selector.items()) and (early or has_condition(pod))
 
 
 def names(pods: Iterable[Object], services: Iterable[Object]) -> list[tuple[str, str]]:

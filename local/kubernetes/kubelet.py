@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import threading
 import time
@@ -39,6 +38,7 @@ from local.kubernetes.node import NodeAgent
 from local.kubernetes.pods import PodWorker, Shared
 from local.place import Place
 from local.processes import kill_recorded
+from local.stopping import stop_event
 
 POLL_SECONDS = 0.5
 # From "running" to the kubelet's first word, and the steps after it. A real node takes half a
@@ -79,9 +79,16 @@ class Machine:
 class Kubelet:
     """Nodes and pods of one twin."""
 
-    def __init__(self, place: Place, api: Api, cloud: InstanceCloud, facts: Journal) -> None:
+    def __init__(
+        self,
+        place: Place,
+        api: Api,
+        cloud: InstanceCloud,
+        facts: Journal,
+        stopped: threading.Event,
+    ) -> None:
         self._api, self._cloud, self._journal = api, cloud, facts
-        self._stopped = threading.Event()
+        self._stopped = stopped
         self._lock = threading.Lock()
         self._machines: dict[str, Machine] = {}
         self._workers: dict[str, PodWorker] = {}
@@ -109,7 +116,7 @@ class Kubelet:
         self._services = Informer(api, "/api/v1/services", lambda *_: self._hosts.changed())
 
     def run(self) -> None:
-        """Look after the cluster until `stop`; then end every process within five seconds."""
+        """Look after the cluster until stopped; then end every process within five seconds."""
         for informer in (self._nodes, self._pods, self._services):
             informer.wait_synced(30)
         self._hosts.start()
@@ -120,9 +127,6 @@ class Kubelet:
             except CloudError as error:
                 LOG.warning("EC2 did not answer: %s", error)
         self._shut_down()
-
-    def stop(self) -> None:
-        self._stopped.set()
 
     def _reconcile(self, states: dict[str, str], now: float) -> None:
         """Boot what runs and is new, end what no longer runs, delete the Nodes of what is gone."""
@@ -334,10 +338,8 @@ def main() -> None:
     logging.getLogger("botocore").setLevel(logging.WARNING)
     place = Place.load()
     api = Api.from_kubeconfig(place.path("kubeconfig"))
-    kubelet = Kubelet(place, api, InstanceCloud(client("ec2", place)), journal(place))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: kubelet.stop())
-    kubelet.run()
+    cloud = InstanceCloud(client("ec2", place))
+    Kubelet(place, api, cloud, journal(place), stop_event()).run()
     # Informers and probes are daemon threads that may sit in a read; nothing is left to finish.
     logging.shutdown()
     os._exit(0)

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import MissingPrerequisite
-from local.kubernetes.client import Api, ApiError, Object
+from local.kubernetes.client import Api, Object
 from local.kubernetes.environment import MissingReference, data_of, field_value
+from local.kubernetes.lookups import find
 from local.place import Place
 
 SERVICE_ACCOUNT_DIRECTORY = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -151,23 +152,18 @@ class PodVolumes:
         self, directory: Path, resource: str, name: str, source: Mapping[str, Any]
     ) -> None:
         """Write a ConfigMap's or Secret's entries, all or those listed in `items`."""
-        try:
-            item = self._api.get(f"/api/v1/namespaces/{self._namespace}/{resource}/{name}")
+        found = find(self._api, f"/api/v1/namespaces/{self._namespace}/{resource}/{name}")
+        if found is not None:
             kind = "Secret" if resource == "secrets" else "ConfigMap"
-            data = data_of({"kind": kind, **item})
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            if name == ROOT_CA_CONFIG_MAP:
-                # Published by the controller-manager a moment after a namespace is made, and only
-                # where it was told the authority's file.
-                data = {"ca.crt": self._place.path("pki", "apiserver-ca.crt").read_bytes()}
-            elif source.get("optional"):
-                return
-            else:
-                raise MissingReference(
-                    f"The {resource[:-1]} {name} for a volume does not exist."
-                ) from error
+            data = data_of({"kind": kind, **found})
+        elif name == ROOT_CA_CONFIG_MAP:
+            # Published by the controller-manager a moment after a namespace is made, and only
+            # where it was told the authority's file.
+            data = {"ca.crt": self._place.path("pki", "apiserver-ca.crt").read_bytes()}
+        elif source.get("optional"):
+            return
+        else:
+            raise MissingReference(f"The {resource[:-1]} {name} for a volume does not exist.")
         paths = {item["key"]: item["path"] for item in source.get("items") or []}
         for key, content in data.items():
             if not paths or key in paths:

@@ -16,6 +16,7 @@ from typing import Any
 from local.journal import Journal
 from local.kubernetes.client import Api, ApiError, Object
 from local.kubernetes.cloud import RunningInstance
+from local.kubernetes.lookups import has_condition
 from local.kubernetes.node_object import csi_node_object, node_object, timestamp
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -66,7 +67,7 @@ class NodeAgent:
         self._uid = node["metadata"]["uid"]
         # A kubelet that comes back finds its node as ready as it left it.
         rebooted = not created and self.has_rebooted(node)
-        self.ready = not (created or rebooted) and _is_ready(node)
+        self.ready = not (created or rebooted) and has_condition(node)
         # After a restart these stay reported until the pods that use them are found again: a
         # volume dropped from the list may be detached under its reader.
         in_use = () if rebooted else node["status"].get("volumesInUse") or ()
@@ -123,7 +124,7 @@ class NodeAgent:
                 raise
             metadata = {"name": self.name, "namespace": "kube-node-lease"}
             self._api.post(LEASES, {"metadata": metadata, "spec": spec})
-        unknown = self.ready and self.observed and not _is_ready(self.observed)
+        unknown = self.ready and self.observed and not has_condition(self.observed)
         if unknown or time.monotonic() - self._reported_at > STATUS_REPORT_SECONDS:
             self.report()
 
@@ -197,8 +198,3 @@ class NodeAgent:
             }
             for kind, status, reason in rows
         ]
-
-
-def _is_ready(node: Object) -> bool:
-    conditions = node.get("status", {}).get("conditions") or []
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)

@@ -22,6 +22,7 @@ from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_authorities import OPERATOR, data_of, operator_secret
 from local.kubernetes.strimzi_config import REPLICATION_PORT
 from local.kubernetes.strimzi_objects import STRIMZI
+from local.kubernetes.strimzi_rolling import is_ready
 
 BOOTSTRAP_MS, REQUEST_MS = 3_000, 10_000
 
@@ -73,11 +74,7 @@ def admin(api: Api, namespace: str, cluster: str) -> Iterator[KafkaAdminClient]:
 def runs(api: Api, namespace: str, cluster: str) -> bool:
     """Say whether a Kafka is there to stay."""
     found = find(api, f"{STRIMZI}/namespaces/{namespace}/kafkas/{cluster}")
-    if found is None:
-        return False
-    conditions = (found.get("status") or {}).get("conditions") or []
-    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-    return ready and "deletionTimestamp" not in found["metadata"]
+    return found is not None and is_ready(found)
 
 
 def answers(namespace: str, cluster: str) -> bool:

@@ -6,13 +6,13 @@ Shared by the reconcilers of Kafka, Connect and topics; each holds what it wants
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from core import naming
 from local.journal import Journal
 from local.kubernetes import crds
 from local.kubernetes.client import Api, ApiError
+from local.kubernetes.node_object import timestamp
 from local.kubernetes.strimzi_resources import digest
 from local.kubernetes.strimzi_rolling import is_ready, next_to_roll, revision
 
@@ -83,7 +83,7 @@ class OperatorObjects:
         if status.get("observedGeneration") == generation and condition.items() <= before.items():
             return False
         flipped = before.get("status") != condition["status"]
-        since = now() if flipped else before["lastTransitionTime"]
+        since = timestamp() if flipped else before["lastTransitionTime"]
         self._api.merge(
             f"{path}/status",
             {
@@ -123,7 +123,3 @@ def resource_path(plural: str, resource: Object) -> str:
     """Return where a resource of Strimzi's is."""
     metadata = resource["metadata"]
     return f"{STRIMZI}/namespaces/{metadata['namespace']}/{plural}/{metadata['name']}"
-
-
-def now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

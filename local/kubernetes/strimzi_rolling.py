@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from local.kubernetes.lookups import has_condition
 from local.kubernetes.strimzi_model import KafkaPodNode
 from local.kubernetes.strimzi_resources import REVISION
 
@@ -41,8 +42,5 @@ def revision(pod: Object) -> str | None:
 
 
 def is_ready(pod: Object) -> bool:
-    """Say whether a pod is Ready and staying."""
-    if "deletionTimestamp" in pod["metadata"]:
-        return False
-    conditions = pod.get("status", {}).get("conditions") or []
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    """Say whether a pod, or a resource of Strimzi's, is Ready and staying."""
+    return "deletionTimestamp" not in pod["metadata"] and has_condition(pod)

@@ -31,7 +31,7 @@ from kafka.errors import KafkaError
 from core import naming
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.client import Api, Informer
-from local.kubernetes.lookups import find
+from local.kubernetes.lookups import find, has_condition
 from local.kubernetes.strimzi_admin import admin, answers, runs
 from local.kubernetes.strimzi_authorities import (
     CLIENTS_GENERATION,
@@ -116,16 +116,13 @@ class UserOperator(EntityOperator):
     def _is_settled(self, user: Object, authority: Authority) -> bool:
         """Say whether this very description was brought about, and its Secret still serves."""
         status = user.get("status") or {}
-        ready = any(
-            c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions") or []
-        )
         stored = data_of(self._secrets.objects.get((user["metadata"]["namespace"], _name(user))))
         how = authentication(user)
         serves = (how == TLS and _serves(stored, authority)) or (
             how == SCRAM and "password" in stored
         )
         current = status.get("observedGeneration") == user["metadata"]["generation"]
-        return ready and current and (serves or how not in {TLS, SCRAM})
+        return has_condition(user) and current and (serves or how not in {TLS, SCRAM})
 
     def _authority(self, namespace: str, cluster: str) -> Authority | None:
         name = naming.clients_ca_secret(cluster)

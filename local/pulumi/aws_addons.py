@@ -15,6 +15,7 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 
 from local.kubernetes import snapshot_crds
 from local.kubernetes.client import Api, ApiError
+from local.kubernetes.lookups import find
 from local.pulumi.aws_adapter import Adapter, Aws, adapts
 from local.pulumi.provider import Existing, Resource, State
 from local.values import Properties
@@ -98,11 +99,8 @@ def _remind(api: Api, path: str) -> None:
 
 def _others_need(api: Api, path: str, cluster: str) -> bool:
     """Say whether another cluster of the twin has the kind: they share one API server."""
-    try:
-        found = api.get(path)
-    except ApiError as error:
-        if error.status != NOT_FOUND:
-            raise
+    found = find(api, path)
+    if found is None:
         return False
     # An apply that names nothing gives up what this cluster's add-on had said.
     named = {key: found[key] for key in ("apiVersion", "kind")}

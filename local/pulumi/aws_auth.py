@@ -40,16 +40,12 @@ def row(principal_arn: str, entry_type: str, groups: list[str], username: str | 
 def _edit(place: Place, principal_arn: str, change: Callable[[list[Row]], list[Row]]) -> None:
     """Change the rows of one kind; another writer in between means reading again."""
     from local.kubernetes.client import Api, ApiError  # noqa: PLC0415 - most layers never need it
+    from local.kubernetes.lookups import find  # noqa: PLC0415 - the same
 
     section = "mapUsers" if ":user/" in principal_arn else "mapRoles"
     api = Api.from_kubeconfig(place.path("kubeconfig"))
     for _ in range(ATTEMPTS):
-        try:
-            current = api.get(f"{PATH}/{NAME}")
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
-            current = None
+        current = find(api, f"{PATH}/{NAME}")
         data = dict((current or {}).get("data") or {})
         rows = yaml.safe_load(data.get(section) or "[]") or []
         data[section] = yaml.safe_dump(change(rows), sort_keys=True)

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from core.errors import InvalidInput, StillwaterError
 from local.kubernetes.client import Api, ApiError, Object
+from local.kubernetes.lookups import find, has_condition
 from local.values import Properties
 
 FIELD_MANAGER = "pulumi"
@@ -99,11 +100,6 @@ def wanted_condition(item: Mapping[str, Any]) -> tuple[str, str] | None:
         )
         raise InvalidInput([problem])
     return condition, status or "True"
-
-
-def has_condition(item: Mapping[str, Any], condition: str, status: str) -> bool:
-    conditions = (item.get("status") or {}).get("conditions") or []
-    return any(c.get("type") == condition and c.get("status") == status for c in conditions)
 
 
 def _conditions_text(item: Mapping[str, Any]) -> str:
@@ -232,13 +228,8 @@ class Objects:
 
     def _resource(self, root: str, kind: str) -> tuple[str, bool] | None:
         if (root, kind) not in self._kinds:
-            try:
-                served = self._api.get(root)["resources"]
-            except ApiError as error:
-                if error.status != 404:
-                    raise
-                return None
-            for resource in served:
+            served = find(self._api, root)
+            for resource in served["resources"] if served is not None else ():
                 if "/" not in resource["name"]:
                     plural_and_scope = (resource["name"], bool(resource["namespaced"]))
                     self._kinds[root, resource["kind"]] = plural_and_scope
