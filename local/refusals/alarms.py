@@ -10,10 +10,9 @@ from local.refusals import metric_math
 from local.refusals.fields import values
 from local.refusals.limits import first_of, limit
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.watching import OF_A_BAND, names_in
+from local.refusals.watching import OF_A_BAND, is_period, names_in
 
 _WATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/"
-_SHORT_PERIODS = frozenset({1, 5, 10, 20, 30})
 _KINDS = ("alarmActions", "insufficientDataActions", "okActions")
 # PutMetricAlarm's AlarmActions, "Valid values", after arn:PARTITION:.
 _ACTIONS = tuple(
@@ -57,7 +56,7 @@ def expressions_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
         if each.get("expression") and (said := _wrong(each))
     ]
     circle = next((name for name in uses if _reaches(name, name, uses)), "")
-    odd = [e.get("period") for e in queries if not _is_period(e.get("period"))]
+    odd = [each for each in values(queries, "*.period") if not is_period(int(each))]
     band = str(wanted.inputs.get("thresholdMetricId") or "")
     line = next((str(e.get("expression")) for e in queries if e.get("id") == band), "")
     yield from first_of(
@@ -74,10 +73,6 @@ def expressions_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
             "thresholdMetricId",
         ),
     )
-
-
-def _is_period(seconds: Any) -> bool:
-    return seconds is None or int(seconds) in _SHORT_PERIODS or int(seconds) % 60 == 0
 
 
 def _wrong(query: Mapping[str, Any]) -> str:

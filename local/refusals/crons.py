@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
@@ -70,7 +71,7 @@ def expression_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
         given is None
         or _is_rate(expression)
         or _is_cron(expression)
-        or (schedule and expression.startswith("at("))
+        or (schedule and _is_point(expression))
     ):
         return
     operation = "CreateSchedule" if schedule else "PutRule"
@@ -78,6 +79,14 @@ def expression_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
     if schedule:
         message = f"Invalid Schedule Expression {expression}."
     yield Refusal(operation, "ValidationException", message, "scheduleExpression")
+
+
+def _is_point(expression: str) -> bool:
+    """Say whether it is one such as at(2026-11-30T08:00:00), in the zone that is named apart."""
+    try:
+        return bool(datetime.strptime(expression, "at(%Y-%m-%dT%H:%M:%S)"))  # noqa: DTZ007
+    except ValueError:
+        return False
 
 
 def _is_rate(expression: str) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 from local.refusals.documents import text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
-from local.refusals.widgets import wrongs
+from local.refusals.widgets import is_time, wrongs
 
 WIDGETS, METRICS_OF_A_WIDGET, METRICS = 500, 500, 2_500
 GRID, HEIGHT, ALARMS = 24, 1_000, 100
@@ -66,19 +65,12 @@ def _of_times(body: Mapping[str, Any]) -> Iterator[str]:
     start, end = body.get("start"), body.get("end")
     if body.get("periodOverride", "auto") not in {"auto", "inherit"}:
         yield "/periodOverride: Should be equal to one of the allowed values"
-    if start is not None and not (_RELATIVE.fullmatch(str(start)) or _is_a_time(str(start))):
+    if start is not None and not (_RELATIVE.fullmatch(str(start)) or is_time(start)):
         yield "/start: Should match a relative or an absolute time"
-    if end is not None and not _is_a_time(str(end)):
+    if end is not None and not is_time(end):
         yield "/end: Should be an ISO 8601 timestamp"
     if end is not None and (start is None or str(start).startswith("-")):
         yield "/end: Must not be specified without an absolute start"
-
-
-def _is_a_time(written: str) -> bool:
-    try:
-        return bool(datetime.fromisoformat(written))
-    except ValueError:
-        return False
 
 
 def _wrong(at: int, widget: Any) -> Iterator[str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterator
 
-import botocore.session
-
 from local.refusals.limits import first_of, limit
+from local.refusals.principals import clients
 from local.refusals.refusal import Refusal, Wanted
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
@@ -56,7 +54,7 @@ def service_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
         "CreateVpcEndpoint",
         "InvalidServiceName",
         (
-            found is not None and short not in _services(),
+            found is not None and short not in clients() | _OTHERWISE,
             f"The Vpc Endpoint Service '{service}' does not exist",
             "serviceName",
         ),
@@ -104,15 +102,6 @@ def service_of_an_endpoint(wanted: Wanted) -> Iterator[Refusal]:
             "subnetIds",
         ),
     )
-
-
-@functools.cache
-def _services() -> frozenset[str]:
-    session = botocore.session.get_session()
-    known = set(session.get_available_services())
-    for partition in session.get_data("endpoints")["partitions"]:
-        known |= {part for service in partition["services"] for part in service.split(".")}
-    return frozenset(known) | _OTHERWISE
 
 
 @limit(

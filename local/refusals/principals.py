@@ -56,10 +56,16 @@ def is_service(principal: str) -> bool:
 
 @functools.cache
 def _known_services() -> frozenset[str]:
+    services_of_clients = botocore.session.get_session().get_available_services()
+    plain = {service.replace("-", "") for service in services_of_clients}
+    return services() | _OTHERWISE | clients() | plain
+
+
+@functools.cache
+def clients() -> frozenset[str]:
+    """Return the names of services by which botocore makes clients, and the parts of endpoints."""
     session = botocore.session.get_session()
-    known = set(services()) | _OTHERWISE
-    for service in session.get_available_services():
-        known |= {service, service.replace("-", "")}
+    known = set(session.get_available_services())
     for partition in session.get_data("endpoints")["partitions"]:
         known |= {part for service in partition["services"] for part in service.split(".")}
     return frozenset(known)

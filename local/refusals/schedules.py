@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import zoneinfo
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -160,13 +161,19 @@ def _is_action(service: str, action: str) -> bool:
 
 @limit("scheduler/schedule:Schedule", source=f"{_SCHEDULER}APIReference/API_CreateSchedule.html")
 def days_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
-    """It ends after it has begun; a window only where it is flexible."""
+    """In a zone of the IANA's; it ends after it has begun; a window only where it is flexible."""
     inputs = wanted.inputs
     first, last = (_moment(inputs.get(key)) for key in ("startDate", "endDate"))
+    zone = inputs.get("scheduleExpressionTimezone")
     window = inputs.get("flexibleTimeWindow") or {}
     yield from first_of(
         "CreateSchedule",
         "ValidationException",
+        (
+            zone is not None and zone not in zoneinfo.available_timezones(),
+            f"Invalid Schedule Expression Timezone: {zone}",
+            "scheduleExpressionTimezone",
+        ),
         (
             first is not None and last is not None and last <= first,
             "The EndDate you specify must come after the StartDate.",

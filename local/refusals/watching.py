@@ -1,11 +1,9 @@
-"""Checks what alarms look at, and when schedules run."""
+"""Checks what alarms look at."""
 
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Iterator
-from datetime import datetime
 
 from local.refusals.fields import values
 from local.refusals.limits import first_of, limit
@@ -16,6 +14,7 @@ _PERCENTILE = re.compile(
     r"(p|tm|tc|ts|wm)(100|\d{1,2})(\.\d{0,10})?|IQM|(PR|TC|TS|TM|WM)\(.*\)", re.DOTALL
 )
 _STATISTICS = frozenset({"Average", "Maximum", "Minimum", "SampleCount", "Sum"})
+_SHORT_PERIODS = frozenset({1, 5, 10, 20, 30})
 _IDENTIFIER = re.compile(r"(?<![\w.\"'])([a-z][A-Za-z0-9_]*)\b(?!\s*\()")
 _MISSING = frozenset({"breaching", "notBreaching", "ignore", "missing"})
 
@@ -155,6 +154,11 @@ def _is_plain(name: str, value: object) -> bool:
     return f"{name}{value}".isascii() and not str(name).startswith(":")
 
 
+def is_period(seconds: int) -> bool:
+    """Say whether CloudWatch keeps series of a period."""
+    return seconds in _SHORT_PERIODS or (seconds > 0 and seconds % 60 == 0)
+
+
 def is_statistic(written: str) -> bool:
     """Say whether CloudWatch knows a statistic."""
     return written in _STATISTICS or _PERCENTILE.fullmatch(written) is not None
@@ -165,36 +169,3 @@ def names_in(expression: str) -> list[str]:
     if re.match(r"\s*SELECT\b", expression, re.IGNORECASE):
         return []
     return _IDENTIFIER.findall(re.sub(r"\"[^\"]*\"|'[^']*'", "", expression))
-
-
-@limit(
-    "scheduler/schedule:Schedule",
-    source="https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html",
-)
-def time_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
-    """A zone of the IANA's, and a time that there is."""
-    expression = str(wanted.inputs.get("scheduleExpression") or "")
-    zone = wanted.inputs.get("scheduleExpressionTimezone")
-    at = re.fullmatch(r"at\((.*)\)", expression)
-    yield from first_of(
-        "CreateSchedule",
-        "ValidationException",
-        (
-            zone is not None and zone not in zoneinfo.available_timezones(),
-            f"Invalid Schedule Expression Timezone: {zone}",
-            "scheduleExpressionTimezone",
-        ),
-        (
-            at is not None and not _is_a_time(at[1]),
-            f"Invalid Schedule Expression {expression}.",
-            "scheduleExpression",
-        ),
-    )
-
-
-def _is_a_time(written: str) -> bool:
-    try:
-        datetime.strptime(written, "%Y-%m-%dT%H:%M:%S")  # noqa: DTZ007  # its zone is named apart
-    except ValueError:
-        return False
-    return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from local.refusals.watching import is_statistic
+from local.refusals.watching import is_period, is_statistic
 
 # Of each kind of widget what its properties may be: their words, or what they are.
 _WORDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -23,7 +23,6 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 }
 _COLOUR = re.compile(r"#(?:[0-9A-Fa-f]{3}){1,2}")
 _ID = re.compile(r"[a-z][A-Za-z0-9_]*")
-_SHORT_PERIODS = frozenset({1, 5, 10, 20, 30})
 _FILLS = ("above", "after", "before", "below", "between", "none")
 
 
@@ -58,12 +57,10 @@ def _of_a_graph(told: Mapping[str, Any]) -> Iterator[str]:
         yield "/timezone: Should be an offset from UTC such as +0130"
     yield from _axes(told.get("yAxis") or {})
     lines = told.get("annotations") or {}
-    for each in lines.get("horizontal") or () if isinstance(lines, dict) else ():
-        for line in each if isinstance(each, list) else [each]:
-            yield from _line(line, "horizontal")
-    for each in lines.get("vertical") or () if isinstance(lines, dict) else ():
-        for line in each if isinstance(each, list) else [each]:
-            yield from _line(line, "vertical")
+    for way in ("horizontal", "vertical") if isinstance(lines, dict) else ():
+        for each in lines.get(way) or ():
+            for line in each if isinstance(each, list) else [each]:
+                yield from _line(line, way)
     for number, series in enumerate(told.get("metrics") or ()):
         if isinstance(series, list):
             yield from (f"/metrics/{number}{wrong}" for wrong in _series(series, number))
@@ -72,16 +69,10 @@ def _of_a_graph(told: Mapping[str, Any]) -> Iterator[str]:
 def _drawing_problems(options: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is wrong with a period and a statistic, of a graph or of one of its series."""
     period, stat = options.get("period"), options.get("stat")
-    if period is not None and not _is_period(period):
+    if period is not None and not (type(period) is int and is_period(period)):
         yield "/period: Should be 1, 5, 10, 20, 30 or a multiple of 60"
     if stat is not None and not is_statistic(str(stat)):
         yield "/stat: Should be a statistic"
-
-
-def _is_period(period: Any) -> bool:
-    if not isinstance(period, int) or isinstance(period, bool):
-        return False
-    return period in _SHORT_PERIODS or (period > 0 and period % 60 == 0)
 
 
 def _axes(axes: Any) -> Iterator[str]:
@@ -103,7 +94,7 @@ def _line(line: Any, way: str) -> Iterator[str]:
     value = line["value"]
     if way == "horizontal" and not isinstance(value, int | float):
         yield f"{where}/value: Should be number"
-    if way == "vertical" and not _is_time(value):
+    if way == "vertical" and not is_time(value):
         yield f"{where}/value: Should be a date and time as ISO 8601 has them"
     if line.get("fill", "none") not in _FILLS:
         yield f"{where}/fill: Should be equal to one of the allowed values"
@@ -111,7 +102,8 @@ def _line(line: Any, way: str) -> Iterator[str]:
         yield f"{where}/color: Should be a colour such as #ff6384"
 
 
-def _is_time(written: Any) -> bool:
+def is_time(written: object) -> bool:
+    """Say whether it is a time as ISO 8601 writes them."""
     try:
         return bool(datetime.fromisoformat(str(written)))
     except ValueError:

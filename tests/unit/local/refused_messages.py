@@ -184,6 +184,11 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {**SCHEDULED, "scheduleExpression": "at(2026-13-01T00:00:00)"},
         "ValidationException",
     ),
+    "a schedule: at, without its bracket": (
+        SCHEDULE,
+        {**SCHEDULED, "scheduleExpression": "at(2026-12-01T00:00:00"},
+        "ValidationException",
+    ),
     "an alarm: no stat": (
         ALARM_TYPE,
         {**ALARM, "metricName": "m", "namespace": "n", "period": 60},
