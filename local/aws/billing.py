@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.cost import pricing
-from core.cost.pricing import Price, PriceBook
+from core.cost.pricing import PriceBook
 from core.naming import CLUSTER_TAG
 from local.aws import cost_export
-from local.aws.cost_export import ExportLine
-from local.environment import ACCOUNT, REGION
+from local.aws.cost_export import BilledMeter, ExportLine
+from local.environment import REGION
 from local.place import Place
 
 # "User initiated (2026-11-20 22:10:09 UTC)", the only place where EC2 says when.
@@ -51,20 +51,6 @@ class Bill:
 
     total: Decimal
     path: Path
-
-
-@dataclass(frozen=True, slots=True)
-class BilledMeter:
-    """One thing a resource is billed for: an amount, per hour or per month of its life."""
-
-    usage_type: str
-    operation: str
-    product: str
-    family: str
-    unit: str
-    price: Price
-    amount: Decimal
-    monthly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,42 +139,28 @@ def _volumes(ec2: Ec2, book: PriceBook, start: datetime, end: datetime) -> Itera
 
 
 def _volume_meters(volume: Mapping[str, Any], book: PriceBook) -> Iterator[BilledMeter]:
-    kind, product = volume["VolumeType"], "AmazonEC2"
-    yield BilledMeter(
-        usage_type=f"EBS:VolumeUsage.{kind}",
-        operation=f"CreateVolume-{kind.capitalize()}",
-        product=product,
-        family="Storage",
-        unit="GB-Mo",
-        price=book.price(f"{kind}_gib_month"),
-        amount=Decimal(volume["Size"]),
-        monthly=True,
-    )
-    if kind != "gp3":
-        return
-    # AWS writes these lines for a volume at its baseline too, with quantity 0.
-    iops = volume.get("Iops") or pricing.GP3_INCLUDED_IOPS
-    throughput = volume.get("Throughput") or pricing.GP3_INCLUDED_MIB_PER_S
-    yield BilledMeter(
-        usage_type="EBS:VolumeP-IOPS.gp3",
-        operation="CreateVolume-Gp3",
-        product=product,
-        family="System Operation",
-        unit="IOPS-Mo",
-        price=book.price("gp3_iops_month"),
-        amount=Decimal(pricing.billed_iops(iops)),
-        monthly=True,
-    )
-    yield BilledMeter(
-        usage_type="EBS:VolumeP-Throughput.gp3",
-        operation="CreateVolume-Gp3",
-        product=product,
-        family="Provisioned Throughput",
-        unit="GiBps-mo",
-        price=book.price("gp3_gibps_month"),
-        amount=pricing.billed_gib_per_s(throughput),
-        monthly=True,
-    )
+    kind, size = volume["VolumeType"], Decimal(volume["Size"])
+    rows = [(f"VolumeUsage.{kind}", "Storage", "GB-Mo", f"{kind}_gib_month", size)]
+    if kind == "gp3":
+        # AWS writes these lines for a volume at its baseline too, with quantity 0.
+        iops = pricing.billed_iops(volume.get("Iops") or pricing.GP3_INCLUDED_IOPS)
+        speed = pricing.billed_gib_per_s(volume.get("Throughput") or pricing.GP3_INCLUDED_MIB_PER_S)
+        provisioned = "Provisioned Throughput"
+        rows += [
+            ("VolumeP-IOPS.gp3", "System Operation", "IOPS-Mo", "gp3_iops_month", Decimal(iops)),
+            ("VolumeP-Throughput.gp3", provisioned, "GiBps-mo", "gp3_gibps_month", speed),
+        ]
+    for usage_type, family, unit, price, amount in rows:
+        yield BilledMeter(
+            usage_type=f"EBS:{usage_type}",
+            operation=f"CreateVolume-{kind.capitalize()}",
+            product="AmazonEC2",
+            family=family,
+            unit=unit,
+            price=book.price(price),
+            amount=amount,
+            monthly=True,
+        )
 
 
 def _clusters(
@@ -267,19 +239,12 @@ def _line(
 ) -> ExportLine:
     quantity = quantity.quantize(_AMOUNT)
     return ExportLine(
-        account=ACCOUNT,
-        region=REGION,
         hour=hour,
         resource_id=resource.resource_id,
         zone=resource.zone,
         tags=resource.tags,
-        usage_type=meter.usage_type,
-        operation=meter.operation,
-        product=meter.product,
-        family=meter.family,
-        unit=meter.unit,
+        meter=meter,
         quantity=quantity,
-        rate=meter.price.usd,
         # AWS keeps ten places; a double holds them exactly at this size.
         cost=(quantity * meter.price.usd).quantize(_AMOUNT),
     )

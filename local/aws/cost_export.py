@@ -18,6 +18,8 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped] # ships no types
 import pyarrow.parquet as pq  # type: ignore[import-untyped] # the same
 
+from core.cost.pricing import Price
+from local.environment import ACCOUNT, REGION
 from spark.tag_keys import SIMULATED_TAG, export_key
 
 INVOICE = "SIMULATED"
@@ -27,23 +29,30 @@ _TAGS = pa.map_(pa.string(), pa.string())
 _TIME = pa.timestamp("ms")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportLine:
-    """One line of the bill: a resource's meter in one clock hour."""
+@dataclass(frozen=True, slots=True)
+class BilledMeter:
+    """One thing a resource is billed for: an amount, per hour or per month of its life."""
 
-    account: str
-    region: str
-    hour: datetime
-    resource_id: str
-    zone: str
-    tags: Mapping[str, str]
     usage_type: str
     operation: str
     product: str
     family: str
     unit: str
+    price: Price
+    amount: Decimal
+    monthly: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportLine:
+    """One line of the bill: a resource's meter in one clock hour."""
+
+    hour: datetime
+    resource_id: str
+    zone: str
+    tags: Mapping[str, str]
+    meter: BilledMeter
     quantity: Decimal
-    rate: Decimal
     cost: Decimal
 
 
@@ -54,7 +63,7 @@ COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ExportLine], Any]]] = {
     "bill_billing_period_end_date": (_TIME, lambda line: _naive(_next_month(line.hour))),
     "bill_billing_period_start_date": (_TIME, lambda line: _naive(_month(line.hour))),
     "bill_invoice_id": (pa.string(), lambda _: INVOICE),
-    "bill_payer_account_id": (pa.string(), lambda line: line.account),
+    "bill_payer_account_id": (pa.string(), lambda _: ACCOUNT),
     "identity_line_item_id": (pa.string(), lambda _: uuid.uuid4().hex),
     "identity_time_interval": (pa.string(), lambda line: _interval(line.hour)),
     "line_item_availability_zone": (pa.string(), lambda line: line.zone),
@@ -62,23 +71,23 @@ COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[ExportLine], Any]]] = {
     "line_item_legal_entity": (pa.string(), lambda _: "Amazon Web Services, Inc."),
     "line_item_line_item_description": (pa.string(), lambda line: f"{NOTED}{_price(line)}"),
     "line_item_line_item_type": (pa.string(), lambda _: "Usage"),
-    "line_item_operation": (pa.string(), lambda line: line.operation),
-    "line_item_product_code": (pa.string(), lambda line: line.product),
+    "line_item_operation": (pa.string(), lambda line: line.meter.operation),
+    "line_item_product_code": (pa.string(), lambda line: line.meter.product),
     "line_item_resource_id": (pa.string(), lambda line: line.resource_id),
     "line_item_unblended_cost": (pa.float64(), lambda line: float(line.cost)),
-    "line_item_unblended_rate": (pa.string(), lambda line: f"{line.rate:f}"),
-    "line_item_usage_account_id": (pa.string(), lambda line: line.account),
+    "line_item_unblended_rate": (pa.string(), lambda line: f"{line.meter.price.usd:f}"),
+    "line_item_usage_account_id": (pa.string(), lambda _: ACCOUNT),
     "line_item_usage_amount": (pa.float64(), lambda line: float(line.quantity)),
     "line_item_usage_end_date": (_TIME, lambda line: _naive(line.hour + timedelta(hours=1))),
     "line_item_usage_start_date": (_TIME, lambda line: _naive(line.hour)),
-    "line_item_usage_type": (pa.string(), lambda line: line.usage_type),
+    "line_item_usage_type": (pa.string(), lambda line: line.meter.usage_type),
     "pricing_public_on_demand_cost": (pa.float64(), lambda line: float(line.cost)),
-    "pricing_public_on_demand_rate": (pa.string(), lambda line: f"{line.rate:f}"),
+    "pricing_public_on_demand_rate": (pa.string(), lambda line: f"{line.meter.price.usd:f}"),
     "pricing_term": (pa.string(), lambda _: "OnDemand"),
-    "pricing_unit": (pa.string(), lambda line: line.unit),
-    "product": (_TAGS, lambda line: [("region", line.region), ("servicename", line.product)]),
-    "product_product_family": (pa.string(), lambda line: line.family),
-    "product_region_code": (pa.string(), lambda line: line.region),
+    "pricing_unit": (pa.string(), lambda line: line.meter.unit),
+    "product": (_TAGS, lambda line: [("region", REGION), ("servicename", line.meter.product)]),
+    "product_product_family": (pa.string(), lambda line: line.meter.family),
+    "product_region_code": (pa.string(), lambda _: REGION),
     "resource_tags": (_TAGS, lambda line: _export_tags(line.tags)),
 }
 SCHEMA = pa.schema([pa.field(name, kind) for name, (kind, _) in COLUMNS.items()])
@@ -127,7 +136,7 @@ def _export_tags(tags: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _price(line: ExportLine) -> str:
-    return f"${line.rate:f} per {line.unit} of {line.usage_type}"
+    return f"${line.meter.price.usd:f} per {line.meter.unit} of {line.meter.usage_type}"
 
 
 def _interval(hour: datetime) -> str:

@@ -27,6 +27,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from core.errors import StillwaterError
 from local import environment
+from local.kubernetes import kubeconfig
 from local.kubernetes.client import Api
 from local.kubernetes.sts_proxy import MotoAccessKeys, serving
 from local.place import Place
@@ -51,17 +52,7 @@ def write_webhook_config(place: Place, ca: Path) -> Path:
         "certificate-authority": str(ca),
         "server": f"{place.url('authenticator', 'https')}/authenticate",
     }
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": USER, "cluster": cluster}],
-        "users": [{"name": "apiserver"}],
-        "contexts": [{"name": "webhook", "context": {"cluster": USER, "user": "apiserver"}}],
-        "current-context": "webhook",
-    }
-    path = place.path("pki", "token-webhook.yaml")
-    path.write_text(yaml.safe_dump(config))
-    return path
+    return kubeconfig.write(place.path("pki", "token-webhook.yaml"), "apiserver", cluster)
 
 
 def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Child:

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import urllib3
-import yaml
 
 from local import environment
-from local.kubernetes import authenticator, egress
+from local.kubernetes import authenticator, egress, kubeconfig
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.pki import Authority, KeyPair, service_account_key
 from local.place import Place
@@ -153,12 +152,16 @@ def _write_files(place: Place) -> _Files:
     tokens_file.write_text(
         "".join(f'{tokens[user]},{user},{user},"{STATIC_USERS[user]}"\n' for user in STATIC_USERS)
     )
+    ours = {
+        "server": place.url("apiserver", "https"),
+        "certificate-authority": str(ca_file(place)),
+    }
     kubeconfigs = {
-        user: _write_kubeconfig(
+        user: kubeconfig.write(
             place.path("kubeconfig") if user == ADMIN else pki / f"{user.rpartition(':')[2]}.yaml",
-            place,
             user,
-            token,
+            ours,
+            token=token,
         )
         for user, token in tokens.items()
     }
@@ -193,28 +196,6 @@ def _apiserver_hosts(place: Place) -> list[str]:
         "kubernetes.default.svc",
         "kubernetes.default.svc.cluster.local",
     ]
-
-
-def _write_kubeconfig(path: Path, place: Place, user: str, token: str) -> Path:
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {
-                "name": "twin",
-                "cluster": {
-                    "server": place.url("apiserver", "https"),
-                    "certificate-authority": str(ca_file(place)),
-                },
-            }
-        ],
-        "users": [{"name": user, "user": {"token": token}}],
-        "contexts": [{"name": "twin", "context": {"cluster": "twin", "user": user}}],
-        "current-context": "twin",
-    }
-    path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(config))
-    return path
 
 
 def _etcd(place: Place, binary: Path) -> list[str]:
@@ -282,12 +263,12 @@ def _scheduler(place: Place, binary: Path, files: _Files) -> list[str]:
 
 def _client_of_the_api(place: Place, binary: Path, files: _Files, name: str) -> list[str]:
     """Return what starts a program that is alone, and speaks to the API server as itself."""
-    kubeconfig, serving = files.kubeconfigs[f"system:kube-{name}"], files.serving[name]
+    config, serving = files.kubeconfigs[f"system:kube-{name}"], files.serving[name]
     return [
         str(binary),
-        f"--kubeconfig={kubeconfig}",
-        f"--authentication-kubeconfig={kubeconfig}",
-        f"--authorization-kubeconfig={kubeconfig}",
+        f"--kubeconfig={config}",
+        f"--authentication-kubeconfig={config}",
+        f"--authorization-kubeconfig={config}",
         f"--bind-address={place.host(name)}",
         f"--secure-port={place.port(name)}",
         f"--tls-cert-file={serving.certificate}",

@@ -8,7 +8,7 @@ of a Strimzi release) and the twin loads those instead.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +53,9 @@ def real(folder: Path) -> list[dict[str, Any]]:
 def install(api: Api) -> None:
     """Make the definitions known; the API server serves them within a second."""
     named = os.environ.get(FOLDER_VARIABLE)
-    for definition in real(Path(named)) if named else own_definitions():
-        name = definition["metadata"]["name"]
-        api.apply(f"{_DEFINITIONS}/{name}", definition, field_manager=FIELD_MANAGER)
+    for each in real(Path(named)) if named else own_definitions():
+        path = f"{_DEFINITIONS}/{each['metadata']['name']}"
+        api.apply(path, each, field_manager=FIELD_MANAGER)
 
 
 def _read(folder: Path) -> Iterator[dict[str, Any]]:
@@ -70,36 +70,48 @@ def _read(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _definition(group: str, kind: str, plural: str) -> dict[str, Any]:
+    note = {"stillwater.dev/note": "The twin's own; Strimzi's checks every field."}
+    return definition(f"{group}/{VERSION}", kind, plural, specified(), note)
+
+
+def specified() -> dict[str, Any]:
+    """Return the schema of a kind that has a spec and a status, of anything."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {"type": "object", "properties": {"spec": anything, "status": anything}}
+
+
+def definition(
+    api_version: str,
+    kind: str,
+    plural: str,
+    schema: Mapping[str, Any],
+    annotations: Mapping[str, str],
+    *,
+    scope: str = "Namespaced",
+) -> dict[str, Any]:
+    """Return the CustomResourceDefinition of a kind in one version."""
+    group, _, version = api_version.partition("/")
+    served: dict[str, Any] = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    if "status" in schema["properties"]:
+        served["subresources"] = {"status": {}}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{group}",
-            "annotations": {"stillwater.dev/note": "The twin's own; Strimzi's checks every field."},
-        },
+        "metadata": {"name": f"{plural}.{group}", "annotations": dict(annotations)},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": scope,
             "names": {
                 "kind": kind,
                 "listKind": f"{kind}List",
                 "plural": plural,
                 "singular": kind.lower(),
             },
-            "versions": [
-                {
-                    "name": VERSION,
-                    "served": True,
-                    "storage": True,
-                    "subresources": {"status": {}},
-                    "schema": {
-                        "openAPIV3Schema": {
-                            "type": "object",
-                            "properties": {"spec": anything, "status": anything},
-                        }
-                    },
-                }
-            ],
+            "versions": [served],
         },
     }

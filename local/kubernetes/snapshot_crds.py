@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from local.kubernetes.crds import definition, specified
+
 GROUP, VERSION = "snapshot.storage.k8s.io", "v1"
-ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+# The API server asks it of every kind under k8s.io.
+APPROVED = {
+    "api-approved.kubernetes.io": "https://github.com/kubernetes-csi/external-snapshotter/pull/814"
+}
 # Kind -> plural, scope.
 KINDS = {
     "VolumeSnapshot": ("volumesnapshots", "Namespaced"),
     "VolumeSnapshotClass": ("volumesnapshotclasses", "Cluster"),
     "VolumeSnapshotContent": ("volumesnapshotcontents", "Cluster"),
 }
-CLASS_SCHEMA = {
+CLASS_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["deletionPolicy", "driver"],
     "properties": {
@@ -29,40 +34,14 @@ CLASS_SCHEMA = {
 
 def definitions() -> list[dict[str, Any]]:
     """Return the three CustomResourceDefinitions."""
-    return [_definition(kind, plural, scope) for kind, (plural, scope) in KINDS.items()]
-
-
-def _definition(kind: str, plural: str, scope: str) -> dict[str, Any]:
-    specified = {"type": "object", "properties": {"spec": ANY, "status": ANY}}
-    version: dict[str, Any] = {
-        "name": VERSION,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": CLASS_SCHEMA if kind.endswith("Class") else specified},
-    }
-    if not kind.endswith("Class"):
-        version["subresources"] = {"status": {}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": f"{plural}.{GROUP}",
-            "annotations": {
-                # The API server asks it of every kind under k8s.io.
-                "api-approved.kubernetes.io": (
-                    "https://github.com/kubernetes-csi/external-snapshotter/pull/814"
-                )
-            },
-        },
-        "spec": {
-            "group": GROUP,
-            "scope": scope,
-            "names": {
-                "kind": kind,
-                "plural": plural,
-                "singular": kind.lower(),
-                "listKind": f"{kind}List",
-            },
-            "versions": [version],
-        },
-    }
+    return [
+        definition(
+            f"{GROUP}/{VERSION}",
+            kind,
+            plural,
+            CLASS_SCHEMA if kind.endswith("Class") else specified(),
+            APPROVED,
+            scope=scope,
+        )
+        for kind, (plural, scope) in KINDS.items()
+    ]

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from core.errors import StillwaterError
+from local.kubernetes import kubeconfig
 from local.place import PLACE_VARIABLE
 from local.processes import forget, record
 from local.pulumi.kubernetes_login import Login
@@ -173,34 +174,15 @@ class Releases:
         self._login.api  # noqa: B018 - a refused login is explained here, and not by helm
         home = Path(tempfile.mkdtemp(prefix="helm-", dir=_place_directory()))
         try:
-            kubeconfig = home / "kubeconfig"
-            kubeconfig.touch(mode=0o600)
-            kubeconfig.write_text(yaml.safe_dump(self._kubeconfig()))
+            cluster, token = self._login.cluster, self._login.token()
+            authority = base64.b64encode(cluster.ca_pem.encode()).decode()
+            reached = {"server": cluster.server, "certificate-authority-data": authority}
+            kubeconfig.write(home / "kubeconfig", "twin", reached, token=token)
             # The engine passes its own null for what the program left out.
             (home / "values.yaml").write_text(yaml.safe_dump(inputs.get("values") or {}))
             yield home
         finally:
             shutil.rmtree(home, ignore_errors=True)
-
-    def _kubeconfig(self) -> dict[str, Any]:
-        cluster = self._login.cluster
-        authority = base64.b64encode(cluster.ca_pem.encode()).decode()
-        return {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [
-                {
-                    "name": "twin",
-                    "cluster": {
-                        "server": cluster.server,
-                        "certificate-authority-data": authority,
-                    },
-                }
-            ],
-            "users": [{"name": "twin", "user": {"token": self._login.token()}}],
-            "contexts": [{"name": "twin", "context": {"cluster": "twin", "user": "twin"}}],
-            "current-context": "twin",
-        }
 
     def _helm(
         self, home: Path, arguments: Sequence[str], *, limit_seconds: float = COMMAND_MARGIN_SECONDS
