@@ -17,7 +17,7 @@ from local import twin
 from local.demo import narration, recording
 from local.demo import rotation as story
 from local.demo import spec as demo_spec
-from local.twin import Reached, Twin
+from local.twin import RunningTwin, Twin
 
 
 def run_layers(operation: Operation, console: Console, wanted: Asked) -> None:
@@ -40,7 +40,7 @@ def run_layers(operation: Operation, console: Console, wanted: Asked) -> None:
                 _keep(running, console)
 
 
-def _provision(operation: Operation, reached: Reached, console: Console, wanted: Asked) -> None:
+def _provision(operation: Operation, reached: RunningTwin, console: Console, wanted: Asked) -> None:
     layers = TwinLayers(reached, demo_spec.write(reached.place))
     with console.status(f"{operation} {TWIN_ENVIRONMENT}"):
         results = run(operation, layers.layers, layers.farewell)

@@ -18,7 +18,7 @@ from infra.eks.api import Api
 from local.demo import spec as demo_spec
 from local.processes import forget, record
 from local.pulumi.project import twin_project
-from local.twin import Reached, Twin
+from local.twin import RunningTwin, Twin
 
 NAMESPACE = Kubernetes().namespace
 
@@ -45,7 +45,7 @@ class Provisioned:
 class TwinLayers:
     """All layers of one cluster on one twin."""
 
-    def __init__(self, twin: Reached, spec: Path) -> None:
+    def __init__(self, twin: RunningTwin, spec: Path) -> None:
         self._place = twin.place
         pids = twin.place.path("pids")
         self.layers = Layers(

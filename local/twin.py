@@ -37,7 +37,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass
-class Reached:
+class RunningTwin:
     """A running twin as another process of its user meets it."""
 
     place: Place
@@ -58,14 +58,14 @@ class Reached:
         )
 
 
-def kept_twins() -> list[Reached]:
+def kept_twins() -> list[RunningTwin]:
     """Return the running twins whose starters keep them for whoever looks around.
 
     STILLWATER_TWIN, the directory of one, chooses.
     """
     places = [place for place in taken_places() if place.path(KEPT).exists()]
     named = os.environ.get(PLACE_VARIABLE)
-    return [Reached(place) for place in places if named in (None, str(place.directory))]
+    return [RunningTwin(place) for place in places if named in (None, str(place.directory))]
 
 
 def meant_place() -> Place:
@@ -92,7 +92,7 @@ def meant_place() -> Place:
 
 
 @dataclass
-class Twin(Reached):
+class Twin(RunningTwin):
     """A running twin and its processes, in the hands of who started it."""
 
     processes: Processes

@@ -68,7 +68,7 @@ class BillLine:
 
 
 @dataclass(frozen=True)
-class Truth:
+class ExpectedReport:
     """What a report on these lines must say."""
 
     billed: Decimal
@@ -79,10 +79,10 @@ class Truth:
     by_owner: Mapping[str, Decimal]
 
 
-def truth(lines: Iterable[BillLine]) -> Truth:
+def truth(lines: Iterable[BillLine]) -> ExpectedReport:
     """Add up what the lines are known to be."""
     every = list(lines)
-    return Truth(
+    return ExpectedReport(
         billed=sum((line.unblended for line in every), NOUGHT),
         amortised=sum((line.amortised for line in every), NOUGHT),
         lines=len(every),

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable
 
 from local.kubernetes.client import Object
-from local.kubernetes.containers import Container, Surroundings
+from local.kubernetes.containers import Container, PodSandbox
 
 
 class ContainerGroup:
     """Every container of a pod; `step` and `stop` are called by the pod's own thread."""
 
-    def __init__(self, pod: Object, around: Surroundings) -> None:
+    def __init__(self, pod: Object, around: PodSandbox) -> None:
         spec = pod["spec"]
         policy = str(spec.get("restartPolicy") or "Always")
         init_policy = "Never" if policy == "Never" else "OnFailure"

@@ -23,7 +23,7 @@ from local.kubernetes.client import ApiError, Object
 from local.kubernetes.environment import MissingReference
 from local.kubernetes.images import ContainerLaunch
 from local.kubernetes.node_object import timestamp
-from local.kubernetes.probes import Answer, ProbeSet, ProbeTarget, Track, ask
+from local.kubernetes.probes import Answer, ProbeRun, ProbeSet, ProbeTarget, ask
 from local.place import Place
 from local.processes import forget, give_way, record
 
@@ -52,7 +52,7 @@ def child_pids(place: Place) -> Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class ContainerEnd:
     """How the last run of a container ended."""
 
     code: int
@@ -74,7 +74,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class PodSandbox:
     """What the containers of one pod share."""
 
     place: Place
@@ -94,7 +94,7 @@ class Container:
     def __init__(
         self,
         spec: Object,
-        around: Surroundings,
+        around: PodSandbox,
         *,
         log: Path,
         restart_policy: str,
@@ -107,8 +107,8 @@ class Container:
         self._around, self._place, self._log = around, around.place, log
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = ("ContainerCreating", "")
-        self._ended: Ended | None = None
-        self._previous: Ended | None = None
+        self._ended: ContainerEnd | None = None
+        self._previous: ContainerEnd | None = None
         self._started_at, self._started_clock = "", 0.0
         self._container_id = ""
         self._failures = 0
@@ -254,7 +254,7 @@ class Container:
         for directory in (self._place.path("pids"), child_pids(self._place)):
             forget(directory, process.pid)
         code = exit_code(process.returncode)
-        self._ended = Ended(
+        self._ended = ContainerEnd(
             code=code,
             reason="Completed" if code == 0 else "Error",
             started_at=self._started_at,
@@ -294,7 +294,7 @@ class Container:
             return self._kill_at
         return next_probe
 
-    def _ask(self, track: Track, launch: ContainerLaunch) -> Answer:
+    def _ask(self, track: ProbeRun, launch: ContainerLaunch) -> Answer:
         target = ProbeTarget(self._around.host, self.spec, launch.environment, launch.moved_ports)
         probe: dict[str, Any] = self.spec[track.role]
         future = self._around.prober.submit(ask, probe, target, track.schedule.timeout_seconds)

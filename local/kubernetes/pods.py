@@ -20,7 +20,7 @@ from local.kubernetes import images, status
 from local.kubernetes.addresses import Addresses
 from local.kubernetes.client import Api, ApiError, Object
 from local.kubernetes.container_group import ContainerGroup
-from local.kubernetes.containers import Surroundings
+from local.kubernetes.containers import PodSandbox
 from local.kubernetes.environment import MissingReference, resolve
 from local.kubernetes.lookups import find
 from local.kubernetes.mounts import PodVolumes
@@ -179,9 +179,9 @@ class PodWorker:
             self._claimed = names
         return set(names) <= self.node.attached_volumes()
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> PodSandbox:
         grace = self._pod["spec"].get("terminationGracePeriodSeconds")
-        return Surroundings(
+        return PodSandbox(
             place=self._shared.place,
             host=self._shared.place.socket_address(self._ip),
             grace_seconds=DEFAULT_GRACE_SECONDS if grace is None else float(grace),

@@ -24,7 +24,7 @@ from local.kubernetes.client import Object
 Answer = Future[tuple[bool, str]]
 
 
-class Question(StrEnum):
+class ProbeKind(StrEnum):
     """Which question a probe answers; the value is the container's field."""
 
     STARTUP = "startupProbe"
@@ -53,13 +53,13 @@ class Schedule:
         )
 
 
-class Track:
+class ProbeRun:
     """One probe over one run of a container: its verdict so far and when to ask again."""
 
-    def __init__(self, role: Question, schedule: Schedule, *, started_at: float) -> None:
+    def __init__(self, role: ProbeKind, schedule: Schedule, *, started_at: float) -> None:
         self.role, self.schedule = role, schedule
         # A container lives until shown otherwise; it is neither started nor ready until shown so.
-        self.passing = role is Question.LIVENESS
+        self.passing = role is ProbeKind.LIVENESS
         self.failed = False
         self.message = ""
         self.next_at = started_at + schedule.initial_delay_seconds
@@ -89,32 +89,32 @@ class ProbeSet:
     """
 
     def __init__(
-        self, container: Object, *, started_at: float, ask: Callable[[Track], Answer]
+        self, container: Object, *, started_at: float, ask: Callable[[ProbeRun], Answer]
     ) -> None:
         self._ask = ask
-        self._asked: dict[Track, Answer] = {}
+        self._asked: dict[ProbeRun, Answer] = {}
         self.tracks = {
-            role: Track(role, Schedule.of(container[role]), started_at=started_at)
-            for role in Question
+            role: ProbeRun(role, Schedule.of(container[role]), started_at=started_at)
+            for role in ProbeKind
             if container.get(role)
         }
 
     @property
     def started(self) -> bool:
-        startup = self.tracks.get(Question.STARTUP)
+        startup = self.tracks.get(ProbeKind.STARTUP)
         return startup is None or startup.passing
 
     @property
     def ready(self) -> bool:
-        readiness = self.tracks.get(Question.READINESS)
+        readiness = self.tracks.get(ProbeKind.READINESS)
         return self.started and (readiness is None or readiness.passing)
 
-    def asking(self) -> list[Track]:
+    def asking(self) -> list[ProbeRun]:
         """Return the probes that are asked at present: startup alone until it passes."""
-        startup = self.tracks.get(Question.STARTUP)
+        startup = self.tracks.get(ProbeKind.STARTUP)
         if startup is not None and not startup.passing:
             return [startup]
-        return [track for role, track in self.tracks.items() if role is not Question.STARTUP]
+        return [track for role, track in self.tracks.items() if role is not ProbeKind.STARTUP]
 
     def step(self, now: float) -> float:
         """Take in answers, ask what is due; return when the next probe is due at the latest.
@@ -134,10 +134,10 @@ class ProbeSet:
             default=float("inf"),
         )
 
-    def failure(self) -> Track | None:
+    def failure(self) -> ProbeRun | None:
         """Return the probe that demands a restart, or None."""
         return next(
-            (t for t in self.asking() if t.role is not Question.READINESS and t.failed),
+            (t for t in self.asking() if t.role is not ProbeKind.READINESS and t.failed),
             None,
         )
 

@@ -17,7 +17,7 @@ from local.place import Place
 
 PATH = "/api/v1/namespaces/kube-system/configmaps"
 NAME = "aws-auth"
-CONFLICT, NOT_FOUND = 409, 404
+CONFLICT = 409
 ATTEMPTS = 20
 # What EKS itself grants a node; a program cannot set groups on such an entry.
 NODE_TYPES = frozenset({"EC2_LINUX", "EC2_WINDOWS", "FARGATE_LINUX", "HYBRID_LINUX"})

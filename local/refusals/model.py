@@ -74,7 +74,7 @@ def input_shape(service: str, operation: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Set:
+class CharacterSet:
     """The characters a text may have, as its documentation spells them."""
 
     spelled: str
@@ -88,12 +88,12 @@ class Set:
 
 
 @functools.cache
-def documented_limits(documentation: str) -> tuple[Set | None, int | None]:
+def documented_limits(documentation: str) -> tuple[CharacterSet | None, int | None]:
     """Return the set of characters and the greatest length that a member's text states."""
     text = html.unescape(documentation)
     found, length = _CHARACTERS.search(text), _LENGTH.search(text)
     return (
-        Set(found.group(1).strip().rstrip(".")) if found else None,
+        CharacterSet(found.group(1).strip().rstrip(".")) if found else None,
         int(length.group(1)) if length else None,
     )
 
@@ -183,7 +183,7 @@ def _text(shape: Any, value: str, at: str) -> _Found:
         yield _refusal(at, value, f"Member must have length less than or equal to {most}")
 
 
-def _ec2_words(at: str, characters: Set) -> str:
+def _ec2_words(at: str, characters: CharacterSet) -> str:
     subject = "rule description" if "IpPermissions" in at else "security group description"
     if not at.endswith("Description"):
         subject = f"value for parameter {at}"

@@ -16,7 +16,7 @@ _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class VpcInputs:
     """Where a type names what lies in a VPC, and how AWS refuses two of them."""
 
     paths: tuple[str, ...]
@@ -26,44 +26,44 @@ class Placed:
     apart: str = ""
 
 
-PLACED: Mapping[str, Placed] = {
-    "autoscaling/group:Group": Placed(
+PLACED: Mapping[str, VpcInputs] = {
+    "autoscaling/group:Group": VpcInputs(
         ("vpcZoneIdentifiers.*", "launchTemplate.id"), "CreateAutoScalingGroup", "ValidationError"
     ),
-    "ec2/route:Route": Placed(
+    "ec2/route:Route": VpcInputs(
         ("routeTableId", "gatewayId", "natGatewayId"), "CreateRoute", "InvalidParameterValue"
     ),
-    "ec2/routeTableAssociation:RouteTableAssociation": Placed(
+    "ec2/routeTableAssociation:RouteTableAssociation": VpcInputs(
         ("routeTableId", "subnetId"), "AssociateRouteTable", "InvalidParameterValue"
     ),
-    "ec2/vpcEndpoint:VpcEndpoint": Placed(
+    "ec2/vpcEndpoint:VpcEndpoint": VpcInputs(
         ("vpcId", "subnetIds.*", "securityGroupIds.*", "routeTableIds.*"),
         "CreateVpcEndpoint",
         "InvalidParameter",
         "subnetIds.*",
     ),
-    "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation": Placed(
+    "ec2/vpcEndpointRouteTableAssociation:VpcEndpointRouteTableAssociation": VpcInputs(
         ("vpcEndpointId", "routeTableId"), "ModifyVpcEndpoint", "InvalidParameter"
     ),
-    "eks/cluster:Cluster": Placed(
+    "eks/cluster:Cluster": VpcInputs(
         ("vpcConfig.subnetIds.*", "vpcConfig.securityGroupIds.*"),
         "CreateCluster",
         "InvalidParameterException",
     ),
-    "eks/nodeGroup:NodeGroup": Placed(
+    "eks/nodeGroup:NodeGroup": VpcInputs(
         ("subnetIds.*",), "CreateNodegroup", "InvalidParameterException"
     ),
-    "emrserverless/application:Application": Placed(
+    "emrserverless/application:Application": VpcInputs(
         ("networkConfiguration.subnetIds.*", "networkConfiguration.securityGroupIds.*"),
         "CreateApplication",
         "ValidationException",
     ),
-    "lambda/function:Function": Placed(
+    "lambda/function:Function": VpcInputs(
         ("vpcConfig.subnetIds.*", "vpcConfig.securityGroupIds.*"),
         "CreateFunction",
         "InvalidParameterValueException",
     ),
-    "lb/listener:Listener": Placed(
+    "lb/listener:Listener": VpcInputs(
         (
             *("loadBalancerArn", "defaultActions.*.targetGroupArn"),
             "defaultActions.*.forward.targetGroups.*.arn",
@@ -71,18 +71,18 @@ PLACED: Mapping[str, Placed] = {
         "CreateListener",
         "ValidationError",
     ),
-    "lb/loadBalancer:LoadBalancer": Placed(
+    "lb/loadBalancer:LoadBalancer": VpcInputs(
         ("subnets.*", "subnetMappings.*.subnetId", "securityGroups.*"),
         "CreateLoadBalancer",
         "InvalidConfigurationRequest",
         "subnets.*",
     ),
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule": Placed(
+    "vpc/securityGroupEgressRule:SecurityGroupEgressRule": VpcInputs(
         ("securityGroupId", "referencedSecurityGroupId"),
         "AuthorizeSecurityGroupEgress",
         "InvalidGroup.NotFound",
     ),
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule": Placed(
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule": VpcInputs(
         ("securityGroupId", "referencedSecurityGroupId"),
         "AuthorizeSecurityGroupIngress",
         "InvalidGroup.NotFound",
@@ -197,7 +197,7 @@ def _zones(subnets: Sequence[Any], known: Mapping[str, Wanted]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class RoleInput:
     """Who assumes a role that an input names, by which actions, and how a refusal reads."""
 
     path: str
@@ -207,27 +207,27 @@ class Assumed:
     actions: tuple[str, ...] = ("sts:AssumeRole",)
 
 
-ASSUMED: Mapping[str, Assumed] = {
-    "autoscaling/lifecycleHook:LifecycleHook": Assumed(
+ASSUMED: Mapping[str, RoleInput] = {
+    "autoscaling/lifecycleHook:LifecycleHook": RoleInput(
         "roleArn", "autoscaling.amazonaws.com", "PutLifecycleHook", "ValidationError"
     ),
-    "eks/cluster:Cluster": Assumed(
+    "eks/cluster:Cluster": RoleInput(
         "roleArn", "eks.amazonaws.com", "CreateCluster", "InvalidParameterException"
     ),
-    "eks/nodeGroup:NodeGroup": Assumed(
+    "eks/nodeGroup:NodeGroup": RoleInput(
         "nodeRoleArn", "ec2.amazonaws.com", "CreateNodegroup", "InvalidParameterException"
     ),
-    "eks/podIdentityAssociation:PodIdentityAssociation": Assumed(
+    "eks/podIdentityAssociation:PodIdentityAssociation": RoleInput(
         "roleArn",
         "pods.eks.amazonaws.com",
         "CreatePodIdentityAssociation",
         "InvalidParameterException",
         ("sts:AssumeRole", "sts:TagSession"),
     ),
-    "lambda/function:Function": Assumed(
+    "lambda/function:Function": RoleInput(
         "role", "lambda.amazonaws.com", "CreateFunction", "InvalidParameterValueException"
     ),
-    "scheduler/schedule:Schedule": Assumed(
+    "scheduler/schedule:Schedule": RoleInput(
         "target.roleArn", "scheduler.amazonaws.com", "CreateSchedule", "ValidationException"
     ),
 }
@@ -249,7 +249,7 @@ def roles_that_are_assumed(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             yield about(each, assumed.operation, assumed.code, message, at)
 
 
-def _trusts(role: Wanted, assumed: Assumed) -> bool:
+def _trusts(role: Wanted, assumed: RoleInput) -> bool:
     document = parse(role.inputs.get("assumeRolePolicy") or {}) or {}
     allowed: set[str] = set()
     for statement in as_list(document.get("Statement")):

@@ -21,7 +21,7 @@ _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d")
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class RegionalInput:
     """An input that must be of the region it is made in, and how AWS refuses another."""
 
     path: str
@@ -30,9 +30,9 @@ class Local:
     message: str
 
 
-LOCAL: Mapping[str, tuple[Local, ...]] = {
+LOCAL: Mapping[str, tuple[RegionalInput, ...]] = {
     "aws:cloudwatch/metricAlarm:MetricAlarm": tuple(
-        Local(
+        RegionalInput(
             f"{kind}.*",
             "PutMetricAlarm",
             "ValidationError",
@@ -41,7 +41,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         for kind in ("alarmActions", "insufficientDataActions", "okActions")
     ),
     "aws:cloudwatch/eventTarget:EventTarget": (
-        Local(
+        RegionalInput(
             "deadLetterConfig.arn",
             "PutTargets",
             "ValidationException",
@@ -49,7 +49,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:cloudwatch/logGroup:LogGroup": (
-        Local(
+        RegionalInput(
             "kmsKeyId",
             "CreateLogGroup",
             "InvalidParameterException",
@@ -57,7 +57,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:ec2/subnet:Subnet": (
-        Local(
+        RegionalInput(
             "availabilityZone",
             "CreateSubnet",
             "InvalidParameterValue",
@@ -65,7 +65,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:ec2/vpcEndpoint:VpcEndpoint": (
-        Local(
+        RegionalInput(
             "serviceName",
             "CreateVpcEndpoint",
             "InvalidServiceName",
@@ -73,7 +73,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:eks/cluster:Cluster": (
-        Local(
+        RegionalInput(
             "encryptionConfig.provider.keyArn",
             "CreateCluster",
             "InvalidParameterException",
@@ -81,7 +81,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:lambda/eventSourceMapping:EventSourceMapping": (
-        Local(
+        RegionalInput(
             "eventSourceArn",
             "CreateEventSourceMapping",
             "InvalidParameterValueException",
@@ -89,19 +89,19 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:lambda/function:Function": (
-        Local(
+        RegionalInput(
             "layers.*",
             "CreateFunction",
             "InvalidParameterValueException",
             "The layer is in {0}, and the function in {1}.",
         ),
-        Local(
+        RegionalInput(
             "kmsKeyArn",
             "CreateFunction",
             "InvalidParameterValueException",
             "The KMS key is in {0}, and the function in {1}.",
         ),
-        Local(
+        RegionalInput(
             "deadLetterConfig.targetArn",
             "CreateFunction",
             "InvalidParameterValueException",
@@ -109,7 +109,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:lb/listener:Listener": (
-        Local(
+        RegionalInput(
             "certificateArn",
             "CreateListener",
             "CertificateNotFound",
@@ -117,7 +117,7 @@ LOCAL: Mapping[str, tuple[Local, ...]] = {
         ),
     ),
     "aws:sqs/queue:Queue": (
-        Local(
+        RegionalInput(
             "redrivePolicy",
             "CreateQueue",
             "InvalidParameterValue",
@@ -143,7 +143,7 @@ def one_region(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             yield about(each, rule.operation, rule.code, message, rule.path.partition(".")[0])
 
 
-def _most_common(named: Sequence[tuple[Wanted, Local, str]]) -> str:
+def _most_common(named: Sequence[tuple[Wanted, RegionalInput, str]]) -> str:
     most = Counter(region for *_, region in named).most_common(2)
     tied = len(most) == 2 and most[0][1] == most[1][1]
     return "" if not most or tied else most[0][0]

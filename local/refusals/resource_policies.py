@@ -18,7 +18,7 @@ _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/"
 
 
 @dataclass(frozen=True, slots=True)
-class Policed:
+class PolicyOwner:
     """Whose policy it is, how the service refuses it, and which actions it may name."""
 
     service: str
@@ -48,28 +48,28 @@ _OF_A_QUEUE = frozenset(
         *("listmessagemovetasks", "startmessagemovetask"),
     }
 )
-_POLICIES: Mapping[str, Policed] = {
-    "aws:sqs/queuePolicy:QueuePolicy": Policed(
+_POLICIES: Mapping[str, PolicyOwner] = {
+    "aws:sqs/queuePolicy:QueuePolicy": PolicyOwner(
         "sqs",
         "SetQueueAttributes",
         "InvalidAttributeValue",
         "Invalid value for the parameter Policy.",
         _OF_A_QUEUE,
     ),
-    "aws:sns/topicPolicy:TopicPolicy": Policed(
+    "aws:sns/topicPolicy:TopicPolicy": PolicyOwner(
         "sns",
         "SetTopicAttributes",
         "InvalidParameter",
         "Invalid parameter: Policy statement action out of service scope!",
         _OF_A_TOPIC,
     ),
-    "aws:s3/bucketPolicy:BucketPolicy": Policed(
+    "aws:s3/bucketPolicy:BucketPolicy": PolicyOwner(
         "s3",
         "PutBucketPolicy",
         "MalformedPolicy",
         "Policies must be valid JSON and the first byte must be '{'",
     ),
-    "aws:secretsmanager/secret:Secret": Policed(
+    "aws:secretsmanager/secret:Secret": PolicyOwner(
         "secretsmanager",
         "PutResourcePolicy",
         "MalformedPolicyDocumentException",
@@ -133,7 +133,7 @@ def _policy_target(wanted: Wanted) -> str:
     return re.split("[:/]", found)[-1]
 
 
-def _of_a_statement(statement: Any, policed: Policed, named: str) -> str:
+def _of_a_statement(statement: Any, policed: PolicyOwner, named: str) -> str:
     s3 = policed.service == "s3"
     unsaid = statement.get("Effect") not in {"Allow", "Deny"}
     if unsaid or of_parts(statement) or ("Action" in statement) == ("NotAction" in statement):
@@ -153,7 +153,7 @@ def _of_a_statement(statement: Any, policed: Policed, named: str) -> str:
     return wrong or (bucket_policies.wrong(statement, actions, resources) if s3 else "")
 
 
-def _is_action(action: str, policed: Policed) -> bool:
+def _is_action(action: str, policed: PolicyOwner) -> bool:
     service, _, name = action.partition(":")
     if action == "*":
         return policed.service != "sns"
@@ -167,7 +167,7 @@ def _is_action(action: str, policed: Policed) -> bool:
     return any(like(name, each) for each in policed.actions)
 
 
-def _of_resources(resources: list[str], policed: Policed, named: str) -> str:
+def _of_resources(resources: list[str], policed: PolicyOwner, named: str) -> str:
     if policed.service == "secretsmanager":
         arns = all(each == "*" or ":secretsmanager:" in each for each in resources)
         return "" if arns and resources else policed.message

@@ -56,14 +56,14 @@ class Rotation:
 
 
 @dataclass(frozen=True)
-class Truth:
+class ExpectedReport:
     """What happened, by counting."""
 
     catch_up_seconds: int
     moved_bytes: float
 
 
-def live(rotation: Rotation) -> tuple[dict[str, list[tuple[float, float]]], Truth]:
+def live(rotation: Rotation) -> tuple[dict[str, list[tuple[float, float]]], ExpectedReport]:
     """Run one rotation a second at a time; return its counters and what was true."""
     append = rotation.append_bytes_per_s
     produced = replicated = 0.0
@@ -99,7 +99,7 @@ def live(rotation: Rotation) -> tuple[dict[str, list[tuple[float, float]]], Trut
                 points["bytesin"].append((at, produced))
                 points["replicationbytesin"].append((at, replicated))
             points["short"].append((at, 0.0 if is_back else 50.0))
-    return points, Truth(caught_up_after, moved)
+    return points, ExpectedReport(caught_up_after, moved)
 
 
 def series(rotation: Rotation) -> Iterator[dict[str, Any]]:

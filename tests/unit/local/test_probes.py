@@ -5,22 +5,22 @@ from typing import Any
 
 import pytest
 
-from local.kubernetes.probes import ProbeSet, ProbeTarget, Question, Schedule, Track, ask
+from local.kubernetes.probes import ProbeKind, ProbeRun, ProbeSet, ProbeTarget, Schedule, ask
 
 
-def track(role: Question, **figures: Any) -> Track:
-    return Track(role, Schedule.of(figures), started_at=100.0)
+def track(role: ProbeKind, **figures: Any) -> ProbeRun:
+    return ProbeRun(role, Schedule.of(figures), started_at=100.0)
 
 
 class Answers:
     """Gives each probe the answer set for its role, at once or when told to."""
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
-        self.ok: dict[Question, bool] = {}
+        self.asked: list[ProbeKind] = []
+        self.ok: dict[ProbeKind, bool] = {}
         self.pending: list[Future[tuple[bool, str]]] = []
 
-    def __call__(self, probe: Track) -> Future[tuple[bool, str]]:
+    def __call__(self, probe: ProbeRun) -> Future[tuple[bool, str]]:
         self.asked.append(probe.role)
         answer: Future[tuple[bool, str]] = Future()
         if probe.role in self.ok:
@@ -40,7 +40,7 @@ def test_the_figures_left_out_are_the_apis_defaults() -> None:
 
 
 def test_a_probe_is_asked_after_its_delay_and_then_every_period() -> None:
-    probe = track(Question.READINESS, initialDelaySeconds=15, periodSeconds=5)
+    probe = track(ProbeKind.READINESS, initialDelaySeconds=15, periodSeconds=5)
     assert not probe.is_due(114.9)
     assert probe.is_due(115.0)
     probe.record(ok=True, now=116.0)
@@ -49,7 +49,7 @@ def test_a_probe_is_asked_after_its_delay_and_then_every_period() -> None:
 
 
 def test_readiness_turns_after_as_many_equal_answers_in_a_row_as_its_thresholds() -> None:
-    probe = track(Question.READINESS, successThreshold=2, failureThreshold=3)
+    probe = track(ProbeKind.READINESS, successThreshold=2, failureThreshold=3)
     for ok, passing in [
         (True, False),
         (False, False),
@@ -67,7 +67,7 @@ def test_readiness_turns_after_as_many_equal_answers_in_a_row_as_its_thresholds(
 
 
 def test_liveness_holds_until_it_has_failed_often_enough() -> None:
-    probe = track(Question.LIVENESS, failureThreshold=2)
+    probe = track(ProbeKind.LIVENESS, failureThreshold=2)
     assert probe.passing
     probe.record(ok=False, now=0.0, message="no")
     assert not probe.failed
@@ -78,16 +78,16 @@ def test_liveness_holds_until_it_has_failed_often_enough() -> None:
 
 def test_liveness_and_readiness_wait_for_startup() -> None:
     answers = Answers()
-    container = {role.value: {"periodSeconds": 1} for role in Question}
+    container = {role.value: {"periodSeconds": 1} for role in ProbeKind}
     probes = ProbeSet(container, started_at=0.0, ask=answers)
     probes.step(0.0)
-    assert answers.asked == [Question.STARTUP]
+    assert answers.asked == [ProbeKind.STARTUP]
     assert not probes.started
     assert not probes.ready
     answers.pending[0].set_result((True, ""))
     probes.step(0.5)
     assert probes.started
-    assert set(answers.asked) == set(Question)
+    assert set(answers.asked) == set(ProbeKind)
 
 
 def test_a_probe_that_has_not_answered_is_not_asked_again_and_sets_no_time() -> None:
@@ -95,7 +95,7 @@ def test_a_probe_that_has_not_answered_is_not_asked_again_and_sets_no_time() -> 
     probes = ProbeSet({"readinessProbe": {"periodSeconds": 1}}, started_at=0.0, ask=answers)
     assert probes.step(0.0) == float("inf")
     probes.step(50.0)
-    assert answers.asked == [Question.READINESS]
+    assert answers.asked == [ProbeKind.READINESS]
     answers.pending[0].set_result((True, ""))
     assert probes.step(50.5) == 51.5
     assert probes.ready
@@ -103,7 +103,7 @@ def test_a_probe_that_has_not_answered_is_not_asked_again_and_sets_no_time() -> 
 
 def test_a_startup_that_never_comes_demands_a_restart_but_readiness_never_does() -> None:
     answers = Answers()
-    answers.ok = dict.fromkeys(Question, False)
+    answers.ok = dict.fromkeys(ProbeKind, False)
     figures = {"periodSeconds": 1, "failureThreshold": 2}
     starting = ProbeSet({"startupProbe": figures}, started_at=0.0, ask=answers)
     unready = ProbeSet({"readinessProbe": figures}, started_at=0.0, ask=answers)
@@ -112,7 +112,7 @@ def test_a_startup_that_never_comes_demands_a_restart_but_readiness_never_does()
         unready.step(float(second))
     failure = starting.failure()
     assert failure is not None
-    assert failure.role is Question.STARTUP
+    assert failure.role is ProbeKind.STARTUP
     assert unready.failure() is None
     assert not unready.ready
 
