@@ -11,8 +11,6 @@ import copy
 import json
 import logging
 import re
-import threading
-import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -185,7 +183,6 @@ class Schedules:
     def __init__(self, delivery: EventDelivery) -> None:
         self._delivery = delivery
         self._due: dict[str, tuple[str, float]] = {}
-        self._stopped = threading.Event()
 
     def fire_due(self, now: float) -> list[str]:
         """Fire every rule that is due and return their ARNs."""
@@ -205,14 +202,6 @@ class Schedules:
                     self._delivery.to_targets(rule, _scheduled_event(rule, now))
                     fired.append(arn)
         return fired
-
-    def run(self) -> None:
-        """Fire rules until stopped."""
-        while not self._stopped.wait(0.5):
-            self.fire_due(time.time())
-
-    def stop(self) -> None:
-        self._stopped.set()
 
 
 def _scheduled_rules() -> list[Any]:
@@ -241,7 +230,7 @@ def _scheduled_event(rule: Any, now: float) -> dict[str, Any]:
 
 
 def install(invoke: InvokeFunction) -> Schedules:
-    """Put this delivery in moto's place; return the schedules, to be run in a thread."""
+    """Put this delivery in moto's place; return the schedules, whose rounds somebody does."""
     delivery = EventDelivery(invoke)
 
     def send_to_targets(rule: Any, event: dict[str, Any], **_moto_options: Any) -> None:

@@ -11,9 +11,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import json
-import logging
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -36,8 +34,6 @@ from local.locks import COMPUTE
 
 __all__ = ["FORWARDING_PATH", "HealthChecks", "answer_forwarding", "install"]
 
-LOG = logging.getLogger(__name__)
-STEP_SECONDS = 0.1
 CHECK_THREADS = 8
 
 Journal = Callable[..., None]
@@ -132,19 +128,9 @@ class HealthChecks:
 
     def __init__(self, dial: Dial, journal: Journal) -> None:
         self._dial, self._journal = dial, journal
-        self._stopped = threading.Event()
         self._pool = ThreadPoolExecutor(CHECK_THREADS, thread_name_prefix="health")
 
-    def run(self) -> None:
-        while not self._stopped.wait(STEP_SECONDS):
-            try:
-                self.step(time.time())
-            except Exception:
-                # Whatever is broken, the other targets are still asked.
-                LOG.exception("a round of health checks failed")
-
     def stop(self) -> None:
-        self._stopped.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def step(self, now: float) -> None:
@@ -185,7 +171,7 @@ class HealthChecks:
 
 
 def install(dial: Dial, journal: Journal) -> HealthChecks:
-    """Put these targets in the place of moto's; return the checks, for a thread to run."""
+    """Put these targets in the place of moto's; return the checks, whose rounds somebody does."""
     group_class = models.FakeTargetGroup
 
     def register(group: Any, targets: list[dict[str, Any]]) -> None:

@@ -188,14 +188,9 @@ class Mappings:
     def __init__(self, functions: InvokedFunctions) -> None:
         self._functions = functions
         self._pollers: dict[str, Poller] = {}
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        """Follow what the API says about mappings until stopped."""
-        while not self._stopped.wait(LOOK_SECONDS):
-            self.look()
 
     def look(self) -> None:
+        """Follow what the API says about mappings."""
         wanted = {
             mapping.uuid: mapping
             for backend in all_backends(lambda_backends)
@@ -209,13 +204,12 @@ class Mappings:
                 self._pollers[uuid] = Poller(mapping, self._functions)
 
     def stop(self) -> None:
-        self._stopped.set()
         for poller in self._pollers.values():
             poller.stop()
 
 
 def install(functions: InvokedFunctions) -> Mappings:
-    """Take SQS mappings away from moto; return the ones to be run in a thread."""
+    """Take SQS mappings away from moto; return the ones whose rounds somebody does."""
     moto_create = LambdaBackend.create_event_source_mapping
 
     def create_event_source_mapping(backend: Any, spec: dict[str, Any]) -> Any:

@@ -42,6 +42,7 @@ from local.aws import (
 from local.aws.agenda import Agenda
 from local.aws.autoscaling import Engine
 from local.aws.membership import Membership
+from local.aws.rounds import again_and_again
 from local.delays import Delays
 from local.environment import FUNCTION_URL_PATH, credentials_file
 from local.iam.guard import Guard
@@ -51,8 +52,7 @@ from local.moved_ports import dial
 from local.place import Place
 from local.stopping import stop_event
 
-LOG = logging.getLogger(__name__)
-TICK_SECONDS = 0.05
+TICK_SECONDS, SCHEDULE_SECONDS, HEALTH_SECONDS = 0.05, 0.5, 0.1
 CREDENTIALS_PATH = "/stillwater/credentials/"
 
 
@@ -99,28 +99,6 @@ def _credentials(
     return [body]
 
 
-class Ticker:
-    """Lets time pass for instances and groups."""
-
-    def __init__(self, agenda: Agenda, engine: Engine) -> None:
-        self._agenda = agenda
-        self._engine = engine
-        self._stopped = threading.Event()
-
-    def run(self) -> None:
-        while not self._stopped.wait(TICK_SECONDS):
-            try:
-                with COMPUTE:
-                    self._agenda.run_due(time.time())
-                    self._engine.step(time.time())
-            except Exception:
-                # Whatever is broken, time goes on for the rest.
-                LOG.exception("a tick failed")
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-
 class Background:
     """Everything this program runs besides answering requests."""
 
@@ -140,26 +118,34 @@ class Background:
         queues.install()
         buckets.install()
         lambdas.install(self.functions)
+        self._agenda, self._engine = agenda, engine
         self._health_checks = loadbalancing.install(partial(dial, place), write)
-        self._ticker = Ticker(agenda, engine)
         self._schedules = events.install(self.functions.invoke_later)
         self._mappings = mappings.install(self.functions)
+        self._stopped = threading.Event()
 
     def start(self) -> None:
-        runs: dict[str, Callable[[], None]] = {
-            "ticker": self._ticker.run,
-            "schedules": self._schedules.run,
-            "mappings": self._mappings.run,
-            "health checks": self._health_checks.run,
+        """Begin the rounds of every part, each in a thread of its own."""
+        rounds: dict[str, tuple[Callable[[], object], float]] = {
+            "machines and groups": (self._tick, TICK_SECONDS),
+            "schedules": (lambda: self._schedules.fire_due(time.time()), SCHEDULE_SECONDS),
+            "mappings": (self._mappings.look, mappings.LOOK_SECONDS),
+            "health checks": (lambda: self._health_checks.step(time.time()), HEALTH_SECONDS),
         }
-        for name, run in runs.items():
-            threading.Thread(target=run, name=name, daemon=True).start()
+        for name, (each, seconds) in rounds.items():
+            told = (name, each, seconds, self._stopped)
+            threading.Thread(target=again_and_again, args=told, name=name, daemon=True).start()
+
+    def _tick(self) -> None:
+        """Let time pass for instances and groups."""
+        with COMPUTE:
+            self._agenda.run_due(time.time())
+            self._engine.step(time.time())
 
     def stop(self) -> None:
         """Stop feeding functions, then end their children."""
+        self._stopped.set()
         self._mappings.stop()
-        self._schedules.stop()
-        self._ticker.stop()
         self._health_checks.stop()
         self.functions.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from local.aws import events, volumes
 from local.aws.agenda import Agenda
 from local.aws.eks import node_config
 from local.aws.mappings import failed_ids
+from local.aws.rounds import again_and_again
 from local.kubernetes import node_config as kubelet_node_config
 
 IDS = ("a", "b", "c")
@@ -128,6 +130,19 @@ def test_a_rule_with_a_rate_fires_after_each_interval_while_it_is_enabled(
     ((target, content),) = invoked
     assert target == arn
     assert (content["source"], content["resources"]) == ("aws.events", [rule.arn])
+
+
+def test_a_round_that_fails_is_not_the_last() -> None:
+    stopped, rounds = threading.Event(), iter([KeyError("gone"), None])
+
+    def each() -> None:
+        failure = next(rounds)
+        if failure is not None:
+            raise failure
+        stopped.set()
+
+    again_and_again("schedules", each, 0.0, stopped)
+    assert next(rounds, "both were done") == "both were done"
 
 
 def test_a_managed_nodes_user_data_is_what_the_kubelet_reads() -> None:
