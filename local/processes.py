@@ -13,6 +13,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -24,6 +25,8 @@ from core.errors import StillwaterError
 from local.place import PLACE_VARIABLE
 from local.stopping import SIGNALS
 
+# Where `python -m` finds the twin's programs.
+REPOSITORY = Path(__file__).resolve().parents[1]
 GIVES_WAY = "STILLWATER_GIVES_WAY"
 POLL_SECONDS = 0.05
 CLOSE_SECONDS = 2.0
@@ -73,15 +76,21 @@ def forget(directory: Path, pid: int) -> None:
     (directory / str(pid)).unlink(missing_ok=True)
 
 
+def kill_group(leader: int) -> bool:
+    """Kill a session leader's process group; say whether there was one of ours."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+        return True
+    return False
+
+
 def kill_recorded(directory: Path) -> list[int]:
     """Kill every process group still recorded; return the pids that were alive."""
     killed = []
     for entry in sorted(directory.glob("[0-9]*")):
         pid = int(entry.name)
-        if start_time_ticks(pid) == entry.read_text():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
-                killed.append(pid)
+        if start_time_ticks(pid) == entry.read_text() and kill_group(pid):
+            killed.append(pid)
         entry.unlink(missing_ok=True)
     return killed
 
@@ -108,6 +117,13 @@ def kill_left(pids: Path) -> None:
         found = kill_recorded(pids) + kill_marked(pids.parent)
         quiet_looks = 0 if found else quiet_looks + 1
         time.sleep(LOOK_SECONDS)
+
+
+def listens(host: str, port: int, within_seconds: float = 1.0) -> bool:
+    """Say whether somebody takes connections at an address."""
+    with contextlib.suppress(OSError), socket.create_connection((host, port), within_seconds):
+        return True
+    return False
 
 
 @dataclass
@@ -164,7 +180,7 @@ class Processes:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=Path(__file__).resolve().parents[1],
+            cwd=REPOSITORY,
             # Without the mark: a warden must not kill itself.
             env={name: value for name, value in os.environ.items() if name != PLACE_VARIABLE},
         )
@@ -225,8 +241,7 @@ class Processes:
             child.popen.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.popen.wait(grace_seconds)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.popen.pid, signal.SIGKILL)
+        kill_group(child.popen.pid)
         child.popen.wait()
         forget(self.pids, child.popen.pid)
         if child in self._children:

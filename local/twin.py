@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,13 +23,12 @@ from local.kafka import jars
 from local.kubernetes import authenticator, control_plane
 from local.kubernetes.client import Api
 from local.place import PLACE_VARIABLE, Place, check_addresses, claim_place, taken_places
-from local.processes import Child, Processes, kill_left
+from local.processes import REPOSITORY, Child, Processes, kill_left, listens
 from local.pulumi import bin as engine_bin
 from local.slack import workspace as slack
 from local.stopping import Stopping
 from local.tools import build
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 AWS_START_SECONDS = 60.0
 KEPT = "kept"
 Progress = Callable[[str], None]
@@ -122,12 +120,6 @@ class Twin(RunningTwin):
                 )
 
 
-def _answers(host: str, port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1):
-        return True
-    return False
-
-
 def _start_aws(processes: Processes, place: Place) -> Child:
     return processes.start(
         "aws",
@@ -214,7 +206,7 @@ def _start(
         aws,
         lambda: (
             environment.credentials_file(place).exists()
-            and _answers(place.host("moto"), place.port("moto"))
+            and listens(place.host("moto"), place.port("moto"))
         ),
         within_seconds=AWS_START_SECONDS,
         what="its port answers",

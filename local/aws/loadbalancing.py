@@ -8,10 +8,8 @@ loopback address that stands for the pod's.
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import json
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +29,7 @@ from local.aws.loadbalancing_health import (
     RegisteredTarget,
 )
 from local.locks import COMPUTE
+from local.processes import listens
 
 __all__ = ["FORWARDING_PATH", "HealthChecks", "answer_forwarding", "install"]
 
@@ -157,11 +156,7 @@ class HealthChecks:
 
     def _answers(self, address: str, port: int, timeout_seconds: float) -> bool:
         where = self._dial(address, port)
-        if where is None:
-            return False
-        with contextlib.suppress(OSError), socket.create_connection(where, timeout_seconds):
-            return True
-        return False
+        return where is not None and listens(*where, timeout_seconds)
 
     def _tell(self, event: str, group: Any, target: RegisteredTarget) -> None:
         since = round(time.time() - target.registered_at, 2)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from local.aws.runtime_api import Work, serve
-from local.processes import forget, give_way, record
+from local.processes import forget, give_way, kill_group, record
 
 # Lambda gives an init 10 s. The twin shares two cores with a Kafka cluster that starts.
 INIT_LIMIT_SECONDS = 30.0
@@ -210,8 +209,7 @@ class Environment:
             self.alive = False
             self._changed.notify_all()
         if self._child.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._child.pid, signal.SIGKILL)
+            kill_group(self._child.pid)
         threading.Thread(target=self._close_server, daemon=True).start()
 
     def _close_server(self) -> None:

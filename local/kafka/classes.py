@@ -8,7 +8,6 @@ or with one of another Java, the JVM starts as it always did.
 from __future__ import annotations
 
 import contextlib
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,12 +15,11 @@ from pathlib import Path
 from core.errors import StillwaterError
 from local.kafka.container import CLUSTER_ID, METADATA_VERSION, POD_ADDRESS, SERVER_CONFIG
 from local.place import claim_place
-from local.processes import Processes
+from local.processes import REPOSITORY, Processes, listens
 
 PORT = 9092
 START_SECONDS, DUMP_SECONDS = 120.0, 120.0
 ESTIMATE_SECONDS = 15
-REPOSITORY = Path(__file__).resolve().parents[2]
 ONE_NODE = f"""\
 node.id=1
 process.roles=broker,controller
@@ -76,7 +74,7 @@ def _run_once(jars: Path, work: Path, made: Path, metadata_version: str) -> None
             )
             processes.wait_until(
                 child,
-                lambda: _listens(host),
+                lambda: listens(host, PORT),
                 within_seconds=START_SECONDS,
                 what="its port is open",
             )
@@ -87,11 +85,3 @@ def _run_once(jars: Path, work: Path, made: Path, metadata_version: str) -> None
             processes.close()
     if not made.exists():
         raise StillwaterError("This Java records no class archive; Kafka starts without one.")
-
-
-def _listens(host: str) -> bool:
-    try:
-        socket.create_connection((host, PORT), 1).close()
-    except OSError:
-        return False
-    return True

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,7 +30,7 @@ from local.kubernetes import kubeconfig
 from local.kubernetes.client import Api
 from local.kubernetes.sts_proxy import MotoAccessKeys, serving
 from local.place import Place
-from local.processes import Child, Processes, forget, record
+from local.processes import REPOSITORY, Child, Processes, forget, listens, record
 from local.stopping import stop_event
 
 START_LIMIT_SECONDS = 30.0
@@ -40,7 +39,6 @@ BINARY = "aws-iam-authenticator"
 USER = "stillwater-authenticator"
 CREATOR = "kubernetes-admin"  # the name EKS gives its cluster's creator
 FIELD_MANAGER = "stillwater-twin"
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def write_webhook_config(place: Place, ca: Path) -> Path:
@@ -65,17 +63,11 @@ def start(processes: Processes, place: Place, tools: Mapping[str, Path]) -> Chil
     )
     processes.wait_until(
         child,
-        lambda: _listens(place.host("sts-proxy"), place.port("sts-proxy")),
+        lambda: listens(place.host("sts-proxy"), place.port("sts-proxy")),
         within_seconds=START_LIMIT_SECONDS,
         what="its proxy to STS listens",
     )
     return child
-
-
-def _listens(host: str, port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=1.0):
-        return True
-    return False
 
 
 def configuration(cluster_name: str, creator_arn: str) -> dict[str, Any]:

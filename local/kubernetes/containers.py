@@ -25,13 +25,12 @@ from local.kubernetes.images import ContainerLaunch
 from local.kubernetes.node_object import timestamp
 from local.kubernetes.probes import Answer, ProbeRun, ProbeSet, ProbeTarget, ask
 from local.place import Place
-from local.processes import forget, give_way, record
+from local.processes import REPOSITORY, forget, give_way, kill_group, record
 
 FIRST_BACK_OFF_SECONDS, LAST_BACK_OFF_SECONDS = 10.0, 300.0
 # A container that ran this long starts again with the first back-off.
 BACK_OFF_RESET_SECONDS = 600.0
 CONFIG_RETRY_SECONDS = 1.0
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def back_off_seconds(failures: int) -> float:
@@ -158,7 +157,7 @@ class Container:
     def kill(self) -> None:
         """Kill everything the container runs and wait for its end."""
         if self._process is not None:
-            self._kill_group(self._process)
+            kill_group(self._process.pid)
             self._process.wait()
 
     def reap(self, now: float) -> bool:
@@ -250,7 +249,7 @@ class Container:
         if process is None or process.poll() is None:
             return
         # The namespaces of a container die with its first process; a session does not.
-        self._kill_group(process)
+        kill_group(process.pid)
         for directory in (self._place.path("pids"), child_pids(self._place)):
             forget(directory, process.pid)
         code = exit_code(process.returncode)
@@ -300,8 +299,3 @@ class Container:
         future = self._around.prober.submit(ask, probe, target, track.schedule.timeout_seconds)
         future.add_done_callback(lambda _: self._around.wake())
         return future
-
-    @staticmethod
-    def _kill_group(process: subprocess.Popen[bytes]) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)

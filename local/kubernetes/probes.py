@@ -5,10 +5,7 @@ The schedule takes the time as an argument. Source: kubernetes/pkg/kubelet/probe
 
 from __future__ import annotations
 
-import contextlib
 import http.client
-import os
-import signal
 import socket
 import ssl
 import subprocess
@@ -19,6 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from local.kubernetes.client import Object
+from local.processes import kill_group
 
 # (success, what was seen), in a while.
 Answer = Future[tuple[bool, str]]
@@ -197,8 +195,7 @@ def _exec(
         return False, f"no answer within {timeout_seconds:g} s"
     finally:
         # A shell's children hold the pipe open; the whole session goes with the probe.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        kill_group(process.pid)
         process.wait()
         if process.stdout:
             process.stdout.close()

@@ -5,7 +5,6 @@ Here the cluster operator's serves them all; Strimzi gives each operator one of 
 
 from __future__ import annotations
 
-import socket
 import ssl
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -23,6 +22,7 @@ from local.kubernetes.strimzi_authorities import OPERATOR, data_of, operator_sec
 from local.kubernetes.strimzi_config import REPLICATION_PORT
 from local.kubernetes.strimzi_objects import STRIMZI
 from local.kubernetes.strimzi_rolling import is_ready
+from local.processes import listens
 
 BOOTSTRAP_MS, REQUEST_MS = 3_000, 10_000
 
@@ -79,11 +79,7 @@ def runs(api: Api, namespace: str, cluster: str) -> bool:
 
 def answers(namespace: str, cluster: str) -> bool:
     """Say whether a broker of a Kafka listens, be the others where they may."""
-    try:
-        socket.create_connection((_host(namespace, cluster), REPLICATION_PORT), 1).close()
-    except OSError:
-        return False
-    return True
+    return listens(_host(namespace, cluster), REPLICATION_PORT)
 
 
 def _host(namespace: str, cluster: str) -> str:

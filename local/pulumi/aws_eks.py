@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from typing import Any
 
 from core.errors import StillwaterError
 from local.place import Place
+from local.processes import listens
 from local.pulumi import aws_auth
 from local.pulumi.aws_adapter import (
     Adapter,
@@ -34,18 +34,13 @@ def _wait_for_authenticator(place: Place, cluster: str) -> None:
         return  # an account without a control plane
     address = place.host("authenticator"), place.port("authenticator")
     deadline = time.monotonic() + AUTHENTICATOR_SECONDS
-    while True:
-        try:
-            socket.create_connection(address, timeout=1.0).close()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise StillwaterError(
-                    f"Nobody listens at {address[0]}:{address[1]} {AUTHENTICATOR_SECONDS:.0f} s "
-                    f"after the cluster {cluster} was made; see authenticator.log."
-                ) from None
-            time.sleep(AUTHENTICATOR_POLL_SECONDS)
-        else:
-            return
+    while not listens(*address):
+        if time.monotonic() > deadline:
+            raise StillwaterError(
+                f"Nobody listens at {address[0]}:{address[1]} {AUTHENTICATOR_SECONDS:.0f} s "
+                f"after the cluster {cluster} was made; see authenticator.log."
+            )
+        time.sleep(AUTHENTICATOR_POLL_SECONDS)
 
 
 @adapts("eks/cluster:Cluster")

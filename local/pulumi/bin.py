@@ -15,11 +15,11 @@ from pathlib import Path
 
 from local.environment import with_credentials
 from local.place import Place
+from local.processes import REPOSITORY
 from local.tools import tool_path
 
 ENGINE = "pulumi"
 LANGUAGE_HOST = "pulumi-language-python"
-REPOSITORY = Path(__file__).resolve().parents[2]
 # Provider -> (the package whose version the program asks for, the module that serves it).
 PROVIDERS = {
     "aws": ("pulumi-aws", "local.pulumi.aws_provider"),

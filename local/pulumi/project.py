@@ -14,8 +14,8 @@ import yaml
 
 from core.naming import LAYERS
 from local.place import Place
+from local.processes import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SETTINGS = "config"
 
 

@@ -17,6 +17,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from local.place import cache_directory
+from local.processes import REPOSITORY
 from local.tools.cache import making
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -85,7 +86,7 @@ def record() -> None:
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "local.spark.classes", str(made)],
-                cwd=Path(__file__).resolve().parents[2],
+                cwd=REPOSITORY,
                 capture_output=True,
                 timeout=RECORD_SECONDS,
                 check=False,
