@@ -39,8 +39,9 @@ from bench import record
 from bench.gate import BROKERS, HOST, GateClient, brokers_at, gate_before, pod_of
 from bench.reading import fake_kafka
 from core.errors import StillwaterError
-from core.gate.answer import UNDRAINED, let_through
+from core.gate.answer import let_through
 from core.gate.asked import PATH, TIMEOUT_SECONDS
+from core.incidents.record import UNDRAINED
 from handlers.eviction.certificate import Issued, issue
 from handlers.eviction.counts import Counts
 from handlers.eviction.server import application
