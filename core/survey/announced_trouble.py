@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import HealthEvent, Shiftable
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, Weight, listing, producer_may_stall, worth_knowing
 from core.survey.node_facts import MachineStatus
 from core.unread import Unread, mapping_of, of
 
@@ -22,9 +22,8 @@ def health(seen: Surveyed) -> Iterator[Finding]:
     if isinstance(told, Unread):
         return
     if told.without_plan:
-        yield Finding(
+        yield worth_knowing(
             "health-unasked",
-            Weight.ADVICE,
             "AWS Health",
             "not known, because its API answers accounts with a Business, Enterprise On-Ramp, "
             "Enterprise or Unified Operations plan of AWS Support alone: what EC2 itself has "
@@ -36,9 +35,8 @@ def health(seen: Surveyed) -> Iterator[Finding]:
     for each in troubles:
         mine = sorted(each.entities & ours)
         of_ours = f", which names {listing(mine)}" if mine else ""
-        yield Finding(
+        yield producer_may_stall(
             "health-issue",
-            Weight.PRODUCER,
             f"AWS Health, {each.service}",
             f"{each.code} is open in {each.place} since {each.begins}{of_ours}: a replacement may "
             f"not start, or not get its volume",
@@ -56,9 +54,8 @@ def _scheduled_findings(
     # EC2 itself says more of these, and they are judged by that.
     mine = sorted(name for name in each.entities & ours if not _told_by_ec2(name, statuses))
     if mine:
-        yield Finding(
+        yield producer_may_stall(
             "health-scheduled",
-            Weight.PRODUCER,
             f"AWS Health, {each.service}",
             f"{each.code} is scheduled for {each.begins} and names {listing(mine)}",
             "do what it asks for before that, one node at a time",
@@ -88,9 +85,8 @@ def shifts(seen: Surveyed) -> Iterator[Finding]:
         for zone, how in sorted(each.shifted.items()):
             yield _shift_finding(each, zone, how, seen, mine=mine)
         if mine and each.autoshift and not each.shifted:
-            yield Finding(
+            yield worth_knowing(
                 "autoshift",
-                Weight.ADVICE,
                 each.name,
                 "zonal autoshift is on: AWS shifts a zone away from it by itself, and for half an "
                 "hour each week for practice",

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
 from core.unread import Unread, of
@@ -41,17 +47,15 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
         for namespace, label in sorted(gated):
             if label in seen.gated_namespaces.get(namespace, ()):
                 continue
-            yield Finding(
+            yield producer_may_stall(
                 "gate-label",
-                Weight.PRODUCER,
                 f"namespace {namespace}",
                 f"it is not labelled {label}=enabled: new pods get no readiness gate",
                 f"label it {label}=enabled",
             )
     if theirs and seen.balancer_controllers == ():
-        yield Finding(
+        yield producer_may_stall(
             "lbc-missing",
-            Weight.PRODUCER,
             "AWS Load Balancer Controller",
             "there are TargetGroupBindings for brokers and nobody registers their targets",
             "install the AWS Load Balancer Controller",
@@ -63,9 +67,8 @@ def node_ports(seen: Surveyed) -> Iterator[Finding]:
     ports = [each for each in of(seen.balanced) if each.own_port]
     pods = [pod.name for pod in of(seen.pods) if any(port.covers(pod) for port in ports)]
     if pods:
-        yield Finding(
+        yield worth_knowing(
             "node-port",
-            Weight.ADVICE,
             "listeners of type nodeport",
             f"clients know {listing(pods)} by the addresses of their nodes: a client that was "
             f"given these alone as bootstrap servers finds nobody once all of them were replaced",
@@ -75,9 +78,8 @@ def node_ports(seen: Surveyed) -> Iterator[Finding]:
 
 
 def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
-    return Finding(
+    return producer_may_stall(
         "targets-by-node",
-        Weight.PRODUCER,
         binding.title,
         f"its targets are nodes: clients of {listing(pod.name for pod in pods)} are cut "
         f"when any node on their way leaves, and no readiness gate waits for a new target",
@@ -90,9 +92,8 @@ def _by_node(binding: Balanced, pods: list[Pod]) -> Finding:
 def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Finding]:
     missing = sorted(pod.name for pod in pods if binding.gate not in pod.readiness_gates)
     if missing:
-        yield Finding(
+        yield producer_may_stall(
             "gate-missing",
-            Weight.PRODUCER,
             binding.title,
             f"{listing(missing)} have no readiness gate {binding.gate}: the next broker is "
             f"rolled while clients cannot reach this one yet",
@@ -106,9 +107,8 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
         return
     bound = _is_bound(seen)
     if bound and seen.balancer_controllers and all(e.down for e in seen.balancer_controllers):
-        yield Finding(
+        yield producer_may_stall(
             "lbc-down",
-            Weight.PRODUCER,
             listing(each.title for each in seen.balancer_controllers),
             "none of its pods is available: a broker that comes back gets no clients, and where "
             "its webhook refuses pods without it, none comes back",
@@ -117,9 +117,8 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
     for each in seen.balancer_controllers:
         version = _version(each.version)
         if version is None and bound:
-            yield Finding(
+            yield not_judged(
                 "lbc-unknown",
-                Weight.UNKNOWN,
                 each.title,
                 "its image names no version: how late it may set readiness gates was not judged",
                 "name a version in its image, beside the digest",
@@ -127,17 +126,15 @@ def controller(seen: Surveyed) -> Iterator[Finding]:
         if version is None:
             continue
         if version < FIRST_WITH_BINDINGS:
-            yield Finding(
+            yield producer_may_stall(
                 "lbc-version",
-                Weight.PRODUCER,
                 each.title,
                 f"version {each.version} has no TargetGroupBindings: pods get no readiness gates",
                 "upgrade it to a version that AWS still supports",
             )
         elif bound and version < FIRST_WITHOUT_DELAY and not each.limits_backoff:
-            yield Finding(
+            yield worth_knowing(
                 "lbc-backoff",
-                Weight.ADVICE,
                 each.title,
                 f"version {each.version} may set a readiness gate up to 16 min 40 s late after a "
                 f"failure, and a roll waits for it",

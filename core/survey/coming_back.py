@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, of_kafka, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka_facts import Kafka, OtherKafka, Pod
 from core.unread import Unread, mapping_of, of
 
@@ -25,9 +33,8 @@ def deletions(seen: Surveyed) -> Iterator[Finding]:
         if kafka.namespace in of(seen.ending_namespaces):
             gone.append(f"namespace {kafka.namespace}")
         if gone:
-            yield Finding(
+            yield broker_may_die(
                 "deleted",
-                Weight.BROKER,
                 kafka.title,
                 f"somebody has deleted {' and '.join(gone)}: its pods end, and nothing brings them "
                 f"back",
@@ -56,9 +63,8 @@ def refusals(seen: Surveyed) -> Iterator[Finding]:
         yield from _lax(kafka, pods, seen)
         for quota in of(seen.quotas):
             if quota.namespace == kafka.namespace:
-                yield Finding(
+                yield producer_may_stall(
                     "quota",
-                    Weight.PRODUCER,
                     kafka.title,
                     f"ResourceQuota {quota.namespace}/{quota.name} allows less than is used "
                     f"({listing(quota.exceeded)}): a pod that leaves is not created again",
@@ -71,9 +77,8 @@ def asked_outside(seen: Surveyed) -> Iterator[Finding]:
     for kafka in every_kafka(seen):
         for hook in of(seen.pod_webhooks):
             if hook.outside and any(hook.asked_of(pod) for pod in pods_of(seen, kafka)):
-                yield Finding(
+                yield worth_knowing(
                     "webhook-outside",
-                    Weight.ADVICE,
                     kafka.title,
                     f"webhook {hook.name} asks {hook.outside} before a pod is created, and refuses "
                     f"it without an answer (failurePolicy Fail): whether that answers was not "
@@ -111,18 +116,16 @@ def policies(seen: Surveyed) -> Iterator[Finding]:
             continue
         words = " and when ".join(sorted(each.steps))
         if each.broken:
-            yield Finding(
+            yield not_judged(
                 "policy-broken",
-                Weight.UNKNOWN,
                 f"ValidatingAdmissionPolicy {each.name}",
                 f"the API server finds its expressions wrong ({each.broken}), and where they fail "
                 f"it denies; it is asked when {words}",
                 "mend its expressions, or set its failurePolicy to Ignore until then",
             )
             continue
-        yield Finding(
+        yield worth_knowing(
             "policy-drain",
-            Weight.ADVICE,
             f"ValidatingAdmissionPolicy {each.name}",
             f"it is asked when {words}, and may deny it by expressions that were not judged",
             "see that it allows what drains nodes, Stillwater's functions among them",
@@ -138,9 +141,8 @@ def _lax(kafka: Kafka | OtherKafka, pods: list[Pod], seen: Surveyed) -> Iterator
     lax = [f"{name} ({', '.join(each)})" for name, each in beyond.items() if each]
     if level is None or not lax:
         return
-    yield Finding(
+    yield broker_may_die(
         "pods-refused",
-        Weight.BROKER,
         kafka.title,
         f"namespace {kafka.namespace} enforces Pod Security `{level}`, which refuses "
         f"{listing(lax)} once they are created again",
@@ -155,9 +157,8 @@ def images(seen: Surveyed) -> Iterator[Finding]:
     """Find images that only nodes have which run them."""
     for kafka in every_kafka(seen):
         if gone := {pod.image for pod in pods_of(seen, kafka)} & {*of(seen.lost_images)}:
-            yield Finding(
+            yield producer_may_stall(
                 "image-gone",
-                Weight.PRODUCER,
                 kafka.title,
                 f"its pods run {listing(gone)}, which ECR has no more: on a node that has not run "
                 f"it before, a pod stays in ImagePullBackOff",
@@ -173,9 +174,8 @@ def fargate(seen: Surveyed) -> Iterator[Finding]:
                 pod.name for pod in pods_of(seen, kafka) if each.takes(pod.namespace, pod.labels)
             ]
             if taken:
-                yield Finding(
+                yield broker_may_die(
                     "fargate-takes",
-                    Weight.BROKER,
                     kafka.title,
                     f"Fargate profile {each.name} selects {listing(taken)}: once they are created "
                     f"again they go to Fargate, which attaches no disk of EBS's, and wait for ever",
@@ -193,9 +193,8 @@ def limits(seen: Surveyed) -> Iterator[Finding]:
                 if pod.namespace == each.namespace and (pod.memory_bytes or 0) > each.most_bytes
             ]
             if large:
-                yield Finding(
+                yield broker_may_die(
                     "limit-range",
-                    Weight.BROKER,
                     kafka.title,
                     f"LimitRange {each.namespace}/{each.name} lets a pod have less memory than "
                     f"{listing(large)} have: they are refused once they are created again",
@@ -207,9 +206,8 @@ def essentials(seen: Surveyed) -> Iterator[Finding]:
     """Find what no pod starts without, and which does not run."""
     for each in of(seen.essentials):
         if each.down:
-            yield Finding(
+            yield producer_may_stall(
                 "essential-down",
-                Weight.PRODUCER,
                 each.title,
                 f"none of its pods is available: without {each.what} a broker that starts finds "
                 f"nobody",
@@ -225,9 +223,8 @@ def drivers(seen: Surveyed) -> Iterator[Finding]:
     if not mine or any(not each.down for each in seen.volume_controllers):
         return
     down = listing(each.title for each in seen.volume_controllers)
-    yield Finding(
+    yield producer_may_stall(
         "csi-missing",
-        Weight.PRODUCER,
         "volumes of Kafka",
         (f"no pod of {down} is available" if down else "no controller of the EBS CSI driver runs")
         + f": {listing(volume.title for volume in mine)} cannot follow "

@@ -11,7 +11,15 @@ from datetime import UTC, datetime
 
 from core.survey.account_facts import ControlPlane
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.unread import Unread, of
 
 # AWS's list price of a cluster, in every commercial region.
@@ -29,17 +37,15 @@ def support(seen: Surveyed) -> Iterator[Finding]:
         return
     title = f"EKS cluster {plane.name}"
     if plane.support is None:
-        yield Finding(
+        yield not_judged(
             "support-unknown",
-            Weight.UNKNOWN,
             title,
             f"EKS lists no Kubernetes {plane.version}: how long it is supported is not known",
             "look at it in EKS's console, and plan an upgrade",
         )
     elif plane.support == "UNSUPPORTED":
-        yield Finding(
+        yield producer_may_stall(
             "support-over",
-            Weight.PRODUCER,
             title,
             f"Kubernetes {plane.version} is supported no more: AWS upgrades its control plane at "
             f"any moment, in the middle of a rotation as well",
@@ -48,9 +54,8 @@ def support(seen: Surveyed) -> Iterator[Finding]:
     elif plane.support == "EXTENDED_SUPPORT":
         yield _extended_support(plane, title, seen.read_at)
     elif plane.policy == "STANDARD" and _is_near(plane.standard_ends, seen.read_at):
-        yield Finding(
+        yield producer_may_stall(
             "support-ends",
-            Weight.PRODUCER,
             title,
             f"standard support of Kubernetes {plane.version} ends on {_day(plane.standard_ends)}, "
             f"and its upgrade policy is STANDARD: AWS then upgrades its control plane by itself",
@@ -86,27 +91,24 @@ def state(seen: Surveyed) -> Iterator[Finding]:
         return
     title = f"EKS cluster {plane.name}"
     if plane.status == "DELETING":
-        yield Finding(
+        yield broker_may_die(
             "cluster-deleting",
-            Weight.BROKER,
             title,
             "somebody deletes it: its API server goes, and nothing brings a lost pod back",
             "save the volumes first (persistentVolumeReclaimPolicy Retain); a deletion cannot be "
             "taken back",
         )
     elif plane.status != "ACTIVE":
-        yield Finding(
+        yield producer_may_stall(
             "cluster-changing",
-            Weight.PRODUCER,
             title,
             f"its status is {plane.status}: its API server may be away for minutes, and a drain "
             f"that is under way with it",
             "let no node leave before its status is ACTIVE",
         )
     if plane.issues:
-        yield Finding(
+        yield producer_may_stall(
             "cluster-issues",
-            Weight.PRODUCER,
             title,
             f"EKS says of it: {listing(plane.issues)}",
             "settle what EKS names before any node leaves",
@@ -127,9 +129,8 @@ def skew(seen: Surveyed) -> Iterator[Finding]:
     ahead = [name for name, minor in minors.items() if minor is not None and minor > server]
     for names, how in ((behind, f"more than {most} minor versions older"), (ahead, "newer")):
         if names:
-            yield Finding(
+            yield producer_may_stall(
                 "kubelet-skew",
-                Weight.PRODUCER,
                 "nodes of Kafka",
                 f"the kubelet of {listing(names)} is {how} than Kubernetes {plane.version} of the "
                 f"control plane, which Kubernetes does not support",
@@ -146,9 +147,8 @@ def insights(seen: Surveyed) -> Iterator[Finding]:
     """Name what EKS has found that the next upgrade would meet."""
     open_ones = [each for each in of(seen.upgrade_insights) if each.status != "PASSING"]
     if open_ones:
-        yield Finding(
+        yield worth_knowing(
             "upgrade-insights",
-            Weight.ADVICE,
             "the next upgrade",
             "EKS's upgrade insights say: "
             + listing(f"{each.name}: {each.status.lower()}" for each in open_ones),

@@ -9,7 +9,14 @@ from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import Disk
 from core.survey.facts import Surveyed, node_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.unread import Unread, mapping_of, of
 
 EBS_IDS = "vol-"
@@ -28,9 +35,8 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
         if volume.handle and volume.handle.startswith(EBS_IDS)
     }
     if gone := [claim for handle, claim in held.items() if handle not in seen.disks]:
-        yield Finding(
+        yield broker_may_die(
             "volume-gone",
-            Weight.BROKER,
             "volumes of Kafka",
             f"EBS knows no volume of {listing(gone)}: they were deleted, or are of another account "
             f"or region, and a broker that restarts finds no data",
@@ -38,17 +44,15 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
         )
     known = {claim: seen.disks[handle] for handle, claim in held.items() if handle in seen.disks}
     if broken := [claim for claim, disk in known.items() if disk.state == "error"]:
-        yield Finding(
+        yield broker_may_die(
             "volume-error",
-            Weight.BROKER,
             "volumes of Kafka",
             f"EBS says that {listing(broken)} failed (state error): its data is not to be had",
             "let no other broker leave, and restore it from a snapshot or from its replicas",
         )
     if open_ones := [claim for claim, disk in known.items() if disk.multi_attach]:
-        yield Finding(
+        yield broker_may_die(
             "volume-multi-attach",
-            Weight.BROKER,
             "volumes of Kafka",
             f"{listing(open_ones)} may be attached to several machines (Multi-Attach): a broker on "
             f"a node that is cut off may write on beside its successor",
@@ -60,9 +64,8 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
     yield from _checked(held, seen)
     counted = mapping_of(seen.disk_snapshots)
     if copied := [claim for handle, claim in held.items() if counted.get(handle, 0) > 1]:
-        yield Finding(
+        yield worth_knowing(
             "volume-snapshots",
-            Weight.ADVICE,
             "volumes of Kafka",
             f"several snapshots of {listing(copied)} are being made at once: EBS says that they "
             f"may be slower until these are whole",
@@ -86,9 +89,8 @@ def _attachments(disks: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]
                 and (machine != node.instance_id or state in NOT_OFF)
             ]
     if hanging:
-        yield Finding(
+        yield producer_may_stall(
             "volume-attached",
-            Weight.PRODUCER,
             "volumes of Kafka",
             f"the disk of {listing(hanging)} is not with its pod, or does not come off: EBS "
             f"attaches it nowhere else before that machine lets it go",
@@ -107,9 +109,8 @@ def _keys(known: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
     }
     for account in sorted(set(foreign.values())):
         claims = listing(claim for claim, owner in foreign.items() if owner == account)
-        yield Finding(
+        yield worth_knowing(
             "volume-key",
-            Weight.ADVICE,
             "volumes of Kafka",
             f"{claims} are encrypted under a key of account {account}: when that withdraws its "
             f"grant or its key, they can be attached to no other node",
@@ -148,9 +149,8 @@ def _checked(held: Mapping[str, str], seen: Surveyed) -> Iterator[Finding]:
 def _changing(known: Mapping[str, Disk]) -> Iterator[Finding]:
     under_way = [f"{claim} ({disk.change})" for claim, disk in known.items() if disk.change]
     if under_way:
-        yield Finding(
+        yield worth_knowing(
             "volume-modified",
-            Weight.ADVICE,
             "volumes of Kafka",
             f"EBS changes {listing(under_way)}: until that is over, or for hours after it failed, "
             f"they cannot grow, and they may be slower",

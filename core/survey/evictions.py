@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, Weight, broker_may_die, listing, producer_may_stall
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import DisruptionBudget, DrainCleaner
 from core.unread import Unread, of
@@ -33,9 +33,8 @@ def budgets(seen: Surveyed) -> Iterator[Finding]:
             elif len(over) > 1:
                 doubled.add(", ".join(over))
         if bare:
-            yield Finding(
+            yield broker_may_die(
                 "budget-missing",
-                Weight.BROKER,
                 kafka.title,
                 f"no PodDisruptionBudget covers {listing(bare)}: all of them may be evicted at "
                 f"once",
@@ -44,9 +43,8 @@ def budgets(seen: Surveyed) -> Iterator[Finding]:
                 "again (STRIMZI_POD_DISRUPTION_BUDGET_GENERATION)",
             )
         for names in sorted(doubled):
-            yield Finding(
+            yield broker_may_die(
                 "budget-several",
-                Weight.BROKER,
                 kafka.title,
                 f"{names} cover the same pods: the eviction API answers 500 and no drain ends",
                 "leave one of them",
@@ -93,9 +91,8 @@ def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> 
             if _uncountable(budget, covered)
             else "it lets no pod go"
         )
-        yield Finding(
+        yield broker_may_die(
             "budget-blocks",
-            Weight.BROKER,
             budget.title,
             f"{why}, and nothing rolls its pods: every drain waits until the node is taken by "
             f"force",
@@ -103,17 +100,15 @@ def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> 
             + (", or install Strimzi's Drain Cleaner" if strimzis else ""),
         )
     if leave > 1:
-        yield Finding(
+        yield producer_may_stall(
             "budget-loose",
-            Weight.PRODUCER,
             budget.title,
             f"of {budget.expected_pods or len(covered)} pods it lets {leave} leave at once",
             "let one pod leave at a time",
         )
     if budget.unready_always and any(pod.broker or pod.controller for pod in covered):
-        yield Finding(
+        yield producer_may_stall(
             "budget-unready",
-            Weight.PRODUCER,
             budget.title,
             "unhealthyPodEvictionPolicy is AlwaysAllow: brokers that run and are not ready, as "
             "while they recover their logs, may all be evicted at once",
@@ -121,9 +116,8 @@ def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> 
         )
     lenient = [each for each in clean or () if each.drains_kafka and not each.denies]
     if leave > 0 and lenient:
-        yield Finding(
+        yield producer_may_stall(
             "cleaner-passed",
-            Weight.PRODUCER,
             lenient[0].title,
             f"it denies nothing (STRIMZI_DENY_EVICTION is false) and {budget.title} lets {leave} "
             f"go: an eviction takes the pod without a look at replicas, and then it is rolled",
@@ -160,9 +154,8 @@ def webhooks(seen: Surveyed) -> Iterator[Finding]:
     unasked = [k for k in of(seen.kafkas) if not any(w.asked_in(k.namespace) for w in asked)]
     if unasked:
         installed = listing(each.title for each in seen.cleaners)
-        yield Finding(
+        yield producer_may_stall(
             "eviction-unasked",
-            Weight.PRODUCER,
             "evictions" if not asked else f"evictions in {listing(k.namespace for k in unasked)}",
             "no webhook is asked about them"
             + (f", though {installed} runs" if installed else "")
@@ -175,25 +168,22 @@ def cleaners(seen: Surveyed) -> Iterator[Finding]:
     """Find Drain Cleaners that leave a Kafka out, or deny what a drainer does not try again."""
     for cleaner in of(seen.cleaners):
         if cleaner.down:
-            yield Finding(
+            yield producer_may_stall(
                 "cleaner-down",
-                Weight.PRODUCER,
                 cleaner.title,
                 "none of its pods is available: it moves nobody",
                 "look at its pods",
             )
         if not cleaner.drains_kafka:
-            yield Finding(
+            yield producer_may_stall(
                 "cleaner-off",
-                Weight.PRODUCER,
                 cleaner.title,
                 "STRIMZI_DRAIN_KAFKA is false: it leaves Kafka's pods to the eviction API",
                 "set STRIMZI_DRAIN_KAFKA to true",
             )
         elif cleaner.denies and of(seen.handlers):
-            yield Finding(
+            yield broker_may_die(
                 "cleaner-denies",
-                Weight.BROKER,
                 cleaner.title,
                 f"it denies evictions with status 500, which {of(seen.handlers)[0].title} does not "
                 f"try again: the drain fails at once, and the hook may end before Strimzi has "
@@ -203,9 +193,8 @@ def cleaners(seen: Surveyed) -> Iterator[Finding]:
             )
         left = {k.namespace for k in of(seen.kafkas)} - (cleaner.namespaces or frozenset())
         if cleaner.drains_kafka and cleaner.namespaces is not None and left:
-            yield Finding(
+            yield producer_may_stall(
                 "cleaner-elsewhere",
-                Weight.PRODUCER,
                 cleaner.title,
                 f"STRIMZI_DRAIN_NAMESPACES does not name {listing(left)}: there it leaves "
                 f"evictions to the budgets",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, listing, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Autoscaler
 from core.unread import of
@@ -25,9 +25,8 @@ def autoscalers(seen: Surveyed) -> Iterator[Finding]:
         for kafka in every_kafka(seen):
             taken = [pod for pod in pods_of(seen, kafka) if _is_protected(pod, scaler, seen)]
             if taken:
-                yield Finding(
+                yield producer_may_stall(
                     "autoscaler",
-                    Weight.PRODUCER,
                     kafka.title,
                     f"{scaler.title} may take the nodes of {listing(pod.name for pod in taken)} "
                     f"away when they look idle",
@@ -54,17 +53,15 @@ def evictors(seen: Surveyed) -> Iterator[Finding]:
     named = of(seen.evictors)
     for each in of(seen.entitled):
         if each.title not in {known.title for known in named}:
-            yield Finding(
+            yield worth_knowing(
                 "evictor",
-                Weight.ADVICE,
                 each.title,
                 f"{each.by_role} lets it evict pods or delete nodes; when it does was not judged",
                 "find out whether it touches the nodes of Kafka, and what it asks before",
             )
     for each in named:
-        yield Finding(
+        yield worth_knowing(
             "evictor",
-            Weight.ADVICE,
             each.title,
             f"{each.tool} evicts pods or drains nodes by its own rules, those of Kafka among them",
             "keep it away from the nodes of Kafka, or see that its drains are asked about",

@@ -10,6 +10,7 @@ from core import words
 from core.unread import Unread
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
+AGAIN = "look at it, and survey again"
 
 
 class Weight(StrEnum):
@@ -38,11 +39,30 @@ class Finding:
         return f"{self.weight}: {self.subject}: {self.evidence}; {self.remedy}."
 
 
+def broker_may_die(check: str, subject: str, evidence: str, remedy: str) -> Finding:
+    """Return what may cost a broker."""
+    return Finding(check, Weight.BROKER, subject, evidence, remedy)
+
+
+def producer_may_stall(check: str, subject: str, evidence: str, remedy: str) -> Finding:
+    """Return what may keep a producer waiting."""
+    return Finding(check, Weight.PRODUCER, subject, evidence, remedy)
+
+
+def not_judged(check: str, subject: str, evidence: str, remedy: str = AGAIN) -> Finding:
+    """Return what nobody can tell, which is never good news."""
+    return Finding(check, Weight.UNKNOWN, subject, evidence, remedy)
+
+
+def worth_knowing(check: str, subject: str, evidence: str, remedy: str) -> Finding:
+    """Return a fact that a plan should reckon with."""
+    return Finding(check, Weight.ADVICE, subject, evidence, remedy)
+
+
 def unknown(part: str, unread: Unread) -> Finding:
     """Return the finding that a part could not be read, which is never good news."""
-    return Finding(
+    return not_judged(
         "unread",
-        Weight.UNKNOWN,
         part,
         f"it could not be read: {unread.why}",
         unread.remedy or "give the caller the right to read it, and survey again",

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed, grace_of, nodes_of, pods_on
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.managed import managed_findings
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.unread import mapping_of, of
@@ -70,18 +77,16 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         )
     # EKS raises the maximum of its own groups when it replaces their nodes.
     if group.desired >= group.maximum and not group.managed_node_group:
-        yield Finding(
+        yield producer_may_stall(
             "group-maximum",
-            Weight.PRODUCER,
             subject,
             f"it wants {group.desired} nodes and may have {group.maximum}: no replacement can "
             f"start before the old node is gone",
             f"set its maximum to {group.desired + 1} or more",
         )
     if group.follows_latest and not group.managed_node_group:
-        yield Finding(
+        yield worth_knowing(
             "group-latest",
-            Weight.ADVICE,
             subject,
             "its launch template's version is $Latest: whoever makes a new one changes the next "
             "machine that starts, in the middle of a rotation as well",
@@ -89,9 +94,8 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         )
     stopped = [process for process in REPLACING if process in group.suspended]
     if stopped:
-        yield Finding(
+        yield producer_may_stall(
             "group-suspended",
-            Weight.PRODUCER,
             subject,
             f"{', '.join(stopped)} is suspended: a node that fails is not replaced",
             f"resume {', '.join(stopped)}",
@@ -101,9 +105,8 @@ def _room(group: ScalingGroup, subject: str) -> Iterator[Finding]:
 def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     """Find a group that is about to be gone, or has fewer nodes than it wants."""
     if group.deleting:
-        yield Finding(
+        yield broker_may_die(
             "group-deleted",
-            Weight.BROKER,
             subject,
             "somebody deletes it: all of its nodes end, with what runs there",
             "move its brokers to another group at once; a deletion cannot be taken back",
@@ -113,9 +116,8 @@ def _there(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     if group.states is None or any(state.startswith(ENDING) for state in states):
         return
     if len(states) < group.desired and not group.weighted:
-        yield Finding(
+        yield producer_may_stall(
             "group-short",
-            Weight.PRODUCER,
             subject,
             f"it wants {group.desired} nodes and has {len(states)}: "
             + (
@@ -132,9 +134,8 @@ def _shrinks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Find
     """Find a group that wants fewer nodes than Kafka alone has of it, and one that starts spot."""
     held = {pod.node for pod in pods_on(group, seen)}
     if group.desired < len(held) and not group.weighted:
-        yield Finding(
+        yield broker_may_die(
             "group-shrinks",
-            Weight.BROKER,
             subject,
             f"it wants {group.desired} nodes and {len(held)} of its nodes run Kafka: it ends one, "
             f"or is about to",
@@ -158,18 +159,16 @@ def by_themselves(seen: Surveyed) -> Iterator[Finding]:
 def _next_ones(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     """Find a group whose next machine is one that AWS takes back, or one that was there before."""
     if group.reuses:
-        yield Finding(
+        yield producer_may_stall(
             "group-warm-pool",
-            Weight.PRODUCER,
             subject,
             "its warm pool takes nodes back (ReuseOnScaleIn): a node that leaves is stopped and "
             "comes back later under the name of then, and its hooks wait twice",
             "set ReuseOnScaleIn to false",
         )
     if group.may_be_spot:
-        yield Finding(
+        yield broker_may_die(
             "group-spot",
-            Weight.BROKER,
             subject,
             "its mixed instances policy has a share for spot: the next node may be taken back "
             "with two minutes' notice",
@@ -189,9 +188,8 @@ def _lowering_findings(
         if each.process not in group.suspended and (each.leaves is None or each.leaves < held)
     ]
     if lowering:
-        yield Finding(
+        yield broker_may_die(
             "group-scales-in",
-            Weight.BROKER,
             subject,
             f"{listing(lowering)} lowers its size, and {held} of its nodes run Kafka: "
             f"Auto Scaling chooses which node ends, whatever runs there",
@@ -205,17 +203,15 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
     named = {node.instance_id: node.name for node in nodes_of(group, seen)}
     states = {named[i]: state for i, state in (group.states or {}).items() if i in named}
     if ending := [f"{n} is {state}" for n, state in states.items() if state.startswith(ENDING)]:
-        yield Finding(
+        yield broker_may_die(
             "group-ending",
-            Weight.BROKER,
             subject,
             f"{listing(ending)}: the group ends it, with the pods of Kafka that are still on it",
             "see that its drain goes on, and let no other node leave meanwhile",
         )
     if aside := [name for name, state in states.items() if state == "Standby"]:
-        yield Finding(
+        yield producer_may_stall(
             "group-standby",
-            Weight.PRODUCER,
             subject,
             f"{listing(aside)} is in standby: the group does not replace it when it fails",
             "return it to service",
@@ -225,9 +221,8 @@ def _now(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]
 
 def _refresh_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     if status := mapping_of(seen.refreshes).get(group.name):
-        yield Finding(
+        yield broker_may_die(
             "group-refreshing",
-            Weight.BROKER,
             subject,
             f"an instance refresh is {status}: it replaces every node, at a pace that knows "
             f"nothing of Kafka's replicas",
@@ -239,9 +234,8 @@ def _zone_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterato
     """Find a group whose next node starts in another zone than those it has."""
     apart = [n for n in nodes_of(group, seen) if n.zone and n.zone not in group.zones]
     if apart:
-        yield Finding(
+        yield broker_may_die(
             "group-moved",
-            Weight.BROKER,
             subject,
             f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and it starts nodes "
             f"in {listing(group.zones)} alone: a replacement cannot take the broker's volume",
@@ -252,9 +246,8 @@ def _zone_findings(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterato
 def _launching(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     """Name hooks by which a machine that has just joined may end again."""
     if group.launch_hooks and not group.managed_node_group:
-        yield Finding(
+        yield worth_knowing(
             "launch-hook",
-            Weight.ADVICE,
             subject,
             f"a new machine waits in {listing(group.launch_hooks)}, and ends when nobody completes "
             f"that in time (ABANDON), with the broker that came to it meanwhile",
@@ -264,9 +257,8 @@ def _launching(group: ScalingGroup, subject: str) -> Iterator[Finding]:
 
 def _own_ends(group: ScalingGroup, subject: str) -> Iterator[Finding]:
     if group.lifetime_seconds:
-        yield Finding(
+        yield broker_may_die(
             "group-lifetime",
-            Weight.BROKER,
             subject,
             f"its maximum instance lifetime is {span(group.lifetime_seconds)}: Auto Scaling "
             f"replaces a node of that age whatever Kafka does at the time",
@@ -283,9 +275,8 @@ def _at_once(group: ScalingGroup, subject: str) -> Iterator[Finding]:
         return
     out = group.desired - -(-group.healthy_percent * group.desired // 100)
     if out > 1:
-        yield Finding(
+        yield producer_may_stall(
             "group-maintenance",
-            Weight.PRODUCER,
             subject,
             f"its instance maintenance policy keeps {group.healthy_percent} % healthy: {out} of "
             f"its {group.desired} nodes may end at once when they are unhealthy, refreshed or too "
@@ -296,9 +287,8 @@ def _at_once(group: ScalingGroup, subject: str) -> Iterator[Finding]:
 
 def _hooks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Finding]:
     if not group.hooks:
-        yield Finding(
+        yield broker_may_die(
             "hook-missing",
-            Weight.BROKER,
             subject,
             "no lifecycle hook holds a node that terminates: the instance goes at once, with its "
             "broker running",
@@ -311,9 +301,8 @@ def _hooks(group: ScalingGroup, subject: str, seen: Surveyed) -> Iterator[Findin
             continue
         if hook.default_result != "ABANDON" or not group.retains_on_abandon:
             kept = "" if group.retains_on_abandon else " and the group keeps nothing"
-            yield Finding(
+            yield broker_may_die(
                 "hook-default",
-                Weight.BROKER,
                 subject,
                 f"hook {hook.name} ends with {hook.default_result}{kept}: a drain that takes "
                 f"longer than the hook ends the instance with its broker on it",
@@ -351,9 +340,8 @@ def _time(
         asked = f"its brokers have {grace} s to stop" + (
             f", and a drain may take {drain} s" if drain > grace else ""
         )
-        yield Finding(
+        yield broker_may_die(
             "hook-heartbeat",
-            Weight.BROKER,
             subject,
             f"hook {hook.name} waits {hook.heartbeat_seconds} s and {asked}: unless somebody "
             f"records heartbeats in time it runs out in the middle",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, grace_of, pods_on
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, broker_may_die, listing
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from core.unread import Unread, mapping_of, of
@@ -23,9 +23,8 @@ def handlers(seen: Surveyed) -> Iterator[Finding]:
     if not own:
         return
     if not seen.handlers and not any(each.hears_hooks for each in of(seen.evictors)):
-        yield Finding(
+        yield broker_may_die(
             "nth-missing",
-            Weight.BROKER,
             "node termination handler",
             f"none was found, and nothing else was seen that drains the nodes of {listing(own)} "
             f"before they go",
@@ -33,9 +32,8 @@ def handlers(seen: Surveyed) -> Iterator[Finding]:
             "cluster with `drainer: none`",
         )
     if len(seen.handlers) > 1:
-        yield Finding(
+        yield broker_may_die(
             "nth-several",
-            Weight.BROKER,
             "node termination handlers",
             f"{listing(h.title for h in seen.handlers)} drain the same nodes, each by its own "
             f"rules",
@@ -50,42 +48,37 @@ def _hearing(
     handler: TerminationHandler, own: dict[str, ScalingGroup], seen: Surveyed
 ) -> Iterator[Finding]:
     if not handler.drains:
-        yield Finding(
+        yield broker_may_die(
             "nth-idle",
-            Weight.BROKER,
             handler.title,
             "CORDON_ONLY or DRY_RUN is true: it drains no node",
             "set both to false",
         )
     if handler.down:
-        yield Finding(
+        yield broker_may_die(
             "nth-down",
-            Weight.BROKER,
             handler.title,
             "none of its pods is available: it drains no node",
             "look at its pods",
         )
     if handler.refuses:
-        yield Finding(
+        yield broker_may_die(
             "nth-refuses",
-            Weight.BROKER,
             handler.title,
             f"{listing(handler.refuses)} is false: it drains no node with such a pod on it, and "
             f"Strimzi's pods have an emptyDir, nodes a DaemonSet's pods",
             f"set {listing(handler.refuses)} to true",
         )
     if handler.queue_mode and not handler.queue_url:
-        yield Finding(
+        yield broker_may_die(
             "nth-queueless",
-            Weight.BROKER,
             handler.title,
             "it is in queue mode and has no QUEUE_URL: it hears nothing",
             "name its queue in QUEUE_URL",
         )
     if not handler.queue_mode:
-        yield Finding(
+        yield broker_may_die(
             "nth-mode",
-            Weight.BROKER,
             handler.title,
             "it listens to the instance metadata only: it hears "
             + ("" if handler.sees_hooks else "spot's two minutes and no ")
@@ -98,9 +91,8 @@ def _hearing(
             name for name, group in own.items() if not _is_tagged(handler.asks_for_tag, group, seen)
         ]
         if untagged:
-            yield Finding(
+            yield broker_may_die(
                 "nth-tag",
-                Weight.BROKER,
                 handler.title,
                 f"it drains nothing without tag {handler.asks_for_tag}, which instances of "
                 f"{listing(untagged)} lack: it drops their messages, and their hooks run out",
@@ -131,9 +123,8 @@ def _queue(
         )
     ]
     if deaf:
-        yield Finding(
+        yield broker_may_die(
             "nth-deaf",
-            Weight.BROKER,
             handler.title,
             f"{_why(queue)} sends lifecycle actions to its queue {handler.queue_url}: it never "
             f"hears that nodes of {listing(deaf)} terminate",
@@ -142,9 +133,8 @@ def _queue(
         )
     hook = max((h.heartbeat_seconds for g in own.values() for h in g.hooks), default=0)
     if queue.kept_seconds < max(hook, handler.drain_timeout_seconds):
-        yield Finding(
+        yield broker_may_die(
             "nth-queue",
-            Weight.BROKER,
             handler.title,
             f"its queue keeps a message {queue.kept_seconds} s, a drain may take "
             f"{handler.drain_timeout_seconds} s and a hook waits {hook} s: a drain that fails late "
@@ -164,27 +154,24 @@ def _patience(
 ) -> Iterator[Finding]:
     least = grace_of([pod for group in own.values() for pod in pods_on(group, seen)])
     if 0 <= handler.pod_grace_seconds < least:
-        yield Finding(
+        yield broker_may_die(
             "nth-pod-grace",
-            Weight.BROKER,
             handler.title,
             f"it gives every pod {handler.pod_grace_seconds} s to stop, and brokers ask for "
             f"{least} s",
             "set POD_TERMINATION_GRACE_PERIOD to -1",
         )
     if handler.drain_timeout_seconds <= least:
-        yield Finding(
+        yield broker_may_die(
             "nth-timeout",
-            Weight.BROKER,
             handler.title,
             f"it gives a drain {handler.drain_timeout_seconds} s, and a broker may take "
             f"{least} s to stop: the drain has failed while the broker still stops",
             f"set NODE_TERMINATION_GRACE_PERIOD above {least}",
         )
     if handler.taints_out_of_service:
-        yield Finding(
+        yield broker_may_die(
             "nth-out-of-service",
-            Weight.BROKER,
             handler.title,
             "ENABLE_OUT_OF_SERVICE_TAINT is true: it lets volumes be taken from a node that still "
             "runs, with a broker that still writes",

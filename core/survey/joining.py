@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight
+from core.survey.finding import Finding, producer_may_stall
 from core.unread import Unread, mapping_of
 
 
@@ -21,18 +21,16 @@ def roles(seen: Surveyed) -> Iterator[Finding]:
                 continue
             role = role_of[profile]
             if role is None:
-                yield Finding(
+                yield producer_may_stall(
                     "template-parts",
-                    Weight.PRODUCER,
                     group.title,
                     f"its template names instance profile {profile}, which is gone or has no "
                     f"role: no replacement starts, or it does not join",
                     "name an instance profile with the nodes' role, before any node leaves",
                 )
             elif not isinstance(seen.admitted_roles, Unread) and role not in seen.admitted_roles:
-                yield Finding(
+                yield producer_may_stall(
                     "node-role",
-                    Weight.PRODUCER,
                     group.title,
                     f"machines that it starts have role {role}, which neither an access entry nor "
                     f"aws-auth lets into the cluster: a replacement does not join",

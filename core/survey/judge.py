@@ -36,7 +36,7 @@ from core.survey import (
     ways_out,
 )
 from core.survey.facts import NOT_ASKED, Surveyed
-from core.survey.finding import Finding, Weight, unknown
+from core.survey.finding import Finding, Weight, not_judged, unknown
 from core.unread import Unread
 
 Judge = Callable[[Surveyed], Iterator[Finding]]
@@ -167,9 +167,8 @@ def _findings_of(judge: Judge, seen: Surveyed) -> list[Finding]:
     except Exception as error:  # noqa: BLE001 - whatever the answer is, it is not good news
         what = f"{judge.__module__.rpartition('.')[2]}: {judge.__name__.replace('_', ' ')}"
         return [
-            Finding(
+            not_judged(
                 "unjudged",
-                Weight.UNKNOWN,
                 what,
                 f"an answer is not as documented ({type(error).__name__}: {error}): this was not "
                 f"judged",

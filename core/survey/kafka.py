@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from core.survey.facts import Surveyed, of_kafka, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka_facts import Kafka, Pod, PodSet
 from core.unread import Unread, of
 
@@ -43,9 +50,8 @@ def replication(seen: Surveyed) -> Iterator[Finding]:
             if factor is None or in_sync is None:
                 continue
             if factor <= in_sync or factor < LEAST_REPLICAS:
-                yield Finding(
+                yield producer_may_stall(
                     "replication",
-                    Weight.PRODUCER,
                     kafka.title,
                     f"{setting} is {factor} and {in_sync_setting} {in_sync}: of such topics one "
                     f"broker that leaves takes partitions below what producers wait for, or away",
@@ -55,9 +61,8 @@ def replication(seen: Surveyed) -> Iterator[Finding]:
             brokers = _brokers(kafka, seen)
             asked = setting in kafka.config or setting in ALWAYS_MADE
             if brokers and asked and factor > brokers:
-                yield Finding(
+                yield producer_may_stall(
                     "replication",
-                    Weight.PRODUCER,
                     kafka.title,
                     f"{setting} is {factor} and there are {brokers} brokers: no such topic can be "
                     f"made",
@@ -80,26 +85,23 @@ def durability(title: str, config: Mapping[str, str]) -> Iterator[Finding]:
     """Find settings that lose what was acknowledged; of what is not set nothing is said."""
     in_sync = whole_number(config.get("min.insync.replicas"))
     if in_sync is not None and in_sync < LEAST_IN_SYNC:
-        yield Finding(
+        yield broker_may_die(
             "min-insync",
-            Weight.BROKER,
             title,
             f"min.insync.replicas is {in_sync}: what one broker alone acknowledged is lost with it",
             f"set min.insync.replicas to {LEAST_IN_SYNC}",
         )
     if config.get("unclean.leader.election.enable", "").lower() == "true":
-        yield Finding(
+        yield broker_may_die(
             "unclean-election",
-            Weight.BROKER,
             title,
             "unclean.leader.election.enable is true: a replica that lags becomes leader when the "
             "others are gone, and what it lacks is lost",
             "set unclean.leader.election.enable to false",
         )
     if config.get("controlled.shutdown.enable", "").lower() == "false":
-        yield Finding(
+        yield producer_may_stall(
             "controlled-shutdown",
-            Weight.PRODUCER,
             title,
             "controlled.shutdown.enable is false: a broker stops with its leaders, whose clients "
             "wait until it is missed",
@@ -123,9 +125,8 @@ def topics(seen: Surveyed) -> Iterator[Finding]:
             if own and replicas <= in_sync:
                 weak.append(f"{topic.name} ({replicas} replicas, {in_sync} in sync)")
         if weak:
-            yield Finding(
+            yield producer_may_stall(
                 "topic-replicas",
-                Weight.PRODUCER,
                 kafka.title,
                 f"one broker that leaves stops producers of {listing(weak)}",
                 "give these topics more replicas than must be in sync",
@@ -139,18 +140,16 @@ def _loose_topics(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
     # With one replica it is found among those that stop.
     kept = [t for t in mine if t.min_in_sync is not None and t.replicas != 1]
     if single := [t.name for t in kept if (t.min_in_sync or 0) < LEAST_IN_SYNC]:
-        yield Finding(
+        yield broker_may_die(
             "topic-min-insync",
-            Weight.BROKER,
             kafka.title,
             f"min.insync.replicas of {listing(single)} is below {LEAST_IN_SYNC}: what one broker "
             f"alone acknowledged is lost with it",
             f"set it to {LEAST_IN_SYNC}, or leave it to the brokers",
         )
     if unclean := [topic.name for topic in mine if topic.unclean]:
-        yield Finding(
+        yield broker_may_die(
             "topic-unclean",
-            Weight.BROKER,
             kafka.title,
             f"unclean.leader.election.enable of {listing(unclean)} is true: a replica that lags "
             f"becomes leader when the others are gone, and what it lacks is lost",
@@ -192,9 +191,8 @@ def running(seen: Surveyed) -> Iterator[Finding]:
         if kafka.not_ready:
             said.append(f"Strimzi says: {kafka.not_ready}")
         if said:
-            yield Finding(
+            yield producer_may_stall(
                 "not-running",
-                Weight.PRODUCER,
                 kafka.title,
                 "it is not whole: " + "; ".join(said),
                 "look at the pods' events and at the operator's log before any node leaves",
@@ -219,9 +217,8 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
     """Find Kafkas that nobody reconciles, or two operators do."""
     for kafka in of(seen.kafkas):
         if kafka.paused:
-            yield Finding(
+            yield producer_may_stall(
                 "paused",
-                Weight.PRODUCER,
                 kafka.title,
                 "strimzi.io/pause-reconciliation is true: lost pods are made again as they were, "
                 "and nothing else is done: no roll that Drain Cleaner asks for, no new certificate "
@@ -233,9 +230,8 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
         watching = [each for each in seen.operators if each.looks_after(kafka)]
         if not watching:
             others = listing(each.title for each in seen.operators)
-            yield Finding(
+            yield producer_may_stall(
                 "operator-missing",
-                Weight.PRODUCER,
                 kafka.title,
                 (
                     f"{others} does not watch its namespace, or its labels"
@@ -246,27 +242,24 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 "run Strimzi's cluster operator for its namespace and labels",
             )
         if watching and all(each.down for each in watching):
-            yield Finding(
+            yield producer_may_stall(
                 "operator-down",
-                Weight.PRODUCER,
                 kafka.title,
                 f"no pod of {listing(each.title for each in watching)} is available: a broker that "
                 f"is lost does not come back",
                 "look at the operator's pods",
             )
         if watching and all(each.pod_sets_only for each in watching):
-            yield Finding(
+            yield producer_may_stall(
                 "operator-partial",
-                Weight.PRODUCER,
                 kafka.title,
                 f"STRIMZI_POD_SET_RECONCILIATION_ONLY of {listing(e.title for e in watching)} is "
                 f"true: it brings lost pods back, and rolls none that Drain Cleaner asks for",
                 "set STRIMZI_POD_SET_RECONCILIATION_ONLY to false",
             )
         if len(watching) > 1:
-            yield Finding(
+            yield broker_may_die(
                 "operator-several",
-                Weight.BROKER,
                 kafka.title,
                 f"{listing(each.title for each in watching)} all watch its namespace: each rolls "
                 f"brokers without regard to the other",
@@ -280,18 +273,16 @@ def carried_out(seen: Surveyed) -> Iterator[Finding]:
         for each in of_kafka(seen.pod_sets, kafka):
             yield from _pod_set(each, kafka.title)
         if kafka.unreconciled:
-            yield Finding(
+            yield worth_knowing(
                 "unreconciled",
-                Weight.ADVICE,
                 kafka.title,
                 "it was changed since the operator carried it out last: what the change rolls is "
                 "rolled at any moment, or once a pause or an error is over",
                 "let the operator carry it out before any node leaves",
             )
         if moving := [each.name for each in of_kafka(seen.rebalances, kafka)]:
-            yield Finding(
+            yield producer_may_stall(
                 "rebalancing",
-                Weight.PRODUCER,
                 kafka.title,
                 f"KafkaRebalance {listing(moving)} is carried out: replicas are moved, and a "
                 f"broker that leaves meanwhile takes some that are whole nowhere else",
@@ -302,26 +293,23 @@ def carried_out(seen: Surveyed) -> Iterator[Finding]:
 def _pod_set(found: PodSet, title: str) -> Iterator[Finding]:
     named = f"StrimziPodSet {found.name}"
     if found.leaving:
-        yield Finding(
+        yield broker_may_die(
             "pod-set",
-            Weight.BROKER,
             title,
             f"{named} is deleted and not gone: Strimzi leaves its pods alone, and a lost one does "
             f"not come back",
             "see what holds it (finalizers), and let the operator make it again",
         )
     if found.error:
-        yield Finding(
+        yield producer_may_stall(
             "pod-set",
-            Weight.PRODUCER,
             title,
             f"{named} has an error ({found.error}): a pod that is lost may not come back",
             "settle what Strimzi names before any node leaves",
         )
     if found.outdated:
-        yield Finding(
+        yield producer_may_stall(
             "pod-set",
-            Weight.PRODUCER,
             title,
             f"{found.outdated} of its pods are not as {named} describes them: the operator rolls "
             f"them, one after the other",
@@ -333,18 +321,16 @@ def eras(seen: Surveyed) -> Iterator[Finding]:
     """Name what is judged in part: ZooKeeper, and the way from it to KRaft."""
     for kafka in of(seen.kafkas):
         if kafka.migrating:
-            yield Finding(
+            yield producer_may_stall(
                 "migrating",
-                Weight.PRODUCER,
                 kafka.title,
                 "its metadata is on the way between ZooKeeper and KRaft: its pods are rolled "
                 "several times, and controllers have just begun to vote",
                 "let no node go until the migration is finalized",
             )
         elif kafka.zookeeper:
-            yield Finding(
+            yield worth_knowing(
                 "zookeeper",
-                Weight.ADVICE,
                 kafka.title,
                 "it keeps its metadata in ZooKeeper, whose pods were not judged, and which Strimzi "
                 "0.46 and Kafka 4.0 removed",

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from core.survey.account_facts import EncryptionKey
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall
 from core.survey.node_facts import ScalingGroup
 from core.unread import mapping_of, of
 
@@ -42,9 +42,8 @@ def _of_disks(seen: Surveyed, known: Mapping[str, EncryptionKey]) -> Iterator[Fi
         found = known[name]
         lost = found.state in DELETED
         when = f" on {found.deleted_on}" if found.deleted_on else ""
-        yield Finding(
+        yield broker_may_die(
             "key-state",
-            Weight.BROKER,
             "volumes of Kafka",
             f"{listing(claims)} are encrypted under {_short(name)}, which is "
             + (f"deleted{when}" if lost else f"{found.state}")
@@ -65,18 +64,16 @@ def _of_group(
     for name in sorted(named & set(known)):
         key = known[name]
         if key.state not in USABLE:
-            yield Finding(
+            yield producer_may_stall(
                 "template-key",
-                Weight.PRODUCER,
                 group.title,
                 f"disks of machines that it starts are encrypted under {_short(name)}, which is "
                 f"{key.state}: no replacement starts",
                 "enable that key, or name another in its template, before any node leaves",
             )
         elif key.users is not None and not _is_named(group, key.users):
-            yield Finding(
+            yield producer_may_stall(
                 "key-grant",
-                Weight.PRODUCER,
                 group.title,
                 f"disks of machines that it starts are encrypted under {_short(name)}, and "
                 f"neither the key's policy nor a grant names {_role(group)}: its machines end at "

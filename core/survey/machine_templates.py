@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, machines_of, pool_names
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.node_facts import MachineTemplate, ScalingGroup
 from core.unread import mapping_of, of
 
@@ -26,9 +33,8 @@ def templates(seen: Surveyed) -> Iterator[Finding]:
         for template in known:
             yield from _starts(template, group, subject)
         if any(template.metadata_open for template in known):
-            yield Finding(
+            yield worth_knowing(
                 "metadata-open",
-                Weight.ADVICE,
                 subject,
                 f"machines that it starts answer IMDSv1: {IMDS}",
                 "set HttpTokens of its template to required",
@@ -37,9 +43,8 @@ def templates(seen: Surveyed) -> Iterator[Finding]:
         if places := sorted(
             named | ({f"placement group {p}"} if (p := group.placement) else set())
         ):
-            yield Finding(
+            yield worth_knowing(
                 "group-placement",
-                Weight.ADVICE,
                 subject,
                 f"it starts machines in {listing(places)} alone: where that has no room, a "
                 f"replacement does not start, though its zone has",
@@ -49,17 +54,15 @@ def templates(seen: Surveyed) -> Iterator[Finding]:
 
 def _starts(template: MachineTemplate, group: ScalingGroup, subject: str) -> Iterator[Finding]:
     if template.missing:
-        yield Finding(
+        yield producer_may_stall(
             "template-gone",
-            Weight.PRODUCER,
             subject,
             f"it starts machines by {template.title}, which does not exist: no replacement starts",
             "name a template and version that exist before any node leaves",
         )
     if template.lost:
-        yield Finding(
+        yield producer_may_stall(
             "template-parts",
-            Weight.PRODUCER,
             subject,
             f"{template.title} names {listing(template.lost)}, which AWS has no more, or keeps "
             f"from this account: no replacement starts",
@@ -87,9 +90,8 @@ def metadata(seen: Surveyed) -> Iterator[Finding]:
     """Find machines that tell every pod too much, and handlers that are told nothing."""
     held = machines_of(seen)
     if told := [name for name, machine in held.items() if machine.metadata_open]:
-        yield Finding(
+        yield worth_knowing(
             "metadata-open",
-            Weight.ADVICE,
             "nodes of Kafka",
             f"{listing(told)} answer IMDSv1: {IMDS}",
             "set HttpTokens of their template, node class or of the machines to required",
@@ -97,9 +99,8 @@ def metadata(seen: Surveyed) -> Iterator[Finding]:
     far = [name for name, machine in held.items() if machine.metadata_far]
     for handler in of(seen.handlers):
         if far and not handler.queue_mode and not handler.on_host:
-            yield Finding(
+            yield broker_may_die(
                 "metadata-far",
-                Weight.BROKER,
                 handler.title,
                 f"it asks the metadata of {listing(far)} from a pod's network, which these answer "
                 f"to the machine itself alone (hop limit 1, or none): it hears nothing",
@@ -119,9 +120,8 @@ def node_classes(seen: Surveyed) -> Iterator[Finding]:
         subject = f"NodePool {name}"
         mine = [node for node in mapping_of(seen.nodes).values() if node.node_pool == name]
         if found.not_ready and not pool.stuck:
-            yield Finding(
+            yield producer_may_stall(
                 "karpenter-stuck",
-                Weight.PRODUCER,
                 subject,
                 f"Karpenter starts no node of it: {found.title} is not ready ({found.not_ready}); "
                 f"a broker that leaves waits for one",
@@ -129,9 +129,8 @@ def node_classes(seen: Surveyed) -> Iterator[Finding]:
             )
         zones = set(found.subnets.values())
         if zones and (apart := [n for n in mine if n.zone and n.zone not in zones]):
-            yield Finding(
+            yield broker_may_die(
                 "karpenter-moved",
-                Weight.BROKER,
                 subject,
                 f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, and {found.title} "
                 f"names subnets in {listing(zones)} alone: a replacement cannot take the broker's "
@@ -139,18 +138,16 @@ def node_classes(seen: Surveyed) -> Iterator[Finding]:
                 "let it select a subnet of that zone again before the node leaves",
             )
         if found.newest_image:
-            yield Finding(
+            yield worth_knowing(
                 "karpenter-latest",
-                Weight.ADVICE,
                 subject,
                 f"{found.title} takes whatever image is newest ({found.newest_image}): on the day "
                 f"that AWS publishes one, every node of it has drifted and is replaced",
                 "name a version (alias: al2023@v20261101), and raise it when you mean to rotate",
             )
         if found.metadata_open:
-            yield Finding(
+            yield worth_knowing(
                 "metadata-open",
-                Weight.ADVICE,
                 subject,
                 f"machines that {found.title} starts answer IMDSv1: {IMDS}",
                 "set httpTokens of its metadataOptions to required",

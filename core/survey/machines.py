@@ -10,7 +10,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed, machine_of, machines_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.node_facts import Node
 from core.unread import Unread, mapping_of
 
@@ -48,17 +55,15 @@ def scheduled_findings(seen: Surveyed) -> Iterator[Finding]:
         for event in status.events
     ]
     if ending := [said for ends, said in told if ends]:
-        yield Finding(
+        yield broker_may_die(
             "machine-retired",
-            Weight.BROKER,
             "nodes of Kafka",
             f"AWS ends or stops {listing(ending)}, whatever runs there by then",
             "replace these nodes one by one before that",
         )
     if paused := [said for ends, said in told if not ends]:
-        yield Finding(
+        yield producer_may_stall(
             "machine-maintained",
-            Weight.PRODUCER,
             "nodes of Kafka",
             f"AWS interrupts {listing(paused)}: its broker is away for as long",
             "move leaders away before that, or replace the node",
@@ -80,9 +85,8 @@ def orphans(seen: Surveyed) -> Iterator[Finding]:
     ]
     keepers = {node.name: _keeper(node, seen) for node in alone}
     if nobody := [f"{node.name} ({node.instance_id})" for node in alone if not keepers[node.name]]:
-        yield Finding(
+        yield producer_may_stall(
             "node-alone",
-            Weight.PRODUCER,
             "nodes of Kafka",
             f"{listing(nobody)} belong to no Auto Scaling group and to no NodePool: nothing "
             f"replaces them",
@@ -90,9 +94,8 @@ def orphans(seen: Surveyed) -> Iterator[Finding]:
         )
     for keeper in sorted({each for each in keepers.values() if each}):
         names = listing(name for name, each in keepers.items() if each == keeper)
-        yield Finding(
+        yield not_judged(
             "node-elsewhere",
-            Weight.UNKNOWN,
             "nodes of Kafka",
             f"{names} were started by {keeper}, by their tags: when it ends or replaces them was "
             f"not judged",
@@ -112,9 +115,8 @@ def burstable(seen: Surveyed) -> Iterator[Finding]:
     """Find machines whose processors, disks and network live on credits."""
     held = machines_of(seen).items()
     if found := [f"{name} ({m.type})" for name, m in held if BURSTABLE.match(m.type)]:
-        yield Finding(
+        yield producer_may_stall(
             "burstable",
-            Weight.PRODUCER,
             "nodes of Kafka",
             f"{listing(found)} earn their speed as credits: when a broker copies its replicas back "
             f"these end, and it falls out of sync or is missed",
@@ -130,9 +132,8 @@ def marked(seen: Surveyed) -> Iterator[Finding]:
             if value := machine.tags.get(key):
                 found.setdefault(key, []).append(f"{name} ({key}: {value})")
     for key, names in found.items():
-        yield Finding(
+        yield worth_knowing(
             "machine-marked",
-            Weight.ADVICE,
             "nodes of Kafka",
             f"{listing(names)} carry a tag by which {MARKS[key]}: a machine ends or reboots at an "
             f"hour that Kafka did not choose",
@@ -143,18 +144,16 @@ def marked(seen: Surveyed) -> Iterator[Finding]:
 def places(seen: Surveyed) -> Iterator[Finding]:
     """Name machines whose replacement needs more than a zone's capacity, or an image that ended."""
     if outposts := [name for name, machine in machines_of(seen).items() if machine.outpost]:
-        yield Finding(
+        yield worth_knowing(
             "outpost",
-            Weight.ADVICE,
             "nodes of Kafka",
             f"{listing(outposts)} stand in an Outpost: a replacement starts only where that has a "
             f"machine of the type to spare, and no quota or zone of the region's says so",
             "see that the Outpost has room for one machine more (its capacity tasks and slots)",
         )
     if old := [n.name for n in mapping_of(seen.nodes).values() if ENDED_IMAGE.match(n.os_image)]:
-        yield Finding(
+        yield worth_knowing(
             "image-ended",
-            Weight.ADVICE,
             "nodes of Kafka",
             f"{listing(old)} run Amazon Linux 2, for which EKS makes no images since November "
             f"2025, and none for Kubernetes 1.33 or newer",
@@ -165,9 +164,8 @@ def places(seen: Surveyed) -> Iterator[Finding]:
 def now(seen: Surveyed) -> Iterator[Finding]:
     """Find machines that EC2 ends at this moment, or whose checks fail."""
     if ending := [name for name, machine in machines_of(seen).items() if machine.ending]:
-        yield Finding(
+        yield broker_may_die(
             "machine-ending",
-            Weight.BROKER,
             "nodes of Kafka",
             f"EC2 ends or stops the machines of {listing(ending)} at this moment, whatever the "
             f"nodes say of themselves",
@@ -180,9 +178,8 @@ def now(seen: Surveyed) -> Iterator[Finding]:
         if (status := checked.get(node.instance_id or "")) and status.impaired
     ]
     if failing:
-        yield Finding(
+        yield producer_may_stall(
             "machine-impaired",
-            Weight.PRODUCER,
             "nodes of Kafka",
             f"checks of EC2's fail on {listing(failing)}: the machine may stall, and its group may "
             f"replace it at any moment",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, Weight, broker_may_die, listing, producer_may_stall
 from core.survey.node_facts import ManagedNodeGroup, ScalingGroup
 from core.unread import mapping_of
 
@@ -37,26 +37,23 @@ def _updates(managed: ManagedNodeGroup, group: ScalingGroup, subject: str) -> It
     name = managed.name
     at_once = managed.at_once or -(-(managed.percent_at_once or 0) * group.desired // 100)
     if at_once > 1:
-        yield Finding(
+        yield producer_may_stall(
             "managed-update",
-            Weight.PRODUCER,
             subject,
             f"managed node group {name} updates {at_once} of its nodes at once",
             "set maxUnavailable of its update configuration to 1",
         )
     if managed.repaired:
-        yield Finding(
+        yield producer_may_stall(
             "managed-repair",
-            Weight.PRODUCER,
             subject,
             f"EKS repairs managed node group {name}: a node of which its monitoring agent "
             f"complains for half an hour is replaced, whatever Kafka does at the time",
             "disable node auto repair for it, and replace sick nodes one by one",
         )
     if managed.strategy == "MINIMAL":
-        yield Finding(
+        yield producer_may_stall(
             "managed-minimal",
-            Weight.PRODUCER,
             subject,
             f"managed node group {name} updates with strategy MINIMAL: a node ends before its "
             f"replacement starts, and its broker waits for one",
@@ -67,17 +64,15 @@ def _updates(managed: ManagedNodeGroup, group: ScalingGroup, subject: str) -> It
 def _state(managed: ManagedNodeGroup, subject: str) -> Iterator[Finding]:
     name = managed.name
     if managed.status == "DELETING":
-        yield Finding(
+        yield broker_may_die(
             "managed-deleting",
-            Weight.BROKER,
             subject,
             f"managed node group {name} is deleted at this moment: EKS ends all of its nodes",
             "move its brokers to other nodes at once; a deletion cannot be taken back",
         )
     if managed.status == "UPDATING":
-        yield Finding(
+        yield producer_may_stall(
             "managed-updating",
-            Weight.PRODUCER,
             subject,
             f"managed node group {name} is updated at this moment: EKS replaces its nodes one "
             f"after the other",
@@ -85,18 +80,16 @@ def _state(managed: ManagedNodeGroup, subject: str) -> Iterator[Finding]:
         )
     if managed.issues or managed.status not in STEADY:
         why = listing(managed.issues) or f"its status is {managed.status}"
-        yield Finding(
+        yield producer_may_stall(
             "managed-degraded",
-            Weight.PRODUCER,
             subject,
             f"EKS calls managed node group {name} unhealthy ({why}): a node that is lost may have "
             f"no replacement",
             "settle what EKS names before any node leaves",
         )
     if managed.spot:
-        yield Finding(
+        yield broker_may_die(
             "group-spot",
-            Weight.BROKER,
             subject,
             f"managed node group {name} has capacity type SPOT: the next node may be taken back "
             f"with two minutes' notice",

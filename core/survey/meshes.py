@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, listing, producer_may_stall
 from core.unread import of
 
 
@@ -18,9 +18,8 @@ def meshes(seen: Surveyed) -> Iterator[Finding]:
     for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         if beside := [pod for pod in pods if pod.proxies]:
-            yield Finding(
+            yield producer_may_stall(
                 "mesh-sidecar",
-                Weight.PRODUCER,
                 kafka.title,
                 f"{listing(pod.name for pod in beside)} have a proxy beside Kafka "
                 f"({listing(name for pod in beside for name in pod.proxies)}), which ends at the "
@@ -38,9 +37,8 @@ def meshes(seen: Surveyed) -> Iterator[Finding]:
             and not pod.native_proxy
         ]
         if later:
-            yield Finding(
+            yield producer_may_stall(
                 "mesh-later",
-                Weight.PRODUCER,
                 kafka.title,
                 f"namespace {kafka.namespace} has a mesh put a proxy into new pods, and "
                 f"{listing(later)} have none: they get one when they start again, and brokers with "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, listing, producer_may_stall, worth_knowing
 from core.survey.tool_facts import DisruptionBudget, Neighbour
 from core.unread import Unread, of
 
@@ -27,9 +27,8 @@ def neighbours(seen: Surveyed) -> Iterator[Finding]:
             if not _is_moved(each, seen) and (why := _bar(each, budgets))
         ]
         if kept:
-            yield Finding(
+            yield producer_may_stall(
                 "drain-barred",
-                Weight.PRODUCER,
                 "nodes of Kafka",
                 f"beside brokers run {listing(f'{each.title} ({why})' for each, why in kept)}: a "
                 f"drain of {listing(each.node for each, _ in kept)} waits for these until it is "
@@ -39,9 +38,8 @@ def neighbours(seen: Surveyed) -> Iterator[Finding]:
             )
     yield from _slow(every, seen)
     if bare := [each for each in every if each.alone]:
-        yield Finding(
+        yield worth_knowing(
             "pod-alone",
-            Weight.ADVICE,
             "nodes of Kafka",
             f"beside brokers run {listing(each.title for each in bare)}, which nothing makes "
             f"again: a drain deletes them for good, or stops at them",
@@ -80,9 +78,8 @@ def _slow(every: tuple[Neighbour, ...], seen: Surveyed) -> Iterator[Finding]:
         return
     slow = [each for each in every if each.grace_seconds >= min(given)]
     if slow:
-        yield Finding(
+        yield worth_knowing(
             "drain-slow",
-            Weight.ADVICE,
             "nodes of Kafka",
             "beside brokers run "
             + listing(f"{each.title} ({each.grace_seconds} s to stop)" for each in slow)

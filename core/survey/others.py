@@ -11,7 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, pods_of, zone_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+)
 from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.survey.kafka_facts import Flavour, OtherKafka
 from core.unread import Unread, of
@@ -29,9 +35,8 @@ def whole_today(seen: Surveyed) -> Iterator[Finding]:
         pods = pods_of(seen, other)
         said = lacks(pods, other.replicas if other.unseen is None else None)
         if said:
-            yield Finding(
+            yield producer_may_stall(
                 "not-running",
-                Weight.PRODUCER,
                 other.title,
                 "it is not whole: " + "; ".join(said),
                 "look at the pods' events before any node leaves",
@@ -43,9 +48,8 @@ def one_zone(seen: Surveyed) -> Iterator[Finding]:
     for other in of(seen.other_kafkas):
         zones = [zone_of(pod, seen) for pod in pods_of(seen, other) if pod.node]
         if len(zones) > 1 and None not in zones and len(set(zones)) == 1:
-            yield Finding(
+            yield producer_may_stall(
                 "zones",
-                Weight.PRODUCER,
                 other.title,
                 f"{len(zones)} pods stand in {zones[0]}: a zone that fails takes all of them",
                 "spread them over as many zones as a partition has replicas",
@@ -63,9 +67,8 @@ def ready_too_soon(seen: Surveyed) -> Iterator[Finding]:
             (port, "are asked for an open port alone, which a broker has long before it serves"),
         ):
             if names:
-                yield Finding(
+                yield producer_may_stall(
                     "readiness",
-                    Weight.PRODUCER,
                     other.title,
                     f"{listing(names)} {what}: a budget lets the next pod leave while the last one "
                     f"still copies its replicas",
@@ -78,9 +81,8 @@ def images(seen: Surveyed) -> Iterator[Finding]:
     """Find images that a node which has them runs, and no other node can fetch."""
     for other in of(seen.other_kafkas):
         if BITNAMIS.fullmatch(other.image):
-            yield Finding(
+            yield producer_may_stall(
                 "image-gone",
-                Weight.PRODUCER,
                 other.title,
                 f"it runs {other.image}, and Bitnami took its versions off Docker Hub in 2025: on "
                 f"a node that has not run it before, its pod stays in ImagePullBackOff",
@@ -96,9 +98,8 @@ def moving_images(seen: Surveyed) -> Iterator[Finding]:
         tag = image.rpartition("/")[2].partition(":")[2]
         # What an operator makes is told in words.
         if " " not in image and "@" not in image and tag in {"", "latest"}:
-            yield Finding(
+            yield producer_may_stall(
                 "image-moving",
-                Weight.PRODUCER,
                 other.title,
                 f"it runs {image}: a pod that starts on a node without it takes the release that "
                 f"is newest then, which may not speak with the others or read their data",
@@ -110,9 +111,8 @@ def rolling(seen: Surveyed) -> Iterator[Finding]:
     """Find sets that replace their pods at this moment, or stopped half-way."""
     for other in of(seen.other_kafkas):
         if other.rolling:
-            yield Finding(
+            yield producer_may_stall(
                 "rolling",
-                Weight.PRODUCER,
                 other.title,
                 "its pods are of two descriptions: a roll is under way, or was left half-way, and "
                 "takes the next pod as soon as the last one is ready",
@@ -125,18 +125,16 @@ def claims(seen: Surveyed) -> Iterator[Finding]:
     for other in of(seen.other_kafkas):
         held = Counter(claim for pod in pods_of(seen, other) for claim in set(pod.claims))
         if shared := [claim for claim, pods in held.items() if pods > 1]:
-            yield Finding(
+            yield broker_may_die(
                 "claim-shared",
-                Weight.BROKER,
                 other.title,
                 f"several of its pods have {listing(shared)}: two brokers write to one disk, or "
                 f"the second one on another node never starts",
                 "give each pod a claim of its own (volumeClaimTemplates of a StatefulSet)",
             )
         if other.claims_go:
-            yield Finding(
+            yield producer_may_stall(
                 "claims-deleted",
-                Weight.PRODUCER,
                 other.title,
                 f"its persistentVolumeClaimRetentionPolicy is Delete ({listing(other.claims_go)}): "
                 f"who scales it in, or deletes it to make it anew, deletes its brokers' data",
@@ -152,9 +150,8 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
         yield from durability(other.title, other.config)
         factor, in_sync = (whole_number(other.config.get(key)) for key in (FACTOR, IN_SYNC))
         if factor is not None and (factor < LEAST_REPLICAS or factor <= (in_sync or 1)):
-            yield Finding(
+            yield producer_may_stall(
                 "replication",
-                Weight.PRODUCER,
                 other.title,
                 f"{FACTOR} is {factor}"
                 + ("" if in_sync is None else f" and {IN_SYNC} {in_sync}")
@@ -181,9 +178,8 @@ def unjudged_parts(seen: Surveyed) -> Iterator[Finding]:
         if other.unseen is not None or not pods:
             missing.append(f"its pods ({other.unseen or 'none was found'})")
         came = listing(other.ways_in) if other.ways_in else "no Service that selects its pods"
-        yield Finding(
+        yield not_judged(
             "not-strimzi",
-            Weight.UNKNOWN,
             other.title,
             f"it runs {other.image}, which is {_whose(other)}: not judged were "
             f"{'; '.join(missing)}. Clients come in by {came}",

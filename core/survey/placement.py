@@ -9,7 +9,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, machine_of, node_of, of_kafka, pods_of, zone_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka import number
 from core.survey.kafka_facts import Flavour, Kafka, OtherKafka, Pod
 from core.unread import of
@@ -36,18 +44,16 @@ def zones(seen: Surveyed) -> Iterator[Finding]:
         if not found or None in placed:
             continue
         if len(found) == 1 or len(found) < min(factor, len(placed)):
-            yield Finding(
+            yield producer_may_stall(
                 "zones",
-                Weight.PRODUCER,
                 kafka.title,
                 f"{len(placed)} brokers stand in {listing(found)} and a partition has {factor} "
                 f"replicas: a zone that fails takes more than one of them, or all",
                 "spread the brokers over as many zones as there are replicas",
             )
         if not kafka.rack_aware and len(found) > 1:
-            yield Finding(
+            yield producer_may_stall(
                 "rack",
-                Weight.PRODUCER,
                 kafka.title,
                 "spec.kafka.rack is missing: Kafka places replicas without regard to zones",
                 "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
@@ -60,9 +66,8 @@ def _racks(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
     """Find racks that are no zones, by the labels of the nodes that brokers stand on."""
     key = kafka.rack_key
     if key is None:
-        yield Finding(
+        yield not_judged(
             "rack-unknown",
-            Weight.UNKNOWN,
             kafka.title,
             "spec.kafka.rack names no topologyKey: how Kafka tells brokers apart was not judged",
             "set spec.kafka.rack.topologyKey to topology.kubernetes.io/zone, and rebalance",
@@ -74,9 +79,8 @@ def _racks(kafka: Kafka, seen: Surveyed) -> Iterator[Finding]:
     split = key in NO_ZONES or len({rack for _, rack in racks}) > len(zones)
     joined = len({rack for _, rack in racks}) < len(zones)
     if split or joined:
-        yield Finding(
+        yield producer_may_stall(
             "rack",
-            Weight.PRODUCER,
             kafka.title,
             f"spec.kafka.rack.topologyKey is {key}"
             + (
@@ -99,9 +103,8 @@ def quorum(seen: Surveyed) -> Iterator[Finding]:
         if missing:
             yield from _incomplete(kafka, len(voters), missing)
         elif len(voters) < LEAST_VOTERS:
-            yield Finding(
+            yield producer_may_stall(
                 "quorum",
-                Weight.PRODUCER,
                 kafka.title,
                 f"of {len(voters)} controllers none can leave: the rest is no majority",
                 f"run {LEAST_VOTERS} controllers; a static quorum is not enlarged in place",
@@ -109,18 +112,16 @@ def quorum(seen: Surveyed) -> Iterator[Finding]:
         else:
             yield from _together(kafka, voters, spare, seen)
         if len(voters) % 2 == 0 and len(voters) > LEAST_VOTERS and not missing:
-            yield Finding(
+            yield worth_knowing(
                 "quorum-even",
-                Weight.ADVICE,
                 kafka.title,
                 f"it has {len(voters)} controllers, which bear the loss of {spare} as "
                 f"{len(voters) - 1} would",
                 "run an odd number of controllers in the next cluster",
             )
         if both := sorted(pod.name for pod in voters if pod.broker):
-            yield Finding(
+            yield worth_knowing(
                 "combined",
-                Weight.ADVICE,
                 kafka.title,
                 f"{listing(both)} are broker and controller in one: whatever leaves takes a vote "
                 f"of the quorum along, and a broker under load delays the metadata",
@@ -138,9 +139,8 @@ def _incomplete(kafka: Kafka, there: int, missing: int) -> Iterator[Finding]:
     wanted = there + missing
     spare = there - (wanted // 2 + 1)
     if spare < 1:
-        yield Finding(
+        yield producer_may_stall(
             "quorum",
-            Weight.PRODUCER,
             kafka.title,
             f"{there} of {wanted} controllers exist: "
             + ("none of them can leave" if spare == 0 else "they are no majority"),
@@ -159,9 +159,8 @@ def _together(kafka: Kafka, voters: list[Pod], spare: int, seen: Surveyed) -> It
             continue
         for place, count in sorted(counts.items()):
             if count > spare:
-                yield Finding(
+                yield producer_may_stall(
                     f"quorum-{kind}",
-                    Weight.PRODUCER,
                     kafka.title,
                     f"{count} of {len(voters)} controllers stand on {kind} {place}: without it "
                     f"there is no majority",
@@ -183,9 +182,8 @@ def grace(seen: Surveyed) -> Iterator[Finding]:
         short = {name: time for name, time in left.items() if time <= CONTROLLED_SHUTDOWN_SECONDS}
         if short:
             slept = any(pod.pre_stop_seconds for pod in pods_of(seen, kafka))
-            yield Finding(
+            yield broker_may_die(
                 "grace",
-                Weight.BROKER,
                 kafka.title,
                 f"terminationGracePeriodSeconds of {listing(short)} "
                 + ("leaves, after what their preStop sleeps, " if slept else "is ")
@@ -210,17 +208,15 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
         free = [pod.name for pod in brokers if not pod.alone_on_its_node]
         if shared:
             held = listing(f"{count} on {node}" for node, count in shared.items())
-            yield Finding(
+            yield producer_may_stall(
                 "shared-node",
-                Weight.PRODUCER,
                 kafka.title,
                 f"brokers share a node: {held}; all of them leave with it",
                 "require podAntiAffinity on kubernetes.io/hostname, and roll them apart",
             )
         elif free and len(brokers) > 1:
-            yield Finding(
+            yield producer_may_stall(
                 "anti-affinity",
-                Weight.PRODUCER,
                 kafka.title,
                 f"nothing forbids two brokers on one node: {listing(free)} have neither a "
                 f"required podAntiAffinity nor a strict spread over kubernetes.io/hostname",
@@ -252,9 +248,8 @@ def unwell(seen: Surveyed) -> Iterator[Finding]:
         held = [node_of(pod, seen) for pod in pods_of(seen, kafka)]
         nodes = {node.name: node for node in held if node is not None}
         if leaving := [name for name, node in nodes.items() if node.leaving]:
-            yield Finding(
+            yield producer_may_stall(
                 "node-leaving",
-                Weight.PRODUCER,
                 kafka.title,
                 f"its pods are on {listing(leaving)}, cordoned or marked to be emptied: a drain is "
                 f"under way or was left half-way, and a pod that stops does not start there again",
@@ -262,9 +257,8 @@ def unwell(seen: Surveyed) -> Iterator[Finding]:
             )
         ailing = [f"{name} ({', '.join(n.ailments)})" for name, n in nodes.items() if n.ailments]
         if ailing:
-            yield Finding(
+            yield producer_may_stall(
                 "node-unwell",
-                Weight.PRODUCER,
                 kafka.title,
                 f"its pods are on {listing(ailing)}: under pressure the kubelet evicts pods "
                 f"without asking any budget, and a sick machine is soon replaced by whoever looks "
@@ -281,9 +275,8 @@ def spot(seen: Surveyed) -> Iterator[Finding]:
             if how := _purchase_option(pod, seen):
                 sold.setdefault(how, []).append(pod.name)
         for how, names in sold.items():
-            yield Finding(
+            yield broker_may_die(
                 "spot",
-                Weight.BROKER,
                 kafka.title,
                 f"{listing(names)} run on spot instances: AWS takes them back with two minutes' "
                 f"notice, several of a zone at once"

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    broker_may_die,
+    listing,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
 from core.unread import Unread, mapping_of, of
@@ -28,18 +34,16 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
     for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)
         if first := [pod.name for pod in pods if pod.quality == "BestEffort"]:
-            yield Finding(
+            yield broker_may_die(
                 "best-effort",
-                Weight.BROKER,
                 kafka.title,
                 f"{listing(first)} ask for no memory (BestEffort): the kernel and the kubelet end "
                 f"them first when their node runs out of it, and no budget is asked",
                 "set resources.requests and limits of memory, equal, where they are described",
             )
         if ended := [pod.name for pod in pods if pod.out_of_memory]:
-            yield Finding(
+            yield broker_may_die(
                 "out-of-memory",
-                Weight.BROKER,
                 kafka.title,
                 f"the kernel has ended {listing(ended)} for their memory (OOMKilled), and does it "
                 f"again whenever they take as much",
@@ -51,9 +55,8 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
             if pod.heap_bytes and pod.memory_bytes and pod.heap_bytes >= pod.memory_bytes
         ]
         if full:
-            yield Finding(
+            yield broker_may_die(
                 "heap",
-                Weight.BROKER,
                 kafka.title,
                 f"the heap of {listing(full)} (-Xmx) may take all that resources.limits.memory "
                 f"allows: the kernel ends the broker before the heap is full",
@@ -66,18 +69,16 @@ def marked_pods(seen: Surveyed) -> Iterator[Finding]:
     for kafka in of(seen.kafkas):
         pods = pods_of(seen, kafka)
         if lost := [pod.name for pod in pods if _says(pod, DELETED_WITH_CLAIM)]:
-            yield Finding(
+            yield broker_may_die(
                 "pod-marked",
-                Weight.BROKER,
                 kafka.title,
                 f"{listing(lost)} are annotated {DELETED_WITH_CLAIM}: the operator deletes them "
                 f"with their volumes' claims at its next turn",
                 "remove the annotation, unless every partition of theirs is whole elsewhere",
             )
         if rolled := [pod.name for pod in pods if _says(pod, ROLLED)]:
-            yield Finding(
+            yield producer_may_stall(
                 "pod-marked",
-                Weight.PRODUCER,
                 kafka.title,
                 f"{listing(rolled)} are annotated {ROLLED}: the operator is about to roll them",
                 "let that end before any node leaves",
@@ -96,9 +97,8 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
         pods = pods_of(seen, kafka)
         # What is bound to its disk is found by its disk.
         if pinned := [p.name for p in pods if p.wants.names(HOST) or p.wants.names(NODE_NAME)]:
-            yield Finding(
+            yield producer_may_stall(
                 "pinned",
-                Weight.PRODUCER,
                 kafka.title,
                 f"{listing(pinned)} may run on a host of one name alone ({HOST}): without that "
                 f"node they wait for ever",
@@ -110,9 +110,8 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
             if (node := node_of(pod, seen)) and (why := _placement_barrier(pod, node))
         ]
         if barred:
-            yield Finding(
+            yield producer_may_stall(
                 "node-unfit",
-                Weight.PRODUCER,
                 kafka.title,
                 f"if they restart, the scheduler does not let them back on their nodes: "
                 f"{listing(barred)}",
@@ -145,9 +144,8 @@ def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
         and not ((node := node_of(pod, seen)) and node.node_pool)
     ]
     if held:
-        yield Finding(
+        yield broker_may_die(
             "tolerates-cordon",
-            Weight.BROKER,
             title,
             f"{listing(held)} tolerate {CORDON[0]}: once evicted they may start again on the node "
             f"that is drained, and end with it",
@@ -159,9 +157,8 @@ def interfaces(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that only some types of machines have a network interface for."""
     for kafka in every_kafka(seen):
         if found := [pod.name for pod in pods_of(seen, kafka) if pod.own_interface]:
-            yield Finding(
+            yield worth_knowing(
                 "branch-interfaces",
-                Weight.ADVICE,
                 kafka.title,
                 f"{listing(found)} have security groups of their own, and so a branch interface of "
                 f"their machine: few types have such (no t3, a large one 9), and a pod waits until "
@@ -174,9 +171,8 @@ def priority(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that any other pod may push off its node."""
     for kafka in every_kafka(seen):
         if low := [pod.name for pod in pods_of(seen, kafka) if pod.priority < 0]:
-            yield Finding(
+            yield broker_may_die(
                 "priority",
-                Weight.BROKER,
                 kafka.title,
                 f"{listing(low)} have a priority below that of any usual pod: the scheduler ends "
                 f"them to make room, and a budget does not stop it",
@@ -188,9 +184,8 @@ def versions(seen: Surveyed) -> Iterator[Finding]:
     """Name nodes of Kafka that run different versions of Kubernetes."""
     found = {node.version for node in mapping_of(seen.nodes).values() if node.version}
     if len(found) > 1:
-        yield Finding(
+        yield worth_knowing(
             "version-skew",
-            Weight.ADVICE,
             "nodes of Kafka",
             f"they run {listing(found)}: an upgrade is under way, or was left half-way",
             "know who upgrades them next, and when",

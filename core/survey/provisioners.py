@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from core.survey import starting
 from core.survey.facts import Surveyed, grace_of, pool_names
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, Weight, broker_may_die, listing, producer_may_stall
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import NodePool
 from core.unread import Unread, mapping_of, of
@@ -45,9 +45,8 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
 
 def _auto(name: str, pool: NodePool | None) -> Finding:
     own = f", here after {pool.expire_after}" if pool and pool.expire_after else ""
-    return Finding(
+    return broker_may_die(
         "auto-mode",
-        Weight.BROKER,
         f"NodePool {name}",
         f"its nodes are EKS Auto Mode's, which replaces every node after 21 days at the "
         f"latest{own}, by force when a drain takes too long",
@@ -76,9 +75,8 @@ def _expiry(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
 def _grace(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
     least, given = grace_of(pods), seconds(pool.grace or "")
     if given is not None and given <= least:
-        yield Finding(
+        yield broker_may_die(
             "karpenter-grace",
-            Weight.BROKER,
             f"NodePool {pool.name}",
             f"terminationGracePeriod is {pool.grace}, and brokers ask for {least} s to stop: "
             f"Karpenter deletes them before, whatever PodDisruptionBudgets say",
@@ -95,9 +93,8 @@ def _consolidation(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     held = "no budget holds that to one node at a time"
     if budget is not None and budget.of(pool.nodes or 0) <= 1:
         held = f"a budget of {budget.written} is one node at a time while the pool is small"
-    yield Finding(
+    yield producer_may_stall(
         "karpenter-consolidation",
-        Weight.PRODUCER,
         f"NodePool {pool.name}",
         f"consolidationPolicy is {pool.consolidation}: brokers are moved whenever fewer or "
         f"cheaper machines would do, {held}, and {listing(exposed)} do not say {DO_NOT_DISRUPT[0]}",
@@ -112,9 +109,8 @@ def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
     if not exposed or (budget is not None and budget.of(pool.nodes or 0) <= 1):
         return
     many = "all of its nodes" if budget is None else f"{budget.of(pool.nodes or 0)} of its nodes"
-    yield Finding(
+    yield producer_may_stall(
         "karpenter-drift",
-        Weight.PRODUCER,
         f"NodePool {pool.name}",
         f"after a new image, or a change of its template, Karpenter replaces {many} at once: no "
         f"budget for Drifted holds that to one, and {listing(exposed)} do not say "
@@ -126,9 +122,8 @@ def _drift(pool: NodePool, exposed: list[str]) -> Iterator[Finding]:
 def _toleration(pool: NodePool, pods: list[Pod]) -> Iterator[Finding]:
     tolerant = [pod.title for pod in pods if pod.ignores_disruption]
     if tolerant:
-        yield Finding(
+        yield broker_may_die(
             "karpenter-toleration",
-            Weight.BROKER,
             f"NodePool {pool.name}",
             f"{listing(tolerant)} tolerate {DISRUPTED_TAINT}: Karpenter evicts them never, and "
             f"ends their node under them",
@@ -156,9 +151,8 @@ def controllers(seen: Surveyed) -> Iterator[Finding]:
     running = [each for each in seen.node_provisioners if not each.down]
     if not running:
         down = listing(each.title for each in seen.node_provisioners)
-        yield Finding(
+        yield producer_may_stall(
             "karpenter-missing",
-            Weight.PRODUCER,
             subject,
             (f"no pod of {down} is available" if down else "no controller of Karpenter's was found")
             + ": a node that is lost is not replaced",
@@ -166,18 +160,16 @@ def controllers(seen: Surveyed) -> Iterator[Finding]:
         )
     for each in running:
         if each.repairs:
-            yield Finding(
+            yield producer_may_stall(
                 "karpenter-repair",
-                Weight.PRODUCER,
                 each.title,
                 f"feature gate NodeRepair is on: a node of {subject} that is unwell for half an "
                 f"hour is ended at once, whatever budgets and Kafka say at the time",
                 "take NodeRepair out of FEATURE_GATES, and replace sick nodes one by one",
             )
         if each.queue is None:
-            yield Finding(
+            yield broker_may_die(
                 "karpenter-deaf",
-                Weight.BROKER,
                 each.title,
                 f"it has no INTERRUPTION_QUEUE: it drains no node of {subject} that AWS takes "
                 f"back, retires or stops, and the machine ends with its broker",

@@ -12,7 +12,13 @@ from core.instances import vcpu_quota
 from core.quantities import GIB_PER_TIB
 from core.survey.account_facts import AccountQuota, Subnet
 from core.survey.facts import Surveyed, machine_of, nodes_of, pool_names
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.node_facts import Instance, Node
 from core.unread import Unread, mapping_of, of
 
@@ -46,17 +52,15 @@ def _nowhere(seen: Surveyed, known: Mapping[str, Subnet]) -> Iterator[Finding]:
     """Find groups that start machines in subnets that are gone, or nobody knows where."""
     for group in mapping_of(seen.groups).values():
         if gone := group.subnets - set(known):
-            yield Finding(
+            yield producer_may_stall(
                 "subnet-gone",
-                Weight.PRODUCER,
                 group.title,
                 f"it starts nodes in {listing(gone)}, which EC2 does not know: a start there fails",
                 "name subnets that exist",
             )
         if not group.subnets:
-            yield Finding(
+            yield not_judged(
                 "subnet-unknown",
-                Weight.UNKNOWN,
                 group.title,
                 "it names no subnets: how many addresses are free where it starts nodes is not "
                 "known",
@@ -115,18 +119,16 @@ def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) ->
     said = f"{listing(subnets)} in {zone} {'has' if len(subnets) == 1 else 'have'} {free} free "
     said += "address" if free == 1 else "addresses"
     if free < wanted:
-        return Finding(
+        return producer_may_stall(
             "subnet-full",
-            Weight.PRODUCER,
             title,
             f"{said}, and a replacement with its broker takes {wanted} at the least"
             + (", 16 of them in one block" if wanted == PREFIX else "")
             + ": it cannot start, or its broker stays pending",
             f"free addresses there, or give it another subnet of {zone}, before any node leaves",
         )
-    return Finding(
+    return worth_knowing(
         "subnet-tight",
-        Weight.ADVICE,
         title,
         f"{said}: enough for one machine, unless "
         + (
@@ -142,9 +144,8 @@ def _short(title: str, zone: str, subnets: list[str], free: int, wanted: int) ->
 def _custom_networking(seen: Surveyed) -> Iterator[Finding]:
     named = [e.title for e in of(seen.essentials) if e.what == VPC_CNI and e.elsewhere]
     if named:
-        yield Finding(
+        yield not_judged(
             "subnet-elsewhere",
-            Weight.UNKNOWN,
             listing(named),
             "it gives pods addresses of other subnets (custom networking, ENIConfig): how many "
             "are free there was not judged",
@@ -170,9 +171,8 @@ def machines(seen: Surveyed) -> Iterator[Finding]:
         if each.lifecycle is None and not (each.vcpus and vcpu_quota(each.type))
     ]
     if odd:
-        yield Finding(
+        yield not_judged(
             "quota-unknown",
-            Weight.UNKNOWN,
             "quotas of machines",
             f"of {listing(odd)} EC2 names no type or vCPUs that a quota is known for: whether one "
             f"more may start is not known",
@@ -181,9 +181,8 @@ def machines(seen: Surveyed) -> Iterator[Finding]:
     for name, instance in sorted(largest.items()):
         quota = seen.machine_quotas.get(name)
         if quota is not None and instance.vcpus and quota.left < instance.vcpus:
-            yield Finding(
+            yield producer_may_stall(
                 "quota-machines",
-                Weight.PRODUCER,
                 f"quota {name}",
                 f"{quota.used:g} of {quota.limit:g} vCPUs are used, which leaves room for 0 "
                 f"machines of type {instance.type} ({instance.vcpus} vCPUs): no replacement starts "
@@ -196,9 +195,8 @@ def disks(seen: Surveyed) -> Iterator[Finding]:
     """Find an account that may have no more gp3 than it has."""
     quota = seen.disk_quota
     if not isinstance(quota, Unread) and quota.left * GIB_PER_TIB < ROOT_GIB:
-        yield Finding(
+        yield producer_may_stall(
             "quota-disks",
-            Weight.PRODUCER,
             f"quota {quota.name}",
             f"{quota.used:.2f} of {quota.limit:g} TiB are used: a replacement gets no root volume "
             f"of gp3, and no volume of Kafka's grows",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node, NodePool
 
@@ -18,26 +18,23 @@ def findings(pool: NodePool, nodes: list[Node], pods: list[Pod]) -> Iterator[Fin
     """Find a pool that is deleted, shrinks, starts nothing, or starts what brokers cannot use."""
     subject = f"NodePool {pool.name}"
     if pool.leaving:
-        yield Finding(
+        yield broker_may_die(
             "karpenter-deleted",
-            Weight.BROKER,
             subject,
             "somebody has deleted it: Karpenter drains all of its nodes and ends them",
             "let no broker stay on its nodes; a deletion cannot be taken back",
         )
     if pool.replicas is not None and pool.replicas < len(nodes):
-        yield Finding(
+        yield broker_may_die(
             "karpenter-shrinks",
-            Weight.BROKER,
             subject,
             f"it keeps {pool.replicas} nodes and {len(nodes)} of its nodes run Kafka: Karpenter "
             f"ends one, or is about to, whatever its budgets say",
             f"set replicas to {len(nodes)} or more",
         )
     if pool.stuck:
-        yield Finding(
+        yield producer_may_stall(
             "karpenter-stuck",
-            Weight.PRODUCER,
             subject,
             f"Karpenter starts no node of it: {pool.stuck}; a broker that leaves waits for one",
             "settle that before any node leaves",
@@ -50,9 +47,8 @@ def _unusable(
 ) -> Iterator[Finding]:
     apart = [n for n in nodes if n.zone and not pool.may_start(ZONE, n.zone)]
     if apart:
-        yield Finding(
+        yield broker_may_die(
             "karpenter-moved",
-            Weight.BROKER,
             subject,
             f"{listing(f'{node.name} is in {node.zone}' for node in apart)}, where its "
             f"requirements let it start no node: a replacement cannot take the broker's volume",
@@ -62,9 +58,8 @@ def _unusable(
     choosing = any(not pod.wants.names(CAPACITY_TYPE) for pod in pods)
     on_demand = not all(node.spot for node in nodes)
     if asked and pool.may_start(CAPACITY_TYPE, "spot") and choosing and on_demand:
-        yield Finding(
+        yield broker_may_die(
             "karpenter-spot",
-            Weight.BROKER,
             subject,
             f"its requirements let it start spot instances ({CAPACITY_TYPE}): the next node may be "
             f"taken back with two minutes' notice",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, of_kafka, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, Weight, listing, producer_may_stall, worth_knowing
 from core.survey.tool_facts import Operator
 from core.unread import Unread, of
 
@@ -27,9 +27,8 @@ def api_versions(seen: Surveyed) -> Iterator[Finding]:
         for each in _watching(seen):
             read = _read_by(each)
             if read and not read & served:
-                yield Finding(
+                yield producer_may_stall(
                     "strimzi-api",
-                    Weight.PRODUCER,
                     each.title,
                     f"Strimzi {_release(each)} reads its resources as {listing(read)}, and the "
                     f"API server serves them as {listing(served)} alone: it reconciles nothing, "
@@ -38,9 +37,8 @@ def api_versions(seen: Surveyed) -> Iterator[Finding]:
                 )
     versions = seen.pod_set_versions
     if of(seen.kafkas) and not isinstance(versions, Unread) and versions and V1 not in versions:
-        yield Finding(
+        yield worth_knowing(
             "strimzi-before-v1",
-            Weight.ADVICE,
             "Strimzi",
             f"its resources are served as {listing(versions)} alone, as before Strimzi 0.49: "
             f"Strimzi 1.0 reads {V1} alone, and so do Stillwater's levels from watch on",
@@ -99,9 +97,8 @@ def authorities(seen: Surveyed) -> Iterator[Finding]:
     """Name Kafkas whose certificates' authority nobody renews by itself."""
     for kafka in of(seen.kafkas):
         if kafka.own_authorities:
-            yield Finding(
+            yield worth_knowing(
                 "own-authority",
-                Weight.ADVICE,
                 kafka.title,
                 f"Strimzi does not make its {' and '.join(kafka.own_authorities)} "
                 f"(generateCertificateAuthority is false), and renews it never: on the day that it "
@@ -118,9 +115,8 @@ def shrinking(seen: Surveyed) -> Iterator[Finding]:
         wanted = sum(pool.replicas for pool in mine if not pool.roles or "broker" in pool.roles)
         there = sum(pod.broker for pod in pods_of(seen, kafka))
         if 0 < wanted < there:
-            yield Finding(
+            yield worth_knowing(
                 "shrinking",
-                Weight.ADVICE,
                 kafka.title,
                 f"there are {there} brokers and its node pools want {wanted}: Strimzi removes the "
                 f"last ones as soon as no partition is on them",
@@ -133,9 +129,8 @@ def images(seen: Surveyed) -> Iterator[Finding]:
     for kafka in of(seen.kafkas):
         found = {pod.image for pod in pods_of(seen, kafka) if pod.image}
         if len(found) > 1:
-            yield Finding(
+            yield worth_knowing(
                 "image-skew",
-                Weight.ADVICE,
                 kafka.title,
                 f"its pods run {listing(found)}: an upgrade is under way or was left half-way, "
                 f"and the operator rolls the rest at any moment",

@@ -9,7 +9,13 @@ from collections.abc import Iterator
 
 from core.survey.account_facts import TargetGroup
 from core.survey.facts import Surveyed, grace_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
 from core.unread import Unread, mapping_of, of
@@ -25,9 +31,8 @@ def attributes(seen: Surveyed) -> Iterator[Finding]:
             continue
         group = seen.target_groups.get(binding.target_group)
         if group is None:
-            yield Finding(
+            yield producer_may_stall(
                 "target-group-gone",
-                Weight.PRODUCER,
                 binding.title,
                 f"it fills target group {name_in(binding.target_group)}, which does not exist in "
                 f"this account and region: no client comes in by it",
@@ -38,9 +43,8 @@ def attributes(seen: Surveyed) -> Iterator[Finding]:
         yield from _draining(group, binding, pods, subject, seen)
         yield from _kept_connections(group, subject)
         if len(pods) == 1 and group.network and not group.cross_zone:
-            yield Finding(
+            yield worth_knowing(
                 "cross-zone",
-                Weight.ADVICE,
                 subject,
                 f"{pods[0].name} is its one target and cross-zone balancing is off: clients that "
                 f"hold the balancer's address of another zone meet nobody",
@@ -61,9 +65,8 @@ def _draining(
     if not binding.by_node:
         grace = grace_of(pods)
         if delay > grace:
-            yield Finding(
+            yield worth_knowing(
                 "deregistration",
-                Weight.ADVICE,
                 subject,
                 f"its deregistration delay is {delay} s, longer than the {grace} s that brokers "
                 f"have to stop: a connection that is open by then is cut by the broker's end, and "
@@ -74,9 +77,8 @@ def _draining(
     groups = mapping_of(seen.groups).values()
     waits = [max(hook.heartbeat_seconds for hook in g.hooks) for g in groups if g.hooks]
     if waits and delay > min(waits):
-        yield Finding(
+        yield producer_may_stall(
             "deregistration",
-            Weight.PRODUCER,
             subject,
             f"its targets are nodes, its deregistration delay is {delay} s, and a lifecycle hook "
             f"holds a node for {min(waits)} s: the node ends while the balancer still sends over "
@@ -90,27 +92,24 @@ def _kept_connections(group: TargetGroup, subject: str) -> Iterator[Finding]:
     if not group.network:
         return
     if not group.ends_deregistered:
-        yield Finding(
+        yield worth_knowing(
             "connections-kept",
-            Weight.ADVICE,
             subject,
             "it does not end connections when the deregistration delay is over: clients of a "
             "broker whose machine is lost hold dead connections until their own timeouts",
             "set deregistration_delay.connection_termination.enabled to true",
         )
     if not group.ends_unhealthy:
-        yield Finding(
+        yield producer_may_stall(
             "connections-unhealthy",
-            Weight.PRODUCER,
             subject,
             "it does not end connections of an unhealthy target: clients of a broker that hangs "
             "stay with it until their own timeouts",
             "set target_health_state.unhealthy.connection_termination.enabled to true",
         )
     if group.preserves_client_ip:
-        yield Finding(
+        yield worth_knowing(
             "client-ip",
-            Weight.ADVICE,
             subject,
             "it preserves clients' addresses: a client in the cluster that a broker moves beside, "
             "on one node, cannot reach it by the balancer, and nodes must let every client's "
@@ -129,9 +128,8 @@ def unread_groups(seen: Surveyed) -> Iterator[Finding]:
         and any(each.covers(pod) for pod in of(seen.pods))
     ]
     if silent:
-        yield Finding(
+        yield not_judged(
             "target-group-unnamed",
-            Weight.UNKNOWN,
             "target groups",
             f"{listing(silent)} names no targetGroupARN: what its target group does with "
             f"connections was not judged",

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, node_of, of_kafka, pods_of, pool_names
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, listing, not_judged
 from core.survey.kafka import REPLICATION, number
 from core.unread import Unread, of
-
-AGAIN = "look at it, and survey again"
-
-
-def _unknown(check: str, subject: str, evidence: str, remedy: str = AGAIN) -> Finding:
-    return Finding(check, Weight.UNKNOWN, subject, evidence, remedy)
 
 
 def asleep(seen: Surveyed) -> Iterator[Finding]:
@@ -26,7 +20,7 @@ def asleep(seen: Surveyed) -> Iterator[Finding]:
         if seen.pods == () or (of(seen.pods) and not pods_of(seen, kafka)):
             pools = of_kafka(seen.pools, kafka)
             if pools and not sum(pool.replicas for pool in pools):
-                yield _unknown(
+                yield not_judged(
                     "asleep",
                     kafka.title,
                     "its node pools want no pods today: of its nodes, groups and volumes nothing "
@@ -42,7 +36,7 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
         mine = names & set(kafka.config)
         odd = [f"{n} {kafka.config[n]}" for n in mine if number(kafka, n, 1) is None]
         if odd:
-            yield _unknown(
+            yield not_judged(
                 "setting-odd",
                 kafka.title,
                 f"{listing(odd)} is no whole number: what producers wait for was not judged",
@@ -58,7 +52,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
         pods = [pod for pod in pods_of(seen, kafka) if pod.node]
         held = {pod.node or "": node_of(pod, seen) for pod in pods}
         if gone := [name for name, node in held.items() if node is None]:
-            yield _unknown(
+            yield not_judged(
                 "node-unseen",
                 kafka.title,
                 f"its pods are on {listing(gone)}, which the API server does not list: what they "
@@ -66,7 +60,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
             )
         known = [node for node in held.values() if node is not None]
         if foreign := [node.name for node in known if node.instance_id is None]:
-            yield _unknown(
+            yield not_judged(
                 "machine-unknown",
                 kafka.title,
                 f"{listing(foreign)} is no EC2 instance by its providerID (Fargate, hybrid, or not "
@@ -79,14 +73,14 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
             for node in known
             if instances is not None and node.instance_id and node.instance_id not in instances
         ]:
-            yield _unknown(
+            yield not_judged(
                 "instance-unseen",
                 kafka.title,
                 f"EC2 does not know the machines of {listing(lost)}: they are gone, or of another "
                 f"account or region, and were not judged",
             )
         if nowhere := [node.name for node in known if node.zone is None]:
-            yield _unknown(
+            yield not_judged(
                 "zone-unknown",
                 kafka.title,
                 f"{listing(nowhere)} says nothing of its zone: how brokers are spread was not "
@@ -94,7 +88,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
                 "label it topology.kubernetes.io/zone",
             )
         if silent := [pod.name for pod in pods if pod.ready is None]:
-            yield _unknown(
+            yield not_judged(
                 "pod-silent",
                 kafka.title,
                 f"the status of {listing(silent)} says nothing of its readiness",
@@ -108,14 +102,14 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
     read = {volume.title for volume in seen.volumes}
     claims = {f"{pod.namespace}/{claim}" for pod in of(seen.pods) for claim in pod.claims}
     if missing := claims - read:
-        yield _unknown(
+        yield not_judged(
             "claim-unseen",
             "volumes of Kafka",
             f"{listing(missing)} is not among the claims: what becomes of its data was not judged",
         )
     unbound = [volume.title for volume in seen.volumes if volume.reclaim is None]
     if unbound:
-        yield _unknown(
+        yield not_judged(
             "volume-unseen",
             "volumes of Kafka",
             f"{listing(unbound)} has no volume that is listed: whether it survives its claim was "
@@ -123,7 +117,7 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
         )
     classes = {v.storage_class for v in seen.volumes if v.storage_class and v.binding is None}
     for name in sorted(each for each in classes if each):
-        yield _unknown(
+        yield not_judged(
             "class-unseen",
             f"StorageClass {name}",
             "it is not listed: whether its volumes grow, and bind where the pod can run, was not "
@@ -137,7 +131,7 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
         return
     named = set(pool_names(seen))
     for name in sorted(named - set(seen.node_pools)):
-        yield _unknown(
+        yield not_judged(
             "pool-unseen",
             f"NodePool {name}",
             "nodes of Kafka are labelled with it and it is not listed: how it replaces them was "
@@ -147,7 +141,7 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
     for name in sorted(named & set(seen.node_pools)):
         wanted = seen.node_pools[name].node_class
         if wanted and not isinstance(classes, Unread) and wanted not in classes:
-            yield _unknown(
+            yield not_judged(
                 "class-unseen",
                 f"NodePool {name}",
                 f"it names {wanted}, which is not listed: in which subnets and of which image its "

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, pods_of
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka_facts import Flavour, OtherKafka, Volume
 from core.unread import of
 
@@ -24,9 +31,8 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
             continue
         bare = [pod.name for pod in pods_of(seen, kafka) if not pod.claims or pod.scratch]
         if bare:
-            yield Finding(
+            yield broker_may_die(
                 "ephemeral",
-                Weight.BROKER,
                 kafka.title,
                 f"{listing(bare)} have no persistent volume for all of their data: it ends with "
                 f"the pod",
@@ -35,9 +41,8 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
             )
     ending = [f"{each.namespace}/{each.name}" for each in of(seen.pools) if each.claims_go]
     if ending:
-        yield Finding(
+        yield worth_knowing(
             "claims-deleted",
-            Weight.ADVICE,
             "volumes of Kafka",
             f"storage of node pools {listing(ending)} says deleteClaim: who deletes such a pool, "
             f"or its Kafka, deletes the claims of its brokers too",
@@ -61,9 +66,8 @@ def _claims(found: list[Volume]) -> str:
 
 def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.on_node]:
-        yield Finding(
+        yield broker_may_die(
             "local-volume",
-            Weight.BROKER,
             "volumes of Kafka",
             f"{_claims(found)} are disks of their node and end with it: the pod waits for a node "
             f"that is gone until somebody deletes its claim, and then copies all its data",
@@ -73,9 +77,8 @@ def _local(every: tuple[Volume, ...]) -> Iterator[Finding]:
 
 def _shared_volumes(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.shared_by]:
-        yield Finding(
+        yield broker_may_die(
             "network-file-system",
-            Weight.BROKER,
             "volumes of Kafka",
             f"{_claims(found)} are on {listing(v.shared_by or '' for v in found)}: Kafka's logs "
             f"are not made for a network file system, and a broker stops at its first odd answer",
@@ -85,9 +88,8 @@ def _shared_volumes(every: tuple[Volume, ...]) -> Iterator[Finding]:
 
 def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
     if found := [volume for volume in every if volume.leaving]:
-        yield Finding(
+        yield broker_may_die(
             "claim-leaving",
-            Weight.BROKER,
             "volumes of Kafka",
             f"{_claims(found)} are deleted, and only their running pod keeps them: they are gone "
             f"with its next restart",
@@ -98,9 +100,8 @@ def _leaving(every: tuple[Volume, ...]) -> Iterator[Finding]:
 def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for volume in every:
         if volume.stuck:
-            yield Finding(
+            yield producer_may_stall(
                 "claim-stuck",
-                Weight.PRODUCER,
                 "volumes of Kafka",
                 f"the last change of {volume.title} cannot be done "
                 f"({volume.stuck}): it grows no further, and a disk that fills up stops its broker",
@@ -111,9 +112,8 @@ def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
 def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
     for driver in sorted({volume.unknown_driver for volume in every if volume.unknown_driver}):
         found = [volume for volume in every if volume.unknown_driver == driver]
-        yield Finding(
+        yield not_judged(
             "volume-driver",
-            Weight.UNKNOWN,
             "volumes of Kafka",
             f"{_claims(found)} are of {driver}, which is not EBS: whether they follow a pod to "
             f"another node was not judged",
@@ -123,9 +123,8 @@ def _unknown_drivers(every: tuple[Volume, ...]) -> Iterator[Finding]:
 
 def _reclaimed_volumes(kept: list[Volume]) -> Iterator[Finding]:
     if found := [volume for volume in kept if volume.reclaim not in ("Retain", None)]:
-        yield Finding(
+        yield broker_may_die(
             "reclaim",
-            Weight.BROKER,
             "volumes of Kafka",
             f"{_claims(found)} are deleted with their claims",
             "set persistentVolumeReclaimPolicy of the volumes to Retain, and of the class that "
@@ -136,9 +135,8 @@ def _reclaimed_volumes(kept: list[Volume]) -> Iterator[Finding]:
 def _classes(kept: list[Volume]) -> Iterator[Finding]:
     early = {v.storage_class for v in kept if v.binding not in ("WaitForFirstConsumer", None)}
     for name in sorted(each for each in early if each):
-        yield Finding(
+        yield producer_may_stall(
             "binding",
-            Weight.PRODUCER,
             f"StorageClass {name}",
             "it binds a volume before its pod is placed: the volume may be made in a zone where "
             "the pod cannot run",
@@ -146,9 +144,8 @@ def _classes(kept: list[Volume]) -> Iterator[Finding]:
         )
     fixed = {v.storage_class for v in kept if v.expandable is False}
     for name in sorted(each for each in fixed if each):
-        yield Finding(
+        yield producer_may_stall(
             "expansion",
-            Weight.PRODUCER,
             f"StorageClass {name}",
             "it does not allow volumes to grow: a disk that fills up stops its broker",
             "set allowVolumeExpansion to true",
@@ -157,9 +154,8 @@ def _classes(kept: list[Volume]) -> Iterator[Finding]:
 
 def _credits(kept: list[Volume]) -> Iterator[Finding]:
     if slow := [volume for volume in kept if volume.ebs_type in DISKS]:
-        yield Finding(
+        yield producer_may_stall(
             "slow-volume",
-            Weight.PRODUCER,
             "volumes of Kafka",
             f"{_claims(slow)} are magnetic disks ({listing(v.ebs_type or '' for v in slow)}): a "
             f"broker that copies its replicas back starves its producers",
@@ -171,9 +167,8 @@ def _credits(kept: list[Volume]) -> Iterator[Finding]:
         if volume.ebs_type == "gp2" and volume.gib and volume.gib < GP2_WITHOUT_BURST_GIB
     ]
     if found:
-        yield Finding(
+        yield producer_may_stall(
             "gp2",
-            Weight.PRODUCER,
             "volumes of Kafka",
             f"{_claims(found)} are gp2 of less than {GP2_WITHOUT_BURST_GIB} GiB, whose speed is "
             f"borrowed: when a broker copies its replicas back the credits end, and it crawls",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import Finding, Weight, listing, not_judged, producer_may_stall
 from core.unread import Unread, of
 
 INGRESS, BEHIND_A_PROXY = "ingress", ("ingress", "cluster-ip")
@@ -26,9 +26,8 @@ def ingresses(seen: Surveyed) -> Iterator[Finding]:
             continue
         found = seen.ingress_controllers
         if by_ingress and not found:
-            yield Finding(
+            yield not_judged(
                 "ingress-unknown",
-                Weight.UNKNOWN,
                 kafka.title,
                 f"clients of listener {named[INGRESS]} come by an ingress controller, and none was "
                 f"found: what becomes of them when a node leaves was not judged",
@@ -36,9 +35,8 @@ def ingresses(seen: Surveyed) -> Iterator[Finding]:
             )
         serving = [each for each in found if not each.down]
         if found and not serving:
-            yield Finding(
+            yield producer_may_stall(
                 "ingress-down",
-                Weight.PRODUCER,
                 kafka.title,
                 f"no pod of {listing(each.title for each in found)} is available, by which clients "
                 f"of {listing(named.values())} come in",
@@ -56,9 +54,8 @@ def ingresses(seen: Surveyed) -> Iterator[Finding]:
             )
         deaf = [each for each in serving if each.passes_tls is False]
         if by_ingress and deaf and len(deaf) == len(serving):
-            yield Finding(
+            yield producer_may_stall(
                 "ingress-tls",
-                Weight.PRODUCER,
                 kafka.title,
                 f"{listing(each.title for each in deaf)} does not hand TLS on, and listener "
                 f"{named[INGRESS]} needs it: nobody comes in by it",

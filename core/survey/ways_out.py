@@ -9,7 +9,14 @@ from collections.abc import Collection, Iterator, Mapping
 
 from core.survey.account_facts import Subnet, VpcEndpoint, WayOut
 from core.survey.facts import Surveyed
-from core.survey.finding import Finding, Weight, listing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.room import places
 from core.unread import Unread, of
 
@@ -26,9 +33,8 @@ def ways_out(seen: Surveyed) -> Iterator[Finding]:
         return
     every = {n: s for _, _, subnets in places(seen, seen.subnets) for n, s in subnets.items()}
     if unseen := set(every) - set(seen.ways_out):
-        yield Finding(
+        yield not_judged(
             "route-unseen",
-            Weight.UNKNOWN,
             SUBJECT,
             f"EC2 lists no route table of {listing(unseen)}: whether a node that starts there "
             f"reaches anybody was not judged",
@@ -37,9 +43,8 @@ def ways_out(seen: Surveyed) -> Iterator[Finding]:
     mine = {name: subnet for name, subnet in every.items() if name in seen.ways_out}
     ways = {name: seen.ways_out[name] for name in mine}
     if gone := {f"{name} (to {way.target})" for name, way in ways.items() if way.gone}:
-        yield Finding(
+        yield producer_may_stall(
             "route-gone",
-            Weight.PRODUCER,
             SUBJECT,
             f"the default route of {listing(gone)} leads to what is no more: a node that starts "
             f"there fetches no image and does not join",
@@ -60,18 +65,16 @@ def of_functions(
         return
     subject = "subnets of the functions"
     if lost := set(names) - set(seen.subnets):
-        yield Finding(
+        yield producer_may_stall(
             "function-subnets",
-            Weight.PRODUCER,
             subject,
             f"EC2 does not know {listing(lost)}: a function cannot stand there",
             "name subnets that exist in `subnets`",
         )
     known = {name: seen.ways_out[name] for name in names if name in seen.ways_out}
     if gone := {f"{name} (to {way.target})" for name, way in known.items() if way.gone}:
-        yield Finding(
+        yield producer_may_stall(
             "function-route",
-            Weight.PRODUCER,
             subject,
             f"the default route of {listing(gone)} leads to what is no more: functions there "
             f"reach nobody",
@@ -91,9 +94,8 @@ def of_functions(
         for each in lacking(seen.subnets[name], way, seen.vpc_endpoints, wanted)
     }
     if missing:
-        yield Finding(
+        yield producer_may_stall(
             "function-endpoints",
-            Weight.PRODUCER,
             subject,
             f"from {listing(alone)} functions reach no NAT gateway, and no endpoint for "
             f"{', '.join(sorted(missing))}: they see and do nothing",
@@ -118,9 +120,8 @@ def _by_endpoints(
         return
     found, plane = seen.vpc_endpoints, seen.control_plane
     if not isinstance(plane, Unread) and plane.private is False:
-        yield Finding(
+        yield producer_may_stall(
             "api-server-far",
-            Weight.PRODUCER,
             SUBJECT,
             f"{listing(alone)} has no default route, and the API server of EKS cluster "
             f"{plane.name} has no address in the VPC: a node that starts there does not join",
@@ -143,9 +144,8 @@ def _by_endpoints(
         if any(lacking(subnets[name], way, found, (service,)) for name, way in alone.items())
     }
     if users:
-        yield Finding(
+        yield worth_knowing(
             "endpoints-beside",
-            Weight.ADVICE,
             SUBJECT,
             f"from {listing(alone)} nobody reaches "
             + listing(f"{service} ({who})" for service, who in users.items())
@@ -203,9 +203,8 @@ def _one_nat(subnets: Mapping[str, Subnet], ways: Mapping[str, WayOut]) -> Itera
     across = {zone: nat for zone, nat in by_zone.items() if zone != nat}
     if across and len(set(by_zone.values())) == 1 and len(by_zone) > 1:
         nat = next(iter(across.values()))
-        yield Finding(
+        yield worth_knowing(
             "nat-one-zone",
-            Weight.ADVICE,
             SUBJECT,
             f"subnets in {listing(across)} go out by a NAT gateway in {nat}: while that zone is "
             f"away, no node starts in the others either",
