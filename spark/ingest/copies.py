@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,9 @@ from spark.ingest.lines import BYTE_ORDER_MARK
 from spark.ingest.manifest import PARQUET, ZIP
 
 PARQUET_BEGINS, ZIP_BEGINS = b"PAR1", b"PK"
+# A folder that says what the files in it do not, as Spark partitions a table by days: the same lines
+# are others in another one. Months are in the lines as well.
+SAYING = re.compile(r"(?i)^(?!billing_period=|year=|month=)[^=]+=")
 # What a tool that saves a text again changes of it, and no line says anything by.
 UNSAID = b'\r"'
 # Of a text's first piece, whatever was taken out of it.
@@ -26,6 +30,14 @@ BEGINNING_BYTES = CHUNK_BYTES // 2
 
 def copied(files: Files, paths: Sequence[str]) -> str:
     """Name two files that hold the same, as copies do; no more than a header several may hold."""
+    apart: dict[tuple[str, ...], list[str]] = {}
+    for path in paths:
+        said = tuple(part for part in path.split("/")[:-1] if SAYING.match(part))
+        apart.setdefault(said, []).append(path)
+    return next(filter(None, (_among(files, alike) for alike in apart.values())), "")
+
+
+def _among(files: Files, paths: Sequence[str]) -> str:
     begins: dict[bytes, list[str]] = {}
     for path in paths:
         begins.setdefault(_beginning(files, path), []).append(path)

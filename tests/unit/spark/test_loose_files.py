@@ -92,6 +92,15 @@ def test_a_copy_of_a_file_is_refused_and_a_header_alone_is_none(tmp_path: Path) 
     assert "hold the same; take one of them out" in _refused(tmp_path)
 
 
+def test_the_same_lines_are_others_in_a_folder_that_says_another_day(tmp_path: Path) -> None:
+    for day in (1, 2):
+        _written(tmp_path, f"line_item_usage_start_date=2026-11-0{day}/part-0.csv", content=LINES)
+    assert len(unlisted(LocalFiles(), str(tmp_path))) == 2
+    for month in ("10", "11"):
+        _written(tmp_path / "months", f"billing_period=2026-{month}/{month}.csv", content=LINES)
+    assert "hold the same" in _refused(tmp_path / "months")
+
+
 def test_a_text_that_a_tool_saved_again_is_a_copy(tmp_path: Path) -> None:
     lines = "".join(f"{n},{n}\n" for n in range(50_000))
     (tmp_path / "bill.csv").write_bytes(lines.encode())
