@@ -19,8 +19,8 @@ from spark.ingest.lines import BYTE_ORDER_MARK
 from spark.ingest.manifest import PARQUET, ZIP
 
 PARQUET_BEGINS, ZIP_BEGINS = b"PAR1", b"PK"
-# A folder that says what the files in it do not, as Spark partitions a table by days: the same lines
-# are others in another one. Months are in the lines as well.
+# A folder that says what the files in it do not, as Spark partitions a table by days: the same
+# lines are others in another one. Months are in the lines as well.
 SAYING = re.compile(r"(?i)^(?!billing_period=|year=|month=)[^=]+=")
 # What a tool that saves a text again changes of it, and no line says anything by.
 UNSAID = b'\r"'

@@ -260,9 +260,7 @@ def _parquet(session: SparkSession, addresses: Sequence[str]) -> DataFrame:
         in_nanoseconds = NANOSECONDS in str(error)
     # Whoever wrote them chose a column's type file by file, as pandas does where one holds nothing.
     frames = [_one(session, address, in_nanoseconds=in_nanoseconds) for address in addresses]
-    kinds = _kinds(frames)
-    as_text = [_as_text(frame, kinds) for frame in frames]
-    return reduce(partial(DataFrame.unionByName, allowMissingColumns=True), as_text)
+    return reduce(DataFrame.unionByName, _of_one_shape(frames))
 
 
 def _one(session: SparkSession, address: str, *, in_nanoseconds: bool) -> DataFrame:
