@@ -198,7 +198,8 @@ def _of_one_shape(frames: Sequence[DataFrame]) -> list[DataFrame]:
     shaped = []
     for frame in frames:
         lacking = {
-            name: F.lit(None).cast(next(iter(found), StringType()))
+            # Of several types, or of none, it is text in the others.
+            name: F.lit(None).cast(next(iter(found)) if len(found) == 1 else StringType())
             for name, found in kinds.items()
             if name not in frame.columns
         }
