@@ -23,7 +23,7 @@ COMPONENTS = (
     ("inter-AZ transfer", r"^(DataTransfer-Regional-Bytes|VpcPeering-(In|Out)-Bytes)$"),
     ("load balancer", r"^(LoadBalancerUsage|LCUUsage)$"),
     ("PrivateLink", r"^VpcEndpoint-(Hours|Bytes|Service-Hours)"),
-    ("NAT gateway", r"^NatGateway-(Hours|Bytes)"),
+    ("NAT gateway", r"^(Regional)?NatGateway-(Prvd-)?(Hours|Bytes|Gbps)"),
     ("control plane", r"^AmazonEKS-Hours:"),
 )
 TAGS = {

@@ -191,7 +191,8 @@ def is_joined(apart: DataFrame, joined: DataFrame) -> bool:
     # Spark answers no question about broken lines alone.
     counted = apart.agg(F.count_if(F.col(CORRUPT).isNull()), F.max(cells[0])).head()
     whole = counted[0] if counted else 0
-    spread = F.concat_ws("", *(cell.cast("string") for cell in cells)).contains("\n")
+    # Spark ends a line at a carriage return as well, though it is alone.
+    spread = F.concat_ws("", *(cell.cast("string") for cell in cells)).rlike(r"[\r\n]")
     found = joined.agg(
         F.count_if(F.col(CORRUPT).isNotNull()), F.count_if(F.col(CORRUPT).isNull() & ~spread)
     ).head()

@@ -104,7 +104,7 @@ RULES = (
     ),
     Rule(
         Component.SNAPSHOTS,
-        r"^EBS:(Snapshot|FastSnapshotRestore)",
+        r"^EBS:(Snapshot|FastSnapshotRestore|directAPI\.snapshot)",
         _EC2,
         r"^(GB-Mo|DSU-Hours)",
         r"(?i)snapshot",
@@ -130,14 +130,15 @@ RULES = (
     Rule(
         Component.PRIVATELINK,
         # Gateway load balancers', resources' and service networks' endpoints have words between.
-        r"^VpcEndpoint-([A-Za-z]+-)?(Hours|Bytes)",
+        r"^(VpcEndpoint-([A-Za-z]+-)?(Hours|Bytes)|VpcResource-(Provider|Consumer)-Bytes)",
         r"^(Amazon Virtual Private Cloud|AmazonVPC)$",
         r"^(Hours|Hrs|GB)$",
         r"(?i)VPC ?endpoint",
     ),
     Rule(
         Component.NAT_GATEWAY,
-        r"^NatGateway-(Hours|Bytes)",
+        # Gateways of a whole region, and those with provisioned bandwidth (price list of EC2).
+        r"^(Regional)?NatGateway-(Prvd-)?(Hours|Bytes|Gbps)",
         _ANY,
         r"^(Hours|Hrs|GB)$",
         r"(?i)NAT gateway",
@@ -174,7 +175,8 @@ RULES = (
     ),
     Rule(
         Component.CONTROL_PLANE,
-        r"^AmazonEKS-(Local-Outposts-)?Hours:",
+        # Beside clusters by the hour: what EKS runs in them (capabilities), and hybrid nodes.
+        r"^AmazonEKS(Capabilities-[A-Za-z]+(-CR)?|HybridNodes|-Local-Outposts)?-Hours:",
         r"^(Amazon Elastic (Container Service for Kubernetes|Kubernetes Service)|AmazonEKS)$",
         r"^(Hours|Hrs)$",
         r"(?i)EKS cluster",

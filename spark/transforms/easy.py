@@ -95,7 +95,7 @@ RULES = (
     ),
     Rule(
         Easy.NAT_BYTES,
-        r"^NatGateway-Bytes",
+        r"^(Regional)?NatGateway-Bytes",
         r"(?i)NAT gateway.*data processed|data processed by NAT",
         "give S3 and DynamoDB gateway endpoints (free) and registries interface endpoints",
     ),

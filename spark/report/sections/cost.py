@@ -30,7 +30,7 @@ MEANINGS = {
     Component.LOAD_BALANCER: "load balancer hours and capacity units",
     Component.PRIVATELINK: "interface endpoints by the hour and by the byte",
     Component.NAT_GATEWAY: "NAT gateways by the hour and by the byte",
-    Component.CONTROL_PLANE: "EKS clusters by the hour",
+    Component.CONTROL_PLANE: "EKS clusters by the hour, their capabilities and hybrid nodes",
     Component.REPORTS: "EMR Serverless, on which these reports run",
     Component.BETWEEN_REGIONS: "bytes between regions, as MirrorMaker's",
     Component.INTERNET: "bytes to the internet",

@@ -39,8 +39,11 @@ def test_15_a_byte_order_mark_and_carriage_returns_are_read(
     assert sum(row.billed_cost for row in rows) == Decimal("2.5")
 
 
-def test_16_a_field_over_several_lines_is_read(session: SparkSession, tmp_path: Path) -> None:
-    text = legacy([{}, {"lineItem/LineItemDescription": "two\nlines, or\nthree"}, {}])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+def test_16_a_field_over_several_lines_is_read(
+    session: SparkSession, tmp_path: Path, end: str
+) -> None:
+    text = legacy([{}, {"lineItem/LineItemDescription": f"two{end}lines, or{end}three"}, {}])
     came, _, store = ingested(session, written(tmp_path, text))
     assert (came.lines, came.billed) == (3, Decimal("3.75"))
     assert store.read(tables.QUARANTINE).count() == 0
