@@ -24,15 +24,6 @@ from local.values import Properties
 POLL_SECONDS = 0.2
 CAPACITY_SECONDS = 120
 EMPTYING_SECONDS = 60
-# What the API spells otherwise, or takes through a call of its own.
-_APART = (
-    "tags",
-    "name",
-    "vpcZoneIdentifiers",
-    "launchTemplate",
-    "initialLifecycleHooks",
-    "instanceLifecyclePolicy",
-)
 
 
 def _template(template: Properties) -> dict[str, str]:
@@ -42,7 +33,9 @@ def _template(template: Properties) -> dict[str, str]:
 
 
 def _parameters(aws: Aws, operation: str, inputs: Properties) -> dict[str, Any]:
-    parameters = request(aws.client("autoscaling"), operation, inputs, *_APART)
+    # The API spells them otherwise, or takes them through a call of its own.
+    apart = ("tags", "launchTemplate", "instanceLifecyclePolicy")
+    parameters = request(aws.client("autoscaling"), operation, inputs, *apart)
     parameters["AutoScalingGroupName"] = inputs["name"]
     if inputs.get("launchTemplate"):
         parameters["LaunchTemplate"] = _template(inputs["launchTemplate"])

@@ -12,8 +12,6 @@ from local.pulumi.aws_adapter import (
     TagCalls,
     adapts,
     has_changed,
-    request,
-    tags_of,
 )
 from local.pulumi.provider import Existing, Resource, State
 from local.refusals.catalogue.parameters import pick
@@ -236,13 +234,8 @@ class SparkApplicationAdapter(Adapter):
     lookup = CallById("emr-serverless", "get_application", "applicationId")
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:
-        emr = aws.client("emr-serverless")
-        parameters = request(emr, "CreateApplication", inputs, "initialCapacities", "tags")
         # moto knows no label of EMR's Spark line (emr-spark-8.x); the stored value wins on read.
-        parameters["releaseLabel"] = MOTO_EMR_RELEASE
-        made = emr.create_application(
-            **{"clientToken": resource.token(32), **parameters}, tags=tags_of(inputs)
-        )
+        made = self.make(aws, inputs, clientToken=resource.token(32), releaseLabel=MOTO_EMR_RELEASE)
         return State(made["applicationId"], {"arn": made["arn"]})
 
     def delete(self, aws: Aws, existing: Existing) -> None:

@@ -16,7 +16,6 @@ from local.pulumi.aws_adapter import (
     has_changed,
     request,
     tag_list,
-    tags_of,
 )
 from local.pulumi.aws_autoscaling import wait_for_capacity, wait_until_gone
 from local.pulumi.provider import Existing, Resource, State
@@ -49,16 +48,8 @@ class ClusterAdapter(Adapter):
     replaces = frozenset({"roleArn", "bootstrapSelfManagedAddons", "kubernetesNetworkConfig"})
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        eks, name = aws.client("eks"), inputs["name"]
-        parameters = request(eks, "CreateCluster", inputs, "tags", "encryptionConfig", "vpcConfig")
-        parameters["resourcesVpcConfig"] = request_vpc(inputs)
-        encryption = inputs.get("encryptionConfig")
-        if encryption:
-            provider = {"keyArn": encryption["provider"]["keyArn"]}
-            parameters["encryptionConfig"] = [
-                {"resources": encryption["resources"], "provider": provider}
-            ]
-        made = eks.create_cluster(**parameters, tags=tags_of(inputs))["cluster"]
+        name = inputs["name"]
+        made = self.make(aws, inputs, resourcesVpcConfig=request_vpc(inputs))["cluster"]
         if aws.place is not None:
             _wait_for_authenticator(aws.place, name)
         return State(name, {**self._outputs(made), "vpcConfig": self._vpc(aws, name, inputs)})
@@ -130,14 +121,8 @@ class NodeGroupAdapter(Adapter):
     )
 
     def create(self, aws: Aws, resource: Resource, inputs: Properties) -> State:  # noqa: ARG002
-        eks, cluster, name = aws.client("eks"), inputs["clusterName"], inputs["nodeGroupName"]
-        parameters = request(eks, "CreateNodegroup", inputs, "tags", "updateConfig")
-        parameters |= {
-            "nodegroupName": name,
-            "nodeRole": inputs["nodeRoleArn"],
-            "subnets": inputs["subnetIds"],
-        }
-        made = eks.create_nodegroup(**parameters, tags=tags_of(inputs))["nodegroup"]
+        cluster, name = inputs["clusterName"], inputs["nodeGroupName"]
+        made = self.make(aws, inputs)["nodegroup"]
         groups = made["resources"]["autoScalingGroups"]
         for group in groups:
             wait_for_capacity(aws, group["name"])
