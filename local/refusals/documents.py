@@ -89,6 +89,15 @@ def _bytes(document: Any) -> int:
     return len(text(document).encode())
 
 
+def iam_policy(wanted: Wanted) -> tuple[str, str]:
+    """Return the input that holds a policy of IAM's own, and the operation that stores it."""
+    return {
+        "aws:iam/policy:Policy": ("policy", "CreatePolicy"),
+        "aws:iam/role:Role": ("assumeRolePolicy", "CreateRole"),
+        "aws:iam/rolePolicy:RolePolicy": ("policy", "PutRolePolicy"),
+    }[wanted.type]
+
+
 @limit("lambda/function:Function", source=LAMBDA_QUOTAS)
 def environment_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
     """4 KB of all variables as JSON, quotes escaped; no request raises it."""
@@ -199,8 +208,7 @@ def inline_policy(wanted: Wanted) -> Iterator[Refusal]:
 )
 def statement_ids(wanted: Wanted) -> Iterator[Refusal]:
     """IAM takes letters and digits in a Sid, and each Sid once in a policy."""
-    key = "assumeRolePolicy" if "assumeRolePolicy" in wanted.inputs else "policy"
-    operation = {"assumeRolePolicy": "CreateRole"}.get(key, "PutRolePolicy")
+    key, operation = iam_policy(wanted)
     statements = as_list((parse(wanted.inputs[key]) or {}).get("Statement"))
     sids = [str(each["Sid"]) for each in statements if isinstance(each, dict) and each.get("Sid")]
     for sid in sids:

@@ -1,4 +1,7 @@
-"""Checks what IAM's own policies, trust policies and a key's policy must say to be stored."""
+"""Checks what IAM's own policies, trust policies and a key's policy must say to be stored.
+
+Whether a policy allows enough is asked of local.iam.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.iam.conditions import like
-from local.refusals.documents import as_list, parse
+from local.refusals.documents import as_list, iam_policy, parse
 from local.refusals.limits import limit
 from local.refusals.principals import is_service
 from local.refusals.refusal import Refusal, Wanted
@@ -31,6 +34,10 @@ _OF_TRUST = frozenset(
         *("setcontext", "setsourceidentity", "tagsession"),
     }
 )
+_ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[A-Za-z0-9*?]+")
+_PARTS_OF_AN_ARN = 6
+_SYNTAX = "Syntax errors in policy."
+_UNPREFACED = "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
 VERSIONS = {"2012-10-17", "2008-10-17"}
 TOP = {"Version", "Id", "Statement"}
 _PARTS = {
@@ -50,21 +57,21 @@ def is_condition(operator: str) -> bool:
     "iam/policy:Policy",
     "iam/role:Role",
     "iam/rolePolicy:RolePolicy",
-    source=f"{_IAM}reference_policies_elements_condition_operators.html",
+    source=f"{_IAM}reference_policies_grammar.html",
 )
-def parts_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
-    """No element that there is not, no operator that there is not, a resource named one way."""
-    trust = "assumeRolePolicy" in wanted.inputs
-    key, operation = ("assumeRolePolicy", "CreateRole") if trust else ("policy", "PutRolePolicy")
+def statements_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
+    """Elements and operators that there are; resources or, in a trust policy, principals."""
+    key, operation = iam_policy(wanted)
     document = parse(wanted.inputs[key])
     statements = as_list((document or {}).get("Statement"))
-    if document is None:
-        return
     wrong = ""
-    if set(document) - TOP or not statements:
-        wrong = "Syntax errors in policy."
-    for statement in statements:
-        wrong = wrong or of_parts(statement) or (_of_trust(statement) if trust else "")
+    if document is None or set(document) - TOP or not statements:
+        wrong = _SYNTAX
+    elif document.get("Version", "2008-10-17") not in VERSIONS:
+        wrong = "The policy must contain a valid version string"
+    of_kind = _of_trust if key == "assumeRolePolicy" else _of_identity
+    for each in statements:
+        wrong = wrong or of_parts(each) or _of_actions(each) or of_kind(each)
     if wrong:
         yield Refusal(operation, "MalformedPolicyDocument", wrong, key)
 
@@ -72,22 +79,46 @@ def parts_of_a_policy(wanted: Wanted) -> Iterator[Refusal]:
 def of_parts(statement: Any) -> str:
     """Return what is wrong with the parts of a statement of any policy, or nothing."""
     if not isinstance(statement, dict) or set(statement) - _PARTS:
-        return "Syntax errors in policy."
+        return _SYNTAX
     if "Resource" in statement and "NotResource" in statement:
-        return "Syntax errors in policy."
+        return _SYNTAX
     conditions = statement.get("Condition") or {}
     for operator, keys in conditions.items() if isinstance(conditions, dict) else ():
         if not is_condition(operator):
             return f"Invalid Condition type : {operator}."
         if not isinstance(keys, dict) or any(isinstance(each, dict) for each in keys.values()):
-            return "Syntax errors in policy."
+            return _SYNTAX
         if any(":" not in str(key) for key in keys):
-            return "Actions/Conditions must be prefaced by a vendor, e.g., iam, sdb, ec2, etc."
-    return "" if isinstance(conditions, dict) else "Syntax errors in policy."
+            return _UNPREFACED
+    return "" if isinstance(conditions, dict) else _SYNTAX
+
+
+def _of_actions(statement: Mapping[str, Any]) -> str:
+    if statement.get("Effect") not in {"Allow", "Deny"}:
+        return _SYNTAX
+    if ("Action" in statement) == ("NotAction" in statement):
+        return "Policy statement must contain actions."
+    actions = [str(each) for each in as_list(statement.get("Action", statement.get("NotAction")))]
+    if not actions:
+        return "Policy statement must contain actions."
+    if any(_ACTION.fullmatch(each) is None for each in actions):
+        return _UNPREFACED
+    return ""
 
 
 def _of_trust(statement: Mapping[str, Any]) -> str:
-    principal = statement.get("Principal")
+    if "Resource" in statement or "NotResource" in statement:
+        return "Has prohibited field Resource"
+    if "Principal" not in statement and "NotPrincipal" not in statement:
+        return "Missing required field Principal"
+    wrong = _of_principal(statement.get("Principal"))
+    actions = [str(each) for each in as_list(statement.get("Action"))]
+    if not wrong and not all(_may_be_of_trust(each.lower()) for each in actions):
+        wrong = "AssumeRole policy may only specify STS AssumeRole actions."
+    return wrong
+
+
+def _of_principal(principal: Any) -> str:
     if isinstance(principal, str) and principal != "*":
         return f'Invalid principal in policy: "{principal}"'
     if isinstance(principal, dict) and not all(map(as_list, principal.values() or [None])):
@@ -98,10 +129,49 @@ def _of_trust(statement: Mapping[str, Any]) -> str:
                 return f'Invalid principal in policy: "{kind}":"{each}"'
             if not is_named(kind, each):
                 return f'Invalid principal in policy: "{kind.upper()}":"{each}"'
-    actions = [str(each) for each in as_list(statement.get("Action"))]
-    if not all(_may_be_of_trust(each.lower()) for each in actions):
-        return "AssumeRole policy may only specify STS AssumeRole actions."
     return ""
+
+
+def _of_identity(statement: Mapping[str, Any]) -> str:
+    if "Principal" in statement or "NotPrincipal" in statement:
+        return "Policy document should not specify a principal."
+    resources = as_list(statement.get("Resource", statement.get("NotResource")))
+    if not resources:
+        return "Policy statement must contain resources."
+    return next((wrong for each in resources if (wrong := _of_resource(str(each)))), "")
+
+
+def _of_resource(resource: str) -> str:
+    if resource == "*":
+        return ""
+    parts = resource.split(":", _PARTS_OF_AN_ARN - 1)
+    if parts[0] != "arn":
+        return f'Resource {resource} must be in ARN format or "*".'
+    if len(parts) < _PARTS_OF_AN_ARN and not resource.endswith("*"):
+        return "The policy failed legacy parsing"
+    return _of_an_arn(resource, parts)
+
+
+def _of_an_arn(resource: str, parts: list[str]) -> str:
+    partition, vendor, region = (*parts[1:], "", "", "")[:3]
+    # A variable that is never closed: IAM user guide, "Policy variables".
+    opened = resource.rpartition("${")[2] if "${" in resource else "}"
+    problems = (
+        (
+            partition and re.fullmatch(r"aws[a-z-]*|.*[*?].*", partition) is None,
+            f'Partition "{partition}" is not valid for resource "{resource}".',
+        ),
+        (
+            re.search(r"[*?]", vendor),
+            "Resource vendor must be fully qualified and cannot contain regexes.",
+        ),
+        (
+            vendor == "iam" and region,
+            f"IAM resource {resource} cannot contain region information.",
+        ),
+        ("}" not in opened, _SYNTAX),
+    )
+    return next((said for wrong, said in problems if wrong), "")
 
 
 def _may_be_of_trust(action: str) -> bool:

@@ -48,3 +48,19 @@ def test_no_type_is_let_through_without_calls_or_a_reason() -> None:
 def test_a_refusal_reads_as_aws_writes_it() -> None:
     refusal = Refusal("CreateQueue", "QueueAlreadyExists", "It exists.", resource="q")
     assert refusal.sentence == "AWS refused CreateQueue for q (QueueAlreadyExists): It exists."
+
+
+@pytest.mark.parametrize(
+    ("token", "key", "operation"),
+    [
+        ("iam/policy:Policy", "policy", "CreatePolicy"),
+        ("iam/role:Role", "assumeRolePolicy", "CreateRole"),
+        ("iam/rolePolicy:RolePolicy", "policy", "PutRolePolicy"),
+    ],
+)
+def test_a_policy_is_refused_once_by_the_operation_that_stores_it(
+    token: str, key: str, operation: str
+) -> None:
+    inputs = {"name": "p", "role": "r", key: '{"Version": "2012-10-17"}'}
+    (found,) = gate.refusals(Wanted(f"aws:{token}", "p", inputs))
+    assert (found.operation, found.at) == (operation, key)
