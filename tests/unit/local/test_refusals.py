@@ -61,6 +61,7 @@ def test_a_refusal_reads_as_aws_writes_it() -> None:
 def test_a_policy_is_refused_once_by_the_operation_that_stores_it(
     token: str, key: str, operation: str
 ) -> None:
-    inputs = {"name": "p", "role": "r", key: '{"Version": "2012-10-17"}'}
+    of_a_role = {"role": "r"} if operation == "PutRolePolicy" else {}
+    inputs = {"name": "p", **of_a_role, key: '{"Version": "2012-10-17"}'}
     (found,) = gate.refusals(Wanted(f"aws:{token}", "p", inputs))
     assert (found.operation, found.at) == (operation, key)
