@@ -3,7 +3,8 @@
 `stillwater check NEW --against OLD`, and `preview` and `up` beside what Kafka's layer was last made
 from. Sources: Strimzi 1.2.0 (a node keeps its id, the quorum its voters, a topic its replicas),
 Kafka (partitions and the metadata version only rise), EBS (volumes only grow), EKS (one minor
-version at a time, upwards), EC2 (a VPC keeps its first block).
+version at a time, back by one alone: user guide, rollback-cluster.html), EC2 (a VPC keeps its first
+block). What AWS keeps as it was made is in core.cluster.changes_kept.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from core import naming
+from core.cluster import changes_kept
 from core.cluster.changes_felt import given_up, kept_topics, shut_out
 from core.cluster.kafka_releases import METADATA, metadata_level
 from core.cluster.spec import ClusterSpec
@@ -47,6 +49,7 @@ def refused_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     if made_anew:
         return made_anew
     return [
+        *changes_kept.problems(before, after),
         *_machines(before, after),
         *_ids(before, after),
         *_voters(before, after),
@@ -162,10 +165,11 @@ def _volumes(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
 
 
 def _versions(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
-    if _minor(after) < _minor(before):
+    if _minor(after) < _minor(before) - 1:
         yield (
             f"kubernetes.version was {before.kubernetes.version} and is "
-            f"{after.kubernetes.version}, and EKS never goes down; leave it."
+            f"{after.kubernetes.version}, and EKS goes back one minor version and no further; "
+            f"leave it."
         )
     levels = [metadata_level(spec.kafka.metadata_version) for spec in (before, after)]
     if None not in levels and METADATA.index(str(levels[1])) < METADATA.index(str(levels[0])):
@@ -221,6 +225,12 @@ def _steps(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"kubernetes.version was {before.kubernetes.version} and is "
             f"{after.kubernetes.version}, and EKS goes up one minor version at a time; write "
             f"1.{_minor(before) + 1} first, unless the control plane is there already."
+        )
+    if _minor(after) == _minor(before) - 1:
+        yield (
+            f"kubernetes.version was {before.kubernetes.version} and is "
+            f"{after.kubernetes.version}: EKS rolls back within seven days of an upgrade alone, "
+            f"and after every node; see docs/how-to/upgrade-eks.md."
         )
     for topic, later in kept_topics(before, after):
         was, is_ = (

@@ -33,15 +33,11 @@ def shut_out(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             before.load_balancer.client_cidrs,
             after.load_balancer.client_cidrs,
         ),
-        (
-            "load_balancer.endpoint_principals",
-            before.load_balancer.endpoint_principals,
-            after.load_balancer.endpoint_principals,
-        ),
         ("network.secondary_cidrs", before.network.secondary_cidrs, after.network.secondary_cidrs),
     ):
         if gone := sorted(set(was) - set(is_)):
             yield f"{key} no longer names {', '.join(gone)}: whoever comes from there is cut off."
+    yield from _endpoints(before, after)
     was_zone, is_zone = before.load_balancer.private_zone, after.load_balancer.private_zone
     if was_zone is not None and was_zone != is_zone:
         yield (
@@ -57,6 +53,23 @@ def shut_out(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         )
     if before.connect is not None and after.connect is None:
         yield "connect is left out: its workers and every connector on them would stop."
+
+
+def _endpoints(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Sources: ModifyVpcEndpointServicePermissions, DeleteVpcEndpointServiceConfigurations."""
+    was, is_ = (set(spec.load_balancer.endpoint_principals) for spec in (before, after))
+    if was and not is_:
+        yield (
+            "load_balancer.endpoint_principals names nobody any more: the endpoint service goes, "
+            "and AWS deletes none that endpoints are connected to; reject those first (`aws ec2 "
+            "reject-vpc-endpoint-connections`)."
+        )
+    elif gone := sorted(was - is_):
+        yield (
+            f"load_balancer.endpoint_principals no longer names {', '.join(gone)}: they may "
+            f"connect no further endpoint, and those that are connected stay until you reject "
+            f"them (`aws ec2 reject-vpc-endpoint-connections`)."
+        )
 
 
 def _users(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
@@ -99,6 +112,14 @@ def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"must stay enabled; only new ones get the other."
         )
     yield from _subnets(before, after)
+    types = [spec.kubernetes.system_instance_type for spec in (before, after)]
+    if types[0] != types[1]:
+        yield (
+            f"kubernetes.system_instance_type was {types[0]} and is {types[1]}: a managed node "
+            f"group keeps its type, so that every zone's is deleted, at once, before another is "
+            f"made, and meanwhile no operator, drainer or load balancer controller runs; do it "
+            f"while no broker leaves."
+        )
     for key, was, is_ in (
         ("strimzi.operator", before.strimzi.operator, after.strimzi.operator),
         ("strimzi.namespace", before.strimzi.namespace, after.strimzi.namespace),
@@ -125,7 +146,8 @@ def _subnets(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
         yield (
             f"network.existing.private_subnet_ids changes in {', '.join(moved)}: AWS makes a load "
             f"balancer anew whose subnets are taken away, with another name, and clients are cut "
-            f"off meanwhile; nodes stand in the old subnets until they are rotated."
+            f"off meanwhile; nodes stand in the old subnets until they are rotated, and the "
+            f"control plane for good."
         )
 
 

@@ -141,7 +141,13 @@ class EksCluster(pulumi.ComponentResource):
             deletion_protection=self._args.deletion_protection,
             # The add-ons below are the only copies.
             bootstrap_self_managed_addons=False,
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*attachments, logs]),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[*attachments, logs],
+                # EKS takes no other set of zones later (network-reqs.html): in a zone that is
+                # added nodes stand, and the control plane has no interface.
+                ignore_changes=["vpcConfig.subnetIds"],
+            ),
         )
 
     def _addons(

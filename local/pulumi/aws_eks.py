@@ -20,6 +20,7 @@ from local.pulumi.aws_adapter import (
 from local.pulumi.aws_autoscaling import wait_for_capacity, wait_until_gone
 from local.pulumi.provider import Existing, Resource, State
 from local.refusals.documents import as_list
+from local.refusals.refusal import Refusal, Refused
 from local.values import Properties
 
 # A second on an idle machine: it looks for clusters twice a second, then starts.
@@ -84,8 +85,16 @@ class ClusterAdapter(Adapter):
         )["GroupId"]
         return {**settings, "clusterSecurityGroupId": group, "vpcId": vpc}
 
-    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:  # noqa: ARG002
+    def update(self, aws: Aws, existing: Existing, inputs: Properties) -> Properties:
         # moto takes no update of a cluster; the stored settings are what the program reads.
+        was, wanted = (_zones_of(aws, each["vpcConfig"]) for each in (existing.inputs, inputs))
+        if was != wanted:
+            message = f"Provided subnets belong to the AZs '{wanted}'. But they should belong to "
+            message += (
+                f"the exact set of AZs '{was}' in which subnets were provided during cluster "
+            )
+            message += "creation."
+            raise Refused([Refusal("UpdateClusterConfig", "InvalidParameterException", message)])
         computed = existing.outputs["vpcConfig"]
         kept = {key: computed[key] for key in ("clusterSecurityGroupId", "vpcId")}
         return {"vpcConfig": {**inputs["vpcConfig"], **kept}}
@@ -98,6 +107,15 @@ class ClusterAdapter(Adapter):
         group = (existing.outputs.get("vpcConfig") or {}).get("clusterSecurityGroupId")
         if group:
             aws.client("ec2").delete_security_group(GroupId=group)
+
+
+def _zones_of(aws: Aws, settings: Properties) -> str:
+    """Return the zones of a cluster's subnets, as EKS writes them.
+
+    Source: https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html.
+    """
+    found = aws.client("ec2").describe_subnets(SubnetIds=settings["subnetIds"])["Subnets"]
+    return ",".join(sorted({subnet["AvailabilityZone"] for subnet in found}))
 
 
 def request_vpc(inputs: Properties) -> dict[str, Any]:

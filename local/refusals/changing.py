@@ -28,12 +28,16 @@ def _minor(version: str) -> int:
     return int(found[1]) if found else -1
 
 
-def _is_no_upgrade(old: str, new: str) -> bool:
-    return -1 not in (_minor(old), _minor(new)) and _minor(new) - _minor(old) not in {0, 1}
+def _is_no_step(old: str, new: str) -> bool:
+    """Say whether a version is no neighbour: a control plane goes one up, or rolls one back.
+
+    Whether it was upgraded within seven days, and its nodes are back, only its history says.
+    """
+    return -1 not in (_minor(old), _minor(new)) and abs(_minor(new) - _minor(old)) > 1
 
 
-def _is_back(old: str, new: str) -> bool:
-    return -1 not in (_minor(old), _minor(new)) and _minor(new) < _minor(old)
+def _is_further_back(old: str, new: str) -> bool:
+    return -1 not in (_minor(old), _minor(new)) and _minor(new) < _minor(old) - 1
 
 
 _MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
@@ -52,9 +56,9 @@ STEPS: tuple[RefusedStep, ...] = (
     RefusedStep(
         Refuser("eks/cluster:Cluster", "UpdateClusterVersion", "InvalidParameterException"),
         "version",
-        _is_no_upgrade,
+        _is_no_step,
         "Unsupported Kubernetes minor version update from {0} to {1}",
-        f"{_EKS}update-cluster.html",
+        f"{_EKS}rollback-cluster.html",
     ),
     RefusedStep(
         Refuser("eks/cluster:Cluster", "UpdateClusterConfig", "InvalidParameterException"),
@@ -66,9 +70,9 @@ STEPS: tuple[RefusedStep, ...] = (
     RefusedStep(
         Refuser("eks/nodeGroup:NodeGroup", "UpdateNodegroupVersion", "InvalidParameterException"),
         "version",
-        _is_back,
+        _is_further_back,
         "Nodegroup Kubernetes version cannot be downgraded from {0} to {1}",
-        f"{_EKS}update-managed-node-group.html",
+        f"{_EKS}rollback-cluster.html",
     ),
     RefusedStep(
         Refuser("dynamodb/table:Table", "UpdateTimeToLive", "ValidationException"),

@@ -46,6 +46,11 @@ def test_nodes_reach_the_control_plane_without_leaving_the_vpc(control_plane: Re
     assert control_plane.inputs["vpcConfig"]["endpointPrivateAccess"]
 
 
+def test_a_zone_added_later_has_nodes_and_the_control_plane_stays(control_plane: Resource) -> None:
+    # "They should belong to the exact set of AZs in which subnets were provided."
+    assert control_plane.ignore_changes == ("vpcConfig.subnetIds",)
+
+
 def test_system_nodes_stand_in_every_zone_in_a_group_of_its_own(foundation: Recorded) -> None:
     groups = foundation.of(NODE_GROUP)
     assert {g.inputs["nodeGroupName"]: g.inputs["subnetIds"] for g in groups} == {

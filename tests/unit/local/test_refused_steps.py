@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from local.pulumi.aws_adapter import Aws
+from local.pulumi.aws_eks import ClusterAdapter
 from local.pulumi.aws_provider import AwsProvider
 from local.pulumi.provider import Existing, Resource
 from local.refusals import gate, together
@@ -146,7 +148,8 @@ def test_what_goes_beside_the_others_is_taken(kind: str) -> None:
 @pytest.mark.parametrize(
     ("token", "key", "old", "new", "refused"),
     [
-        (CLUSTER, "version", "1.35", "1.34", True),
+        (CLUSTER, "version", "1.35", "1.33", True),
+        (CLUSTER, "version", "1.35", "1.34", False),
         (CLUSTER, "version", "1.33", "1.35", True),
         (CLUSTER, "version", "1.34", "1.35", False),
         (
@@ -163,7 +166,8 @@ def test_what_goes_beside_the_others_is_taken(kind: str) -> None:
             {"authenticationMode": "API"},
             False,
         ),
-        (NODES, "version", "1.35", "1.34", True),
+        (NODES, "version", "1.35", "1.33", True),
+        (NODES, "version", "1.35", "1.34", False),
         (NODES, "version", "1.33", "1.35", False),
         (
             "dynamodb/table:Table",
@@ -269,3 +273,33 @@ def test_the_provider_keeps_what_others_hold(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="DependencyViolation"):
         provider.delete(Existing(resource, HERE, {"cidrBlock": "10.0.0.0/16"}, {}))
     assert provider.store.get(vpc, HERE) is not None
+
+
+class Subnets:
+    """AWS as far as a cluster's update asks it: the ids of subnets end with their zone's letter."""
+
+    def client(self, _service: str) -> Subnets:
+        return self
+
+    def describe_subnets(self, **asked: list[str]) -> dict[str, Any]:
+        return {"Subnets": [{"AvailabilityZone": f"us-east-1{s[-1]}"} for s in asked["SubnetIds"]]}
+
+
+@pytest.mark.parametrize(
+    ("subnets", "refused"),
+    [
+        (["subnet-1a", "subnet-1b", "subnet-1c"], True),
+        (["subnet-1a"], True),
+        (["subnet-2b", "subnet-2a", "subnet-3a"], False),
+    ],
+)
+def test_a_cluster_keeps_the_zones_that_it_was_made_with(subnets: list[str], refused: bool) -> None:
+    vpc = {"vpcConfig": {"subnetIds": ["subnet-1a", "subnet-1b"]}}
+    known = {"clusterSecurityGroupId": "sg-1", "vpcId": HERE}
+    stands = Existing(
+        Resource(f"urn:pulumi:s::p::aws:{CLUSTER}::c"), "c", vpc, {"vpcConfig": known}
+    )
+    aws: Any = Subnets()
+    says = "exact set of AZs 'us-east-1a,us-east-1b'"
+    with pytest.raises(Refused, match=says) if refused else contextlib.nullcontext():
+        ClusterAdapter().update(aws, stands, {"vpcConfig": {"subnetIds": subnets}})

@@ -7,7 +7,7 @@ user wants next, under both provisioners and with every optional part there is.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,6 @@ INEVITABLE: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         **FACTS_OF_THE_REPORT,
     },
     "a zone": {
-        "cluster-control-plane": {"vpcConfig": "EKS may stand in the new subnet, too"},
         "endpoints-*": {"subnetIds": "an endpoint has an interface per zone"},
         "balancing-nlb": {"subnets": "the load balancer gets an address in the new zone"},
         "balancing-broker-from-*": {"toPort": "the ids reserved for the zone have ports"},
@@ -135,9 +134,20 @@ def recorded(provisioner: str, growth: str | None = None) -> Mapping[str, Resour
 
 def changes(before: Resource, after: Resource) -> set[str]:
     """Return the inputs the engine would see change."""
-    names = before.inputs.keys() | after.inputs.keys()
-    differing = {key for key in names if before.inputs.get(key) != after.inputs.get(key)}
-    return differing - set(after.ignore_changes)
+    was, is_ = (_watched(each.inputs, after.ignore_changes) for each in (before, after))
+    return {key for key in was.keys() | is_.keys() if was.get(key) != is_.get(key)}
+
+
+def _watched(inputs: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
+    """Return inputs without what the engine does not compare; a path is of two names at most."""
+    kept = dict(inputs)
+    for path in ignored:
+        name, _, below = path.partition(".")
+        if isinstance(kept.get(name), dict) and below:
+            kept[name] = {key: value for key, value in kept[name].items() if key != below}
+        elif not below:
+            kept.pop(name, None)
+    return kept
 
 
 def foreseen(growth: str, name: str) -> set[str]:

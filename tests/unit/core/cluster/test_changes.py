@@ -13,6 +13,8 @@ from tests.unit.infra.programs import BROKER, CONTROLLER, ZONES, description
 from tests.unit.infra.variants import VARIANTS
 
 PINNED = {**CONTROLLER, "zones": ZONES}
+PINNED_IN_TWO = {**PINNED, "zones": ZONES[:2]}
+TWO_IN_A_ZONE = {**BROKER, "nodes_per_zone": 2}
 TOPIC = {"name": "orders", "partitions": 12}
 
 
@@ -48,7 +50,17 @@ def kubernetes(version: str) -> dict[str, Any]:
         ),
         (pools(role="combined"), "of the controllers 10, 20, 30 would join"),
         (pools(volumes=[{"size_gib": 99}]), "volume 0 of pool broker has 100 GiB and would have"),
-        (kubernetes("1.34"), "kubernetes.version was 1.35 and is 1.34"),
+        (kubernetes("1.33"), "kubernetes.version was 1.35 and is 1.33"),
+        ({"kafka": {"listener": {"port": 9095}}}, "a target group keeps its port"),
+        (
+            {"kafka": {"listener": {"first_advertised_port": 10_010}}},
+            "would give port 10020 of the load balancer to another broker than has it now, and 2",
+        ),
+        ({"kafka": {"listener": {"bootstrap_port": 10_010}}, **pools(first_node_id=100)}, "10010"),
+        (
+            {"availability_zones": ZONES[:2], "pools": [PINNED_IN_TWO, TWO_IN_A_ZONE]},
+            "availability_zones no longer names us-east-1c, and AWS deletes no subnet",
+        ),
         ({"kafka": {"metadata_version": "4.1-IV0"}}, "that step cannot be undone"),
         ({"topics": [{**TOPIC, "partitions": 6}]}, "has 12 partitions and would have 6"),
         ({"node_provisioner": "karpenter"}, "every machine of Kafka's would go at once"),
@@ -93,7 +105,10 @@ def test_a_zone_put_in_before_another_is_refused_and_one_behind_is_not() -> None
         pools(instance_type="r7g.8xlarge", spare_nodes_per_zone=2),
         {"pools": [PINNED, BROKER, {**BROKER, "name": "more", "first_node_id": 100}]},
         {"pools": [CONTROLLER, BROKER]},
+        kubernetes("1.34"),
         kubernetes("1.36"),
+        pools(zones=ZONES[:2], nodes_per_zone=2),
+        {"kafka": {"listener": {"first_advertised_port": 10_001}}},
         kubernetes("1.37"),
         {"topics": [{**TOPIC, "replication_factor": 1}]},
         {"kafka": {"version": "4.3.0", "metadata_version": "4.3-IV0"}},
@@ -122,6 +137,7 @@ def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> Non
         ({}, pools(volumes=BROKER["volumes"][:1]), "would have 1 volumes where it has 2"),  # type: ignore[index]
         ({}, {"kafka": {"listener": {"first_advertised_port": 20_000}}}, "and is 20000: brokers"),
         ({}, kubernetes("1.37"), "write 1.36 first, unless"),
+        ({}, kubernetes("1.34"), "EKS rolls back within seven days"),
         ({}, {"topics": [{**TOPIC, "replication_factor": 1}]}, "set its replication_factor to 3"),
         ({}, {"kafka": {"listener": {"tls": True}}, "users": [], **kubernetes("1.36")}, None),
         ({"topics": []}, {"topics": [{**TOPIC, "replication_factor": 1}]}, None),
@@ -132,6 +148,24 @@ def test_what_somebody_feels_is_said(
 ) -> None:
     found = changes.felt_changes(spec(**before), spec(**after))
     assert [words in each for each in found if words] == [True] * bool(words)
+
+
+def in_a_vpc(zones: list[str], blocks: list[str]) -> ClusterSpec:
+    subnets = {zone: f"subnet-0123456789abcdef{zone[-1]}" for zone in zones}
+    existing = {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_ids": subnets}
+    network = {"existing": existing, "secondary_cidrs": blocks}
+    return spec(availability_zones=zones, network=network, pools=[PINNED_IN_TWO, TWO_IN_A_ZONE])
+
+
+def test_blocks_of_a_vpc_that_move_the_services_are_refused_and_others_are_not() -> None:
+    before = in_a_vpc(ZONES, [])
+    (found,) = changes.refused_changes(before, in_a_vpc(ZONES, ["172.20.0.0/16"]))
+    assert "block of Kubernetes' Services from 172.20.0.0/16 to 10.100.0.0/16" in found
+    assert changes.refused_changes(before, in_a_vpc(ZONES, ["172.21.0.0/16"])) == []
+
+
+def test_a_zone_of_somebody_elses_vpc_may_be_left() -> None:
+    assert changes.refused_changes(in_a_vpc(ZONES, []), in_a_vpc(ZONES[:2], [])) == []
 
 
 @every_case("name", VARIANTS)

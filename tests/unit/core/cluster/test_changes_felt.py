@@ -48,7 +48,16 @@ FELT: dict[str, tuple[dict[str, Any], str]] = {
         {"kafka": {**BEFORE["kafka"], "listener": {**TLS, "name": "out"}}},
         "bindings look for Services of the new name",
     ),
-    "networks and accounts gone": ({"load_balancer": {}}, "no longer names 192.168.0.0/24"),
+    "networks gone": ({"load_balancer": {}}, "no longer names 192.168.0.0/24"),
+    "every account gone": ({"load_balancer": {}}, "deletes none that endpoints are connected to"),
+    "an account gone": (
+        {"load_balancer": {"endpoint_principals": ["arn:aws:iam::111122223334:root"]}},
+        "those that are connected stay until you reject them",
+    ),
+    "other system nodes": (
+        {"kubernetes": {"system_instance_type": "m7g.large"}},
+        "every zone's is deleted, at once, before another is made",
+    ),
     "no Connect": ({"connect": None}, "every connector on them would stop"),
     "no protection": ({"ephemeral": True}, "nothing is protected"),
     "no snapshots": ({"snapshots": None}, "no more are taken"),
