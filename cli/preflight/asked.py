@@ -12,6 +12,7 @@ from slack_sdk import WebClient
 from slack_sdk.errors import SlackApiError
 
 from cli.answers import answer_or_reason
+from cli.preflight import network
 from cli.survey import keys, surroundings
 from core import naming
 from core.cluster.needs import STANDARD
@@ -76,11 +77,6 @@ def offerings(asked: AccountClients) -> dict[str, frozenset[str]]:
     ):
         found.setdefault(each["InstanceType"], set()).add(each["Location"])
     return {name: frozenset(where) for name, where in found.items()}
-
-
-def free_addresses(asked: AccountClients) -> dict[str, int]:
-    found = surroundings.subnets(asked.client("ec2"), asked.needs.subnets)
-    return {name: subnet.free_addresses for name, subnet in found.items()}
 
 
 def quotas(asked: AccountClients) -> dict[str, float | Unread]:
@@ -334,7 +330,8 @@ PARTS: Mapping[str, Callable[[AccountClients], Any]] = {
     "stands": stands,
     "zones": zones,
     "offerings": offerings,
-    "free_addresses": free_addresses,
+    "subnets": network.subnets,
+    "vpc": network.vpc,
     "quotas": quotas,
     "used": quota_usage,
     "concurrency": concurrency,

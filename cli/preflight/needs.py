@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from core.cluster import ClusterSpec
 from core.cluster.needs import instance_types_of, quotas_of, subnets_of
-from core.preflight.account import Needs
+from core.cluster.network import service_cidr
+from core.preflight.account import NeededNetwork, Needs
 from infra import buckets
 from infra.eks import addon_versions, addons
+from infra.network import endpoints
 from infra.tags import Tags
 
 
@@ -22,7 +24,7 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
         zones=spec.availability_zones,
         instance_types=instance_types_of(spec),
         quotas=quotas_of(spec),
-        subnets=subnets_of(spec),
+        network=_network_of(spec),
         kubernetes=spec.kubernetes.version,
         addons={addon: addon_versions.version(addon, chosen) for addon in wanted},
         addon_configuration={addon: each for addon, each in told.items() if each is not None},
@@ -33,5 +35,26 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
         export=f"{spec.prefix}-bill",
         slack_secret=None if spec.slack is None else spec.slack.secret_name,
         encryption_key=spec.encryption_key,
+        reserved_concurrency=spec.webhook_concurrency or 0,
         slack_url="" if spec.slack is None else spec.slack.api_url,
+    )
+
+
+def _network_of(spec: ClusterSpec) -> NeededNetwork | None:
+    existing, zone = spec.network.existing, spec.load_balancer.private_zone
+    if existing is None:
+        return None
+    addresses, zones = subnets_of(spec), {s: z for z, s in existing.private_subnet_ids.items()}
+    service = f"com.amazonaws.{spec.region}.{{}}"
+    return NeededNetwork(
+        vpc=existing.vpc_id,
+        blocks=spec.network.blocks,
+        services=service_cidr(spec.network.blocks),
+        subnets={subnet: (zones[subnet], least) for subnet, least in addresses.items()},
+        route_tables=existing.private_route_table_ids,
+        gateways=tuple(map(service.format, endpoints.GATEWAYS)),
+        interfaces=tuple(map(service.format, endpoints.INTERFACES))
+        if spec.network.interface_endpoints
+        else (),
+        private_zone=None if zone is None else zone.lower(),
     )

@@ -6,7 +6,7 @@ What could not be asked is an Unread, never a guess.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.unread import Unread
 
@@ -23,6 +23,24 @@ ACTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NeededNetwork:
+    """What a cluster takes of a VPC that is there already."""
+
+    vpc: str
+    # The primary first.
+    blocks: tuple[str, ...]
+    # The block that Kubernetes' Services get beside those.
+    services: str
+    # A subnet -> the zone it is named for, and the addresses it must have free.
+    subnets: Mapping[str, tuple[str, int]]
+    route_tables: tuple[str, ...] = ()
+    # What endpoints are made of: gateways in the tables, interfaces under the API's public name.
+    gateways: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    private_zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """What one cluster takes; quotas are keyed as in core.preflight.quotas."""
 
@@ -32,8 +50,8 @@ class Needs:
     # Instance type -> the zones it must be offered in.
     instance_types: Mapping[str, frozenset[str]]
     quotas: Mapping[str, float]
-    # A subnet that is there already -> the addresses it must have free.
-    subnets: Mapping[str, int]
+    # None: a VPC of its own.
+    network: NeededNetwork | None
     kubernetes: str
     addons: Mapping[str, str]
     # What is told to an add-on beyond its defaults.
@@ -44,6 +62,8 @@ class Needs:
     slack_url: str = ""
     # The key of volumes that the spec names; None: the account's default.
     encryption_key: str | None = None
+    # Executions that functions take out of what the account's share.
+    reserved_concurrency: int = 0
     actions: tuple[str, ...] = ACTIONS
 
 
@@ -53,6 +73,30 @@ class Zone:
 
     zone_id: str
     available: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StandingSubnet:
+    """A subnet that is there already."""
+
+    zone: str
+    vpc: str
+    free_addresses: int
+    ipv6_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingVpc:
+    """A VPC that is there already; services are as EC2 calls them: com.amazonaws.REGION.s3."""
+
+    blocks: frozenset[str]
+    # Of enableDnsSupport and enableDnsHostnames, those that are off.
+    attributes_off: tuple[str, ...] = ()
+    # Service -> the route tables in which its gateway stands.
+    gateways: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    # Services whose public name an endpoint answers to.
+    private_names: frozenset[str] = frozenset()
+    hosted_zones: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +130,9 @@ class Account:
     stands: bool | Unread
     zones: Mapping[str, Zone] | Unread
     offerings: Mapping[str, frozenset[str]] | Unread
-    # Subnets that are there already -> the addresses nobody has.
-    free_addresses: Mapping[str, int] | Unread
+    # Of those that a spec names; None: there is no such VPC, or none is named.
+    subnets: Mapping[str, StandingSubnet] | Unread
+    vpc: StandingVpc | Unread | None
     quotas: Mapping[str, float | Unread] | Unread
     used: Mapping[str, float | Unread] | Unread
     concurrency: Concurrency | Unread

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.preflight import network
 from core.preflight.account import Account, Needs, Zone
 from core.preflight.quotas import QUOTAS
 from core.preflight.schema import refused_keys
@@ -130,28 +131,29 @@ def _offerings(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             )
 
 
-def _subnets(needs: Needs, account: Account) -> Iterator[AccountFinding]:
-    part = "subnets"
-    if account.stands is True:
+def _network(needs: Needs, account: Account) -> Iterator[AccountFinding]:
+    wanted = needs.network
+    if wanted is None or account.stands is True:
         return
-    if isinstance(account.free_addresses, Unread):
-        yield _unknown(part, account.free_addresses)
-        return
-    for subnet, wanted in needs.subnets.items():
-        free = account.free_addresses.get(subnet)
-        if free is None:
-            yield _no(
-                part,
-                f"Account {account.number} has no subnet {subnet} in {needs.region}; name one of "
-                f"`aws ec2 describe-subnets` in network.existing.",
-            )
-        elif free < wanted:
-            yield _no(
-                part,
-                f"Subnet {subnet} has {free} free addresses, and the load balancer, the control "
-                f"plane and the nodes there take {wanted} at the least; name a larger subnet in "
-                f"network.existing, or free some.",
-            )
+    if isinstance(account.subnets, Unread):
+        yield _unknown("subnets", account.subnets)
+    else:
+        where = f"Account {account.number} has no subnet {{}} in {needs.region}"
+        for sentence in network.subnets(wanted, account.subnets, where):
+            yield _no("subnets", sentence)
+    if isinstance(account.vpc, Unread):
+        yield _unknown("the VPC", account.vpc)
+    elif account.vpc is None:
+        yield _no(
+            "the VPC",
+            f"Account {account.number} has no VPC {wanted.vpc} in {needs.region}; name one of `aws "
+            f"ec2 describe-vpcs` in network.existing.",
+        )
+    else:
+        for sentence in network.refused(wanted, account.vpc):
+            yield _no("the VPC", sentence)
+        for sentence in network.noticed(wanted, account.vpc):
+            yield AccountFinding("the VPC", Consequence.NOTICE, sentence)
 
 
 def _quotas(needs: Needs, account: Account) -> Iterator[AccountFinding]:
@@ -179,11 +181,20 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding
         )
 
 
-def _concurrency(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
+def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "Lambda's concurrency"
-    found = account.concurrency
+    found, reserved = account.concurrency, needs.reserved_concurrency
     if isinstance(found, Unread):
         yield _unknown(part, found)
+    elif reserved and account.stands is False and found.unreserved - reserved < LEAST_UNRESERVED:
+        most = max(0, found.unreserved - LEAST_UNRESERVED)
+        yield _no(
+            part,
+            f"webhook_concurrency reserves {reserved} of {found.unreserved} unreserved executions, "
+            f"and AWS leaves no fewer than {LEAST_UNRESERVED}; "
+            f"{f'set it to {most} or less' if most else 'leave it out'}, or ask for more of "
+            f"'Concurrent executions' (lambda) in Service Quotas.",
+        )
     elif found.unreserved < LEAST_UNRESERVED:
         yield _no(
             part,
@@ -342,6 +353,6 @@ def _slack(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 
 _JUDGES: tuple[_Judge, ...] = (
-    *(_region, _zones, _offerings, _subnets, _quotas, _concurrency, _kubernetes, _addons),
+    *(_region, _zones, _offerings, _network, _quotas, _concurrency, _kubernetes, _addons),
     *(_volumes_key, _names, _permissions, _bill, _slack),
 )

@@ -22,7 +22,13 @@ from cli.refusals import one_line
 from cli.target import Target
 from core.cluster import parse
 from core.errors import InvalidInput, StillwaterError
-from core.preflight.account import Account, Concurrency, Needs
+from core.preflight.account import (
+    Account,
+    Concurrency,
+    Needs,
+    StandingSubnet,
+    StandingVpc,
+)
 from core.preflight.judge import Consequence, findings
 from core.preflight.quotas import QUOTAS
 from core.unread import Unread
@@ -150,10 +156,36 @@ def test_subnets_that_are_there_are_asked_for_their_free_addresses(aws: Callable
     }
     needs = needs_of(parse(description(network=network)), "123456789012")
     # 8 and 6, and two nodes with a replacement each and the system's, of two addresses.
-    assert needs.subnets[small] == 8 + 6 + 2 * 5
-    alone = replace(needs, subnets={small: needs.subnets[small]})
-    _, account = read(aws, alone)
-    assert account.free_addresses == {small: 11}
+    assert needs.network is not None
+    assert needs.network.subnets[small] == ("us-east-1a", 8 + 6 + 2 * 5)
+    _, account = read(aws, needs)
+    assert account.subnets == {small: StandingSubnet("us-east-1a", vpc, 11)}
+
+
+def test_a_vpc_that_is_there_is_asked_for_what_stands_in_the_way(aws: Callable[..., Any]) -> None:
+    ec2 = aws("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.40.0.0/16")["Vpc"]["VpcId"]
+    ec2.associate_vpc_cidr_block(VpcId=vpc, CidrBlock="10.41.0.0/16")
+    ec2.modify_vpc_attribute(VpcId=vpc, EnableDnsSupport={"Value": True})
+    tables = ec2.describe_route_tables(Filters=[{"Name": "vpc-id", "Values": [vpc]}])["RouteTables"]
+    table = tables[0]["RouteTableId"]
+    service = "com.amazonaws.us-east-1.s3"
+    ec2.create_vpc_endpoint(VpcId=vpc, ServiceName=service, RouteTableIds=[table])
+    aws("route53").create_hosted_zone(
+        Name="Orders.internal", VPC={"VPCRegion": REGION, "VPCId": vpc}, CallerReference="1"
+    )
+    subnets = {f"us-east-1{letter}": f"subnet-0123456789abcde{letter}f" for letter in "abc"}
+    described = description(
+        network={"existing": {"vpc_id": vpc, "private_subnet_ids": subnets}},
+        load_balancer={"private_zone": "stillwater.internal"},
+    )
+    _, account = read(aws, needs_of(parse(described), "123456789012"))
+    assert account.vpc == StandingVpc(
+        blocks=frozenset({"10.40.0.0/16", "10.41.0.0/16"}),
+        attributes_off=("enableDnsHostnames",),
+        gateways={service: frozenset({table})},
+        hosted_zones=frozenset({"orders.internal"}),
+    )
 
 
 class FakeAws:

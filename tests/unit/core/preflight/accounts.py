@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core.preflight.account import Account, Concurrency, Needs, VolumesKey, Zone
+from core.preflight.account import (
+    Account,
+    Concurrency,
+    NeededNetwork,
+    Needs,
+    StandingSubnet,
+    StandingVpc,
+    VolumesKey,
+    Zone,
+)
 from core.preflight.quotas import QUOTAS
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
@@ -15,7 +24,16 @@ NEEDS = Needs(
     zones=ZONES,
     instance_types={"r7g.xlarge": frozenset(ZONES), "m7i.large": frozenset(ZONES)},
     quotas=dict.fromkeys(QUOTAS, 3.0),
-    subnets={"subnet-0a": 40},
+    network=NeededNetwork(
+        vpc="vpc-0a",
+        blocks=("10.40.0.0/16",),
+        services="172.20.0.0/16",
+        subnets={"subnet-0a": ("us-east-1a", 40)},
+        route_tables=("rtb-0a",),
+        gateways=("com.amazonaws.us-east-1.s3",),
+        interfaces=("com.amazonaws.us-east-1.ec2",),
+        private_zone="orders.internal",
+    ),
     kubernetes="1.35",
     addons={"coredns": "v1.13.2-eksbuild.31", "aws-ebs-csi-driver": "v1.66.0-eksbuild.1"},
     addon_configuration={"aws-ebs-csi-driver": {"node": {"enableMetrics": True}}},
@@ -43,7 +61,8 @@ GOOD = Account(
     stands=False,
     zones={name: Zone(f"use1-az{number}") for name, number in zip(ZONES, (6, 1, 2), strict=True)},
     offerings={name: frozenset(ZONES) for name in NEEDS.instance_types},
-    free_addresses={"subnet-0a": 4000},
+    subnets={"subnet-0a": StandingSubnet("us-east-1a", "vpc-0a", 4000)},
+    vpc=StandingVpc(blocks=frozenset({"10.40.0.0/16"})),
     quotas=dict.fromkeys(QUOTAS, 10.0),
     used=dict.fromkeys(QUOTAS, 1.0),
     concurrency=Concurrency(1000, 900),

@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from core.preflight.account import Account, Concurrency, VolumesKey, Zone
+from core.preflight.account import (
+    Account,
+    Concurrency,
+    StandingSubnet,
+    StandingVpc,
+    VolumesKey,
+    Zone,
+)
 from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Consequence, exit_code, findings
 from core.preflight.schema import refused_keys
 from core.unread import Unread
@@ -16,6 +23,9 @@ from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, changed_acco
 
 KEY = "arn:aws:kms:us-east-1:111122223333:key/k"
 STRICT = {**SCHEMA, "properties": {"controller": {"type": "object"}}}
+API = "com.amazonaws.us-east-1"
+SUBNET = StandingSubnet("us-east-1a", "vpc-0a", 4000)
+VPC = StandingVpc(blocks=frozenset({"10.40.0.0/16"}))
 SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
     "region not enabled": ({"region_status": "not-opted-in"}, "is not enabled", "enable-region"),
     "session elsewhere": ({"region": "eu-west-1"}, "session is in eu-west-1", "set aws:region"),
@@ -40,9 +50,50 @@ SABOTAGES: dict[str, tuple[dict[str, Any], str, str]] = {
         "choose another type",
     ),
     "a subnet of sixteen addresses": (
-        {"free_addresses": {"subnet-0a": 11}},
+        {"subnets": {"subnet-0a": replace(SUBNET, free_addresses=11)}},
         "subnet-0a has 11 free addresses",
         "name a larger subnet",
+    ),
+    "a subnet of another VPC": (
+        {"subnets": {"subnet-0a": replace(SUBNET, vpc="vpc-0b")}},
+        "subnet-0a is of vpc-0b and network.existing.vpc_id is vpc-0a",
+        "name a subnet of that VPC",
+    ),
+    "a subnet of another zone": (
+        {"subnets": {"subnet-0a": replace(SUBNET, zone="us-east-1b")}},
+        "subnet-0a is in us-east-1b and",
+        "name one there",
+    ),
+    "a subnet without IPv4": (
+        {"subnets": {"subnet-0a": replace(SUBNET, ipv6_only=True)}},
+        "subnet-0a has IPv6 addresses alone",
+        "name one that has them",
+    ),
+    "no such VPC": ({"vpc": None}, "has no VPC vpc-0a in us-east-1", "describe-vpcs"),
+    "a VPC without names": (
+        {"vpc": replace(VPC, attributes_off=("enableDnsHostnames",))},
+        "vpc-0a has enableDnsHostnames off",
+        "modify-vpc-attribute",
+    ),
+    "a block where Services would be": (
+        {"vpc": replace(VPC, blocks=frozenset({*VPC.blocks, "172.20.4.0/24"}))},
+        "the block 172.20.4.0/24, which overlaps 172.20.0.0/16",
+        "name it in network.secondary_cidrs",
+    ),
+    "a gateway that is entered": (
+        {"vpc": replace(VPC, gateways={f"{API}.s3": frozenset({"rtb-0a", "rtb-0b"})})},
+        "rtb-0a has a route to an endpoint of com.amazonaws.us-east-1.s3",
+        "leave it out of network.existing.private_route_table_ids",
+    ),
+    "an endpoint of the name": (
+        {"vpc": replace(VPC, private_names=frozenset({f"{API}.ec2", f"{API}.ssm"}))},
+        "endpoints with private DNS of com.amazonaws.us-east-1.ec2,",
+        "set network.interface_endpoints to false",
+    ),
+    "a hosted zone of the name": (
+        {"vpc": replace(VPC, hosted_zones=frozenset({"orders.internal"}))},
+        "vpc-0a has a private hosted zone orders.internal",
+        "leave load_balancer.private_zone out",
     ),
     "no vCPUs": (
         {"quotas": {"vcpus_standard": 3.0}},
@@ -139,7 +190,7 @@ def test_an_account_that_takes_the_cluster_has_nothing_to_say() -> None:
 
 
 def test_a_subnet_that_is_not_there_is_said() -> None:
-    (found,) = findings(NEEDS, replace(GOOD, free_addresses={}))
+    (found,) = findings(NEEDS, replace(GOOD, subnets={}))
     assert "has no subnet subnet-0a in us-east-1; name one of" in found.sentence
 
 
@@ -198,13 +249,28 @@ def test_an_environment_that_stands_has_its_names_and_its_share_already() -> Non
     [
         changed_account(kubernetes={"1.35": "EXTENDED_SUPPORT"}),
         changed_account(concurrency=Concurrency(10, 10)),
+        changed_account(vpc=replace(VPC, blocks=frozenset({"10.50.0.0/16"}))),
     ],
-    ids=["extended support", "a new account"],
+    ids=["extended support", "a new account", "another block"],
 )
 def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
     (found,) = findings(NEEDS, account)
     assert found.kind is Consequence.NOTICE
     assert exit_code([found]) == CLEAR
+
+
+@pytest.mark.parametrize(
+    ("reserved", "unreserved", "remedy"),
+    [(5, 14, "set it to 4 or less"), (1, 10, "leave it out"), (5, 15, None)],
+)
+def test_what_the_webhook_reserves_leaves_ten(
+    reserved: int, unreserved: int, remedy: str | None
+) -> None:
+    needs = replace(NEEDS, reserved_concurrency=reserved)
+    account = changed_account(concurrency=Concurrency(1000, unreserved))
+    found = [each.sentence for each in findings(needs, account)]
+    assert [remedy in each for each in found if remedy] == [True] * bool(remedy)
+    assert bool(found) == bool(remedy)
 
 
 def test_a_customers_key_with_a_grant_is_as_good() -> None:
