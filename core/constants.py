@@ -27,6 +27,10 @@ GATE_LABEL = "enabled"
 
 # Strimzi's, for a Connect worker's REST API.
 CONNECT_REST_PORT = 8083
+# Taken in every broker's pod: Prometheus' and JMX's.
+TAKEN_PORTS = {9404: "Prometheus", 9999: "JMX"}
+# What Strimzi 1.2.0 runs (kafka-versions.yaml).
+STRIMZI_KAFKA_VERSIONS = ("4.2.0", "4.2.1", "4.3.0", "4.3.1")
 
 # Queues. A bad event is recorded as ignored at the first try; what fails so often is our fault.
 EVENTS_MAX_RECEIVE_COUNT = 10

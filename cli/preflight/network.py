@@ -62,7 +62,9 @@ def vpc(asked: AccountClients) -> StandingVpc | None:
         ),
         gateways=gateways,
         private_names=frozenset(
-            each["ServiceName"] for each in endpoints if each.get("PrivateDnsEnabled")
+            each["ServiceName"]
+            for each in endpoints
+            if each.get("VpcEndpointType") == "Interface" and each.get("PrivateDnsEnabled")
         ),
         hosted_zones=_hosted_zones(asked, wanted.vpc) if wanted.private_zone else frozenset(),
     )

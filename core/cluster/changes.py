@@ -67,6 +67,7 @@ def felt_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
         *_steps(before, after),
         *shut_out(before, after),
         *given_up(before, after),
+        *changes_kept.protected(before, after),
     ]
 
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 
 from core.cluster.spec import ClusterSpec
+from core.constants import STRIMZI_KAFKA_VERSIONS as VERSIONS
 
 # A test holds this to the chart that infra/ pins.
 OPERATOR = "1.2.0"
-VERSIONS = ("4.2.0", "4.2.1", "4.3.0", "4.3.1")
 # Oldest first. 3.7-IV3 was never used for anything.
 METADATA = (
     *("3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2"),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from core import instances
+from core.cluster.function_memory import memory_mib
 from core.cluster.routes import routes
 from core.cluster.spec import ClusterSpec
 from core.quantities import GIB_PER_TIB
@@ -57,6 +58,8 @@ BEGINS_WITH: Mapping[str, tuple[float, str]] = {
     "elastic_ips": (5, "Elastic IP addresses, one for each zone's way out"),
     "gp3_tib": (50, "TiB of gp3 volumes"),
 }
+# "New AWS accounts have reduced concurrency and memory quotas" (Lambda's quotas page).
+MEMORY_OF_A_NEW_ACCOUNT_MIB = 3008
 
 
 def beyond_what_accounts_begin_with(spec: ClusterSpec) -> Iterator[str]:
@@ -69,6 +72,13 @@ def beyond_what_accounts_begin_with(spec: ClusterSpec) -> Iterator[str]:
                 f"`up` stops there unless the quota was raised; `stillwater preflight` says what "
                 f"yours has, and Service Quotas raises it, which may take days."
             )
+    memory = memory_mib(spec)
+    if memory > MEMORY_OF_A_NEW_ACCOUNT_MIB:
+        yield (
+            f"functions.memory_mib is {memory}, and a function of a new account has "
+            f"{MEMORY_OF_A_NEW_ACCOUNT_MIB} at the most, which AWS raises as the account is used: "
+            f"`up` stops there until then; lower it, or ask AWS's support."
+        )
 
 
 def subnets_of(spec: ClusterSpec) -> dict[str, int]:

@@ -22,10 +22,8 @@ from core.cluster.fields import (
 )
 from core.errors import InvalidInput
 
-# What ModifyVpcEndpointServicePermissions takes: an account, a user or a role.
-_PRINCIPAL = re.compile(
-    r"arn:aws:iam::\d{12}:(root|(user|role)/([!-.0-~]+/){0,64}[\w+=,.@-]{1,64})", re.ASCII
-)
+# What ModifyVpcEndpointServicePermissions takes: an account, a user or a role; none with a path.
+_PRINCIPAL = re.compile(r"arn:aws:iam::\d{12}:(root|(user|role)/[\w+=,.@-]{1,64})", re.ASCII)
 # EKS takes private blocks alone; the first is its own default.
 SERVICE_BLOCKS = ("172.20.0.0/16", "10.100.0.0/16", "192.168.0.0/16", "172.31.0.0/16")
 
@@ -166,7 +164,8 @@ class LoadBalancer(Frozen):
         for principal in value:
             if _PRINCIPAL.fullmatch(principal) is None:
                 raise ValueError(
-                    f"{principal} is no principal; name an account's, user's or role's ARN, such "
-                    f"as arn:aws:iam::111122223333:root (a * would be everybody)"
+                    f"{principal} is no principal; name an account's ARN, or a user's or role's "
+                    f"that has no path, such as arn:aws:iam::111122223333:root (a * would be "
+                    f"everybody)"
                 )
         return each_once(value)

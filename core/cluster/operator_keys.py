@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.cluster.spec import ClusterSpec
+from core.constants import TAKEN_PORTS
 
 # What begins so is the operator's, but for the exceptions.
 OF_KAFKA = (
@@ -68,8 +69,6 @@ FREE_OF_KAFKA = _OF_TLS | {
     "ssl.secure.random.implementation",
 }
 FREE_OF_CONNECT = _OF_TLS | {"ssl.endpoint.identification.algorithm"}
-# Taken in every broker's pod: Prometheus' and JMX's.
-TAKEN_PORTS = {9404: "Prometheus", 9999: "JMX"}
 
 
 def problems(spec: ClusterSpec) -> Iterator[str]:

@@ -43,7 +43,7 @@ WORDS: Mapping[str, str] = {
     "lower case letters, digits, dots and hyphens, with a letter or digit at both ends",
     KAFKA: "the name of a Kafka resource: at most 47 lower case letters, digits and hyphens, with "
     "no hyphen at either end, since Strimzi's Services are called by it",
-    r"^[A-Za-z0-9/_+=.@-]{1,255}$": "the name of a secret: at most 255 letters, digits and /_+=.@-",
+    r"^[A-Za-z0-9/_+=.@-]{1,512}$": "the name of a secret: at most 512 letters, digits and /_+=.@-",
     r"^[A-Za-z0-9_.:/-]+$": "letters, digits and _.:/- alone",
     r"^[CG][A-Z0-9]{8,20}$": "a channel's id, which Slack shows at the end of its details, such as "
     "C0123456789; no name",

@@ -12,7 +12,7 @@ from core.cluster.fields import Frozen, is_loopback
 
 # Slack's id of a channel, at the end of its "About" page: names can be changed, ids cannot.
 ChannelId = Annotated[str, StringConstraints(pattern=r"^[CG][A-Z0-9]{8,20}$")]
-SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]{1,255}$")]
+SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9/_+=.@-]{1,512}$")]
 _URL = re.compile(r"https?://[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?(?:/[\w.~-]+)*/")
 
 

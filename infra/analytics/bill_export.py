@@ -138,7 +138,12 @@ class BillExport(pulumi.ComponentResource):
                 ],
                 refresh_cadences=[here.ExportExportRefreshCadenceArgs(frequency="SYNCHRONOUS")],
             ),
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[args.policy]),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=[args.policy],
+                # Another query is another export, and AWS takes no second of a name.
+                delete_before_replace=True,
+            ),
         )
         self.register_outputs({"name": self.name})
 

@@ -71,7 +71,7 @@ def direct_rules(groups: Sequence[Group]) -> Mapping[str, Pattern]:
     What it understands. Never `gate`: it would complete the hook that guards the volumes.
     """
     return {
-        "nth-terminate": _terminate(groups, [naming.DRAIN_HOOK]),
+        **({"nth-terminate": _terminate(groups, [naming.DRAIN_HOOK])} if groups else {}),
         "nth-spot": OF_INSTANCES["spot"],
         "nth-state-change": OF_INSTANCES["state-change"],
         # It drains whatever it hears of at once: only what takes an instance away.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from core import naming
+from core.constants import STRIMZI_KAFKA_VERSIONS, TAKEN_PORTS
 from core.errors import InvalidInput
 from core.health.rules import RuleSet
 
@@ -21,6 +22,17 @@ Object = Mapping[str, Any]
 NEXT_NODE_IDS = "strimzi.io/next-node-ids"
 LISTENER_TYPES = ("internal", "cluster-ip")
 TLS, SCRAM = "tls", "scram-sha-512"
+# ListenersValidator; the ports of Prometheus and JMX are taken as well.
+LOWEST_PORT = 9092
+_LISTENER_NAME = re.compile(r"^[a-z0-9]{1,11}$")
+_ID_RANGE = re.compile(r"\s*\[(\s*\d+(\s*-\s*\d+)?\s*,)*\s*\d+(\s*-\s*\d+)?\s*\]\s*", re.ASCII)
+# What Kafka could not make with fewer brokers (KafkaCluster).
+_REPLICATED = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+)
 # On a Kafka: which of core.health's rule sets its pods' probes ask; `ports` for none of them.
 # Strict is what a Kafka without it gets, unless the twin was told another.
 HEALTH_RULES, PORTS = "stillwater.dev/health-rules", "ports"
@@ -124,7 +136,12 @@ def read(
         node for pool in pools for node in _nodes(pool, ids.get(pool["metadata"]["name"], ()))
     )
     listeners = tuple(_listener(raw) for raw in spec.get("listeners") or [])
-    problems = [*_role_problems(nodes), *_listener_problems(spec.get("listeners") or [])]
+    problems = [
+        *_version_problems(str(spec["version"])),
+        *_role_problems(nodes),
+        *_listener_problems(spec.get("listeners") or []),
+        *_replication_problems(spec.get("config") or {}, sum(node.is_broker for node in nodes)),
+    ]
     if (authorizes := (spec.get("authorization") or {}).get("type", "simple")) != "simple":
         problems.append(
             f"authorization {authorizes} is none the twin's operator knows; use simple."
@@ -230,10 +247,17 @@ def node_ids(pools: Iterable[Object]) -> dict[str, list[int]]:
 
 
 def annotated_ids(annotation: str) -> list[int]:
-    """Return the ids of a next-node-ids annotation: [0, 2, 10-12] -> 0, 2, 10, 11, 12."""
+    """Return the ids of a next-node-ids annotation: [0, 2, 10-12] -> 0, 2, 10, 11, 12.
+
+    A range may go down; one that cannot be read counts for nothing, as with Strimzi (NodeIdRange).
+    """
     ids: list[int] = []
+    if _ID_RANGE.fullmatch(annotation) is None:
+        return ids
     for first, last in re.findall(r"(\d+)(?:\s*-\s*(\d+))?", annotation):
-        ids += range(int(first), int(last or first) + 1)
+        start, end = int(first), int(last or first)
+        step = 1 if end >= start else -1
+        ids += range(start, end + step, step)
     return ids
 
 
@@ -268,6 +292,22 @@ def _listener(raw: Mapping[str, Any]) -> KafkaListener:
     )
 
 
+def _version_problems(version: str) -> list[str]:
+    if version in STRIMZI_KAFKA_VERSIONS:
+        return []
+    known = ", ".join(STRIMZI_KAFKA_VERSIONS)
+    return [f"Unsupported Kafka.spec.kafka.version: {version}. Supported versions are: [{known}]."]
+
+
+def _replication_problems(config: Mapping[str, Any], brokers: int) -> list[str]:
+    return [
+        f"Kafka configuration option '{option}' should be set to {brokers} or less because this "
+        f"cluster has only {brokers} Kafka broker(s)."
+        for option in _REPLICATED
+        if str(config.get(option, "")).isdecimal() and int(config[option]) > brokers > 0
+    ]
+
+
 def _role_problems(nodes: Iterable[KafkaPodNode]) -> list[str]:
     roles = {role for node in nodes for role in node.roles}
     return [
@@ -278,8 +318,23 @@ def _role_problems(nodes: Iterable[KafkaPodNode]) -> list[str]:
 
 
 def _listener_problems(listeners: Iterable[Mapping[str, Any]]) -> list[str]:
-    problems = []
-    for raw in listeners:
+    told = list(listeners)
+    problems = [
+        f"Listener configuration is not valid: every listener needs to have a unique {what}."
+        for what, key in (("name", "name"), ("port number", "port"))
+        if len({raw[key] for raw in told}) < len(told)
+    ]
+    for raw in told:
+        if _LISTENER_NAME.fullmatch(raw["name"]) is None:
+            problems.append(
+                f"Listener configuration is not valid: listener names [{raw['name']}] are invalid "
+                f"and do not match the pattern {_LISTENER_NAME.pattern}."
+            )
+        if int(raw["port"]) in TAKEN_PORTS or int(raw["port"]) < LOWEST_PORT:
+            problems.append(
+                f"Listener configuration is not valid: port {raw['port']} is forbidden and cannot "
+                f"be used."
+            )
         if raw["type"] not in LISTENER_TYPES:
             problems.append(
                 f"listener {raw['name']} has the type {raw['type']}, but the twin's operator "

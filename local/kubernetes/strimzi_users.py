@@ -90,15 +90,22 @@ class UserOperator(EntityOperator):
         self, client: KafkaAdminClient, user: Object, authority: Authority, held: Mapping[Key, ACL]
     ) -> None:
         reason, message = "", ""
+        path = resource_path("kafkausers", user)
+        if refused := acl_problem(user, self._kafka(user)):
+            self._objects.report(user, path, ready=False, reason="InvalidResource", message=refused)
+            return
         try:
             self._issue(client, user, authority)
             _bring_acls(client, user, held)
         except KafkaError as error:
             reason, message = "KafkaError", f"Kafka refused the user: {error}."
-        path = resource_path("kafkausers", user)
         said = {"username": principal(user).removeprefix("User:"), "secret": _name(user)}
         self._api.merge(f"{path}/status", {"status": said})
         self._objects.report(user, path, ready=not reason, reason=reason, message=message)
+
+    def _kafka(self, user: Object) -> Object:
+        namespace, cluster = kafka_of(user)
+        return find(self._api, f"{STRIMZI}/namespaces/{namespace}/kafkas/{cluster}") or {}
 
     def _issue(self, client: KafkaAdminClient, user: Object, authority: Authority) -> None:
         """Write the Secret, unless the one that is there serves."""
@@ -179,6 +186,17 @@ def principal(user: Object) -> str:
     """Return what Kafka calls a user: by its certificate's subject, or by its plain name."""
     named = _name(user)
     return f"User:CN={named}" if authentication(user) in {TLS, EXTERNAL} else f"User:{named}"
+
+
+def acl_problem(user: Object, kafka: Mapping[str, Any]) -> str:
+    """Return what Strimzi says of ACLs where its Kafka asks for none; empty: nothing."""
+    asks = ((kafka.get("spec") or {}).get("kafka") or {}).get("authorization")
+    if asks or not (user.get("spec") or {}).get("authorization"):
+        return ""
+    return (
+        "Simple authorization ACL rules are configured but not supported in the Kafka cluster "
+        "configuration."
+    )
 
 
 def acls_of(user: Object) -> dict[Key, ACL]:

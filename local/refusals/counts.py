@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from local.refusals.limits import IAM_QUOTAS, Refuser
@@ -18,6 +19,20 @@ class CountedInput:
     source: str
 
 
+# What a parent brings along of a type: the parent, its own name (None: its id), and the list.
+BROUGHT: Mapping[str, tuple[str, str | None, str]] = {
+    "autoscaling/lifecycleHook:LifecycleHook": (
+        *("autoscaling/group:Group", "name", "initialLifecycleHooks"),
+    ),
+    "ec2/route:Route": ("ec2/routeTable:RouteTable", None, "routes"),
+    "iam/rolePolicyAttachment:RolePolicyAttachment": ("iam/role:Role", "name", "managedPolicyArns"),
+    **{
+        f"vpc/securityGroup{way}Rule:SecurityGroup{way}Rule": (
+            *("ec2/securityGroup:SecurityGroup", None, way.lower()),
+        )
+        for way in ("Ingress", "Egress")
+    },
+}
 COUNTED: tuple[CountedInput, ...] = (
     *(
         CountedInput(

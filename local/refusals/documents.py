@@ -314,14 +314,6 @@ for token in ("sns/topic:Topic", "sns/topicPolicy:TopicPolicy"):
         "https://docs.aws.amazon.com/general/latest/gr/sns.html#limits_sns",
     )
 _enter_size(
-    Refuser("dynamodb/tableItem:TableItem", "PutItem", "ValidationException"),
-    "item",
-    # Of names and values; the JSON of an item is never smaller than what counts.
-    400 * KIB,
-    "Item size has exceeded the maximum allowed size",
-    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Limits.html",
-)
-_enter_size(
     Refuser(
         "secretsmanager/secretVersion:SecretVersion", "PutSecretValue", "InvalidParameterException"
     ),

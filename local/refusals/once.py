@@ -136,6 +136,13 @@ UNIQUE: Mapping[str, Unique] = {
         "ConflictingDomainExists",
         "The VPC is already associated with another private hosted zone of the name {0}",
     ),
+    # cloud-intelligence-dashboards-framework#995.
+    "bcmdata/export:Export": Unique(
+        ("export.name",),
+        "CreateExport",
+        "ValidationException",
+        "Cannot create duplicate export name.",
+    ),
     "ec2/internetGateway:InternetGateway": Unique(
         ("vpcId",),
         "AttachInternetGateway",

@@ -250,7 +250,8 @@ enter_patterns(
     f"{_EC2}API_ModifyVpcEndpointServicePermissions.html",
     (
         "allowedPrincipals.*",
-        r"\*|arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/\S+)",
+        # "Principal ARNs with path components aren't supported."
+        r"\*|arn:aws[a-z-]*:iam::\d{12}:(root|(user|role)/[^\s/]+)",
         "Invalid Principal: '{0}'",
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from local.refusals.documents import parse
 from local.refusals.fields import values
-from local.refusals.limits import first_of, limit
+from local.refusals.limits import KIB, first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _TABLES = "https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/"
@@ -182,3 +182,26 @@ def _depth(value: Any) -> int:
     inside = value.get("M", value.get("L")) if isinstance(value, dict) else None
     within = inside.values() if isinstance(inside, dict) else inside
     return 1 + max(map(_depth, within or ()), default=0) if isinstance(inside, dict | list) else 0
+
+
+@limit("dynamodb/tableItem:TableItem", source=f"{_GUIDE}CapacityUnitCalculations.html")
+def size_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
+    """400 KB of names and values."""
+    item = parse(wanted.inputs["item"]) or {}
+    if sum(len(name.encode()) + _bytes(value) for name, value in item.items()) > 400 * KIB:
+        message = "Item size has exceeded the maximum allowed size"
+        yield Refusal("PutItem", "ValidationException", message, "item")
+
+
+def _bytes(value: Any) -> int:
+    """Return what DynamoDB counts of a value; of one that is none, nothing."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return 0
+    ((kind, inside),) = value.items()
+    if isinstance(inside, dict):
+        return 3 + sum(1 + len(name.encode()) + _bytes(each) for name, each in inside.items())
+    if isinstance(inside, list):
+        inner = {"SS": "S", "NS": "N", "BS": "B"}.get(kind)
+        return 3 + sum(1 + _bytes({inner: each} if inner else each) for each in inside)
+    written = len(str(inside).encode())
+    return {"S": written, "N": written // 2 + 1, "B": written * 3 // 4}.get(kind, 1)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from local.refusals.cidrs import is_within, network
-from local.refusals.counts import COUNTED
+from local.refusals.counts import BROUGHT, COUNTED
 from local.refusals.documents import INLINE_POLICY, without_whitespace
+from local.refusals.fields import values
 from local.refusals.limits import IAM_QUOTAS, LAMBDA_QUOTAS
 from local.refusals.networks import protocol
 from local.refusals.once import UNIQUE
@@ -23,6 +24,7 @@ Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
 # A new account's limit of functions that run at once, and what must stay unreserved of it.
 CONCURRENCY_OF_A_NEW_ACCOUNT = 10
 UNRESERVED_LEAST = 10
+_IPV6_OF_A_VPC = ("assignGeneratedIpv6CidrBlock", "ipv6CidrBlock", "ipv6IpamPoolId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def names_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
     for token, rule in UNIQUE.items():
         seen: set[tuple[str, ...]] = set()
         for each in of(everything, token):
-            given = {name: each.inputs.get(name) or "" for name in rule.by}
+            given = {name: next(iter(values(each.inputs, name)), "") or "" for name in rule.by}
             if any(not value for name, value in given.items() if name not in rule.optional):
                 continue
             key = tuple(str(value) for value in given.values())
@@ -90,14 +92,27 @@ def names_that_exist(everything: Sequence[Wanted]) -> Iterator[Refusal]:
 
 @limit("the source of each line of COUNTED")
 def counts_on_one_parent(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """So many rules, listeners, hooks, targets and policies, and no more."""
+    """So many rules, listeners, hooks, targets and policies, those a parent brings among them."""
     for rule in COUNTED:
-        counts: Counter[str] = Counter()
+        brought = _brought(rule.of.token, everything)
+        counts = Counter(brought)
         for each in of(everything, rule.of.token):
             parent = str(each.inputs.get(rule.parent) or "default")
             counts[parent] += 1
-            if counts[parent] == rule.most + 1:
+            # What brings too many by itself is refused by itself.
+            if counts[parent] == max(rule.most, brought[parent]) + 1:
                 yield about(each, rule.of.operation, rule.of.code, rule.message, rule.parent)
+
+
+def _brought(token: str, everything: Sequence[Wanted]) -> Counter[str]:
+    """Return how many of a type each parent has within itself, by the name others call it."""
+    parent, named, listed = BROUGHT.get(token, ("", None, ""))
+    return Counter(
+        {
+            str(each.inputs.get(named) if named else each.name): len(each.inputs.get(listed) or ())
+            for each in of(everything, parent)
+        }
+    )
 
 
 @limit(IAM_QUOTAS)
@@ -173,6 +188,41 @@ def subnets_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
             message = f"The CIDR '{block}' conflicts with another subnet"
             yield about(each, "CreateSubnet", "InvalidSubnet.Conflict", message, "cidrBlock")
         by_vpc[vpc].append(block)
+
+
+@limit("https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html#subnet-sizing-ipv6")
+def ipv6_of_a_vpc(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """A subnet has IPv6 addresses where its VPC has."""
+    without = {
+        each.name
+        for each in of(everything, "ec2/vpc:Vpc")
+        if not any(each.inputs.get(key) for key in _IPV6_OF_A_VPC)
+    }
+    with_blocks = {
+        str(each.inputs.get("vpcId"))
+        for each in of(everything, "ec2/vpcIpv6CidrBlockAssociation:VpcIpv6CidrBlockAssociation")
+    }
+    for each in of(everything, "ec2/subnet:Subnet"):
+        block = each.inputs.get("ipv6CidrBlock")
+        if block and str(each.inputs.get("vpcId")) in without - with_blocks:
+            message = f"The CIDR '{block}' is invalid."
+            yield about(each, "CreateSubnet", "InvalidSubnet.Range", message, "ipv6CidrBlock")
+
+
+@limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")
+def subnets_of_a_cluster(everything: Sequence[Wanted]) -> Iterator[Refusal]:
+    """None has IPv6 addresses alone."""
+    native = {each.name for each in of(everything, "ec2/subnet:Subnet") if _is_native(each)}
+    for each in of(everything, "eks/cluster:Cluster"):
+        for subnet in (each.inputs.get("vpcConfig") or {}).get("subnetIds") or ():
+            if subnet in native:
+                message = f"Subnet {subnet} is IPv6 only, which is not supported"
+                code = "InvalidParameterException"
+                yield about(each, "CreateCluster", code, message, "vpcConfig")
+
+
+def _is_native(subnet: Wanted) -> bool:
+    return str(subnet.inputs.get("ipv6Native")).lower() == "true"
 
 
 @limit("https://docs.aws.amazon.com/eks/latest/userguide/network-reqs.html")

@@ -26,7 +26,10 @@ def build(layer: Layer) -> None:
         "termination",
         TerminationArgs(
             prefix=spec.prefix,
-            groups=our_groups(spec.prefix, [pool.name for pool in spec.pools]),
+            # Karpenter's machines are in none.
+            groups=our_groups(spec.prefix, [pool.name for pool in spec.pools])
+            if spec.node_provisioner == "asg"
+            else [],
             timings=spec.timings,
             drain_route=spec.drain_route,
         ),

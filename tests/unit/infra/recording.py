@@ -73,6 +73,7 @@ class Resource:
     ignore_changes: tuple[str, ...]
     protect: bool
     retain_on_delete: bool
+    delete_before_replace: bool
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -278,6 +279,7 @@ def _resource(request: Any, mock_urn: str, qualified: str, inputs: Mapping[str, 
         ignore_changes=tuple(request.ignoreChanges),
         protect=bool(request.protect),
         retain_on_delete=bool(request.retainOnDelete),
+        delete_before_replace=bool(request.deleteBeforeReplace),
     )
 
 

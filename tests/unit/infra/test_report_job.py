@@ -47,6 +47,12 @@ def test_the_export_has_what_pods_cost_where_the_spec_asks_for_it() -> None:
     assert bill_export.configuration(ACCOUNT, split=True)[table][setting] == "TRUE"
 
 
+def test_another_query_is_an_export_of_the_same_name_once_the_first_is_gone(
+    layers: dict[str, Recorded],
+) -> None:
+    assert layers["analytics"].one("bcmdata/export:Export").delete_before_replace
+
+
 def test_aws_may_write_this_accounts_exports_and_nothing_else(
     layers: dict[str, Recorded],
 ) -> None:

@@ -12,6 +12,7 @@ from tests.unit.local.aws_inputs import (
     CERTIFICATE,
     ENCRYPTION,
     GROUPS,
+    ITEM,
     LAUNCHING,
     LISTENING,
     MAPPING,
@@ -31,6 +32,7 @@ from tests.unit.local.seeded_inputs import FUNCTION, GROUP, INGRESS, LAMBDA, TAB
 from tests.unit.local.test_refused_parts import LIFECYCLE, LISTENER, QUEUE, ROLE_ARN
 
 BUCKET_OBJECT, DATABASE = "s3/bucketObjectv2:BucketObjectv2", "glue/catalogDatabase:CatalogDatabase"
+ENDPOINT_SERVICE = "ec2/vpcEndpointService:VpcEndpointService"
 GRANT, ADDRESSES = "kms/grant:Grant", "lambda/functionUrl:FunctionUrl"
 VALIDATION, VALUE = "ValidationException", "InvalidParameterValueException"
 PROVIDER, ERROR, XML = "Invalid Attribute Value", "ValidationError", "MalformedXML"
@@ -84,6 +86,23 @@ def put(**changed: Any) -> Mapping[str, Any]:
     return {"bucket": "b", "key": "k", "content": "x", **changed}
 
 
+def shared(principal: str) -> Mapping[str, Any]:
+    balancer = (
+        "arn:aws:elasticloadbalancing:us-east-1:123456789012:loadbalancer/net/n/0123456789abcdef"
+    )
+    return {
+        "acceptanceRequired": False,
+        "networkLoadBalancerArns": [balancer],
+        "allowedPrincipals": [f"arn:aws:iam::111122223333:{principal}"],
+    }
+
+
+def item(length: int) -> Mapping[str, Any]:
+    """Return an item whose names and keys take four bytes, and a text of this length."""
+    told = {"pk": {"S": "k"}, "t": {"S": '"' * length}}
+    return {"tableName": "t", "hashKey": "pk", "item": json.dumps(told)}
+
+
 def written(kind: str, value: str) -> Mapping[str, Any]:
     return {**RECORDED, "ttl": 60, "type": kind, "records": [value]}
 
@@ -121,6 +140,14 @@ EDGES: Mapping[str, Edge] = {
         f"a function of {runtime}": (LAMBDA, function(runtime=runtime), VALUE, None)
         for runtime in ("go1.x", "java8", "nodejs14.x", "provided", "python3.7", "ruby2.7")
     },
+    "a principal with a path": (
+        ENDPOINT_SERVICE,
+        shared("role/teams/b"),
+        "InvalidPrincipal",
+        shared("role/b"),
+    ),
+    # The quotes within a text are a byte each, however the JSON around it writes them.
+    "an item of 400 KB": (ITEM, item(409_597), VALIDATION, item(409_596)),
     "a layer in two versions": (
         LAMBDA,
         function(layers=[f"{LAYER}:1", f"{LAYER}:2"]),

@@ -23,6 +23,23 @@ def several(token: str, number: int, **inputs: Any) -> list[Wanted]:
     ]
 
 
+def group(hooks: int) -> Wanted:
+    own = [{"name": f"own-{n}"} for n in range(hooks)]
+    return Wanted("aws:autoscaling/group:Group", "g", {"name": "g", "initialLifecycleHooks": own})
+
+
+def vpc(**changed: Any) -> Wanted:
+    return Wanted("aws:ec2/vpc:Vpc", "vpc-1", {"cidrBlock": "10.40.0.0/16", **changed})
+
+
+def subnet(**changed: Any) -> Wanted:
+    return Wanted("aws:ec2/subnet:Subnet", "subnet-1", {"vpcId": "vpc-1", **changed})
+
+
+def cluster(*subnets: str) -> Wanted:
+    return Wanted("aws:eks/cluster:Cluster", "c", {"vpcConfig": {"subnetIds": list(subnets)}})
+
+
 TOGETHER = [
     pytest.param(
         several(INGRESS, 61, **{**RULE, "cidrIpv4": "10.{}.0.0/16"}),
@@ -42,6 +59,26 @@ TOGETHER = [
         several(HOOK, 51, name="h{}", autoscalingGroupName="g"),
         "LimitExceeded",
         id="fifty-one hooks",
+    ),
+    pytest.param(
+        [group(30), *several(HOOK, 21, name="h{}", autoscalingGroupName="g")],
+        "LimitExceeded",
+        id="fifty-one hooks, thirty of them the group's own",
+    ),
+    pytest.param(
+        [Wanted("aws:bcmdata/export:Export", name, {"export": {"name": "bill"}}) for name in "ab"],
+        "ValidationException",
+        id="an export's name twice",
+    ),
+    pytest.param(
+        [vpc(), subnet(ipv6CidrBlock="2001:db8::/64")],
+        "InvalidSubnet.Range",
+        id="a subnet of IPv6 in a VPC without",
+    ),
+    pytest.param(
+        [subnet(ipv6Native=True), cluster("subnet-1")],
+        "InvalidParameterException",
+        id="a cluster in a subnet of IPv6 alone",
     ),
     pytest.param(
         several("cloudwatch/eventTarget:EventTarget", 6, rule="r", targetId="{}"),
@@ -157,3 +194,20 @@ def test_subnets_beside_a_block_that_is_none_are_judged_all_the_same(block: dict
         ]
     )
     assert [(each.code, each.resource) for each in found] == [("InvalidSubnet.Conflict", "each-1")]
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        pytest.param(
+            [group(30), *several(HOOK, 20, name="h{}", autoscalingGroupName="g")], id="hooks"
+        ),
+        pytest.param(
+            [vpc(assignGeneratedIpv6CidrBlock=True), subnet(ipv6CidrBlock="2001:db8::/64")],
+            id="a subnet of a VPC with IPv6",
+        ),
+        pytest.param([vpc(cidrBlock=None), subnet(cidrBlock="10.0.0.0/24")], id="of a pool"),
+    ],
+)
+def test_what_goes_as_far_as_a_limit_together_is_taken(resources: list[Wanted]) -> None:
+    assert list(together.refusals(resources)) == []

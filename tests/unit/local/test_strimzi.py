@@ -26,6 +26,9 @@ from tests.unit.local.described_kafka import (
         pytest.param("[0, 2, 10-11]", [0, 2, 10, 11], id="mixed"),
         pytest.param("[5]", [5], id="one"),
         pytest.param("", [], id="none"),
+        pytest.param("[12-10]", [12, 11, 10], id="down"),
+        pytest.param("[10-12", [], id="not-closed"),
+        pytest.param("[10 11]", [], id="no-comma"),
     ],
 )
 def test_an_annotation_names_ids(annotation: str, ids: list[int]) -> None:

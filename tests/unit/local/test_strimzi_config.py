@@ -127,6 +127,9 @@ def test_port_templates_are_nothing_but_arithmetic(template: str) -> None:
             {"authentication": {"type": "custom"}}, POOLS, "authentication custom", id="custom"
         ),
         pytest.param({"type": "ingress"}, POOLS, "type ingress", id="listener-type"),
+        pytest.param({"name": "n-lb"}, POOLS, "listener names [n-lb] are invalid", id="name"),
+        pytest.param({"port": 9404}, POOLS, "port 9404 is forbidden", id="port-of-metrics"),
+        pytest.param({"port": 9091}, POOLS, "port 9091 is forbidden", id="port-of-strimzi"),
         pytest.param({}, POOLS[1:], "no node pool has the role controller", id="no-controller"),
         pytest.param({}, POOLS[:1], "no node pool has the role broker", id="no-broker"),
     ],
@@ -141,3 +144,27 @@ def test_what_it_cannot_run_is_one_sentence(
     (problem,) = caught.value.problems
     assert says in problem
     assert problem.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        pytest.param({"version": "4.1.0"}, "Supported versions are: [4.2.0, ", id="version"),
+        pytest.param(
+            {"config": {"offsets.topic.replication.factor": 3}},
+            "should be set to 2 or less because this cluster has only 2 Kafka broker(s)",
+            id="replicas",
+        ),
+        pytest.param(
+            {"listeners": [*KAFKA["spec"]["kafka"]["listeners"]] * 2},
+            "every listener needs to have a unique port number",
+            id="a-port-twice",
+        ),
+    ],
+)
+def test_what_strimzi_refuses_is_refused_in_its_words(change: dict[str, Any], says: str) -> None:
+    kafka = copy.deepcopy(KAFKA)
+    kafka["spec"]["kafka"] |= change
+    with pytest.raises(InvalidInput) as caught:
+        cluster(kafka)
+    assert says in caught.value.problems[-1]

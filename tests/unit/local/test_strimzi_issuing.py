@@ -17,7 +17,13 @@ from local.kubernetes.strimzi_authorities import (
     served_hosts,
     with_data,
 )
-from local.kubernetes.strimzi_users import acls_of, certificate_data, password_data, principal
+from local.kubernetes.strimzi_users import (
+    acl_problem,
+    acls_of,
+    certificate_data,
+    password_data,
+    principal,
+)
 from tests.unit.local.described_kafka import KAFKA, NLB, cluster, configure
 
 OPERATIONS = ["Describe", "DescribeConfigs"]
@@ -137,6 +143,13 @@ def test_kafka_knows_a_user_by_certificate_or_by_plain_name() -> None:
     names = {how: principal(user(how)) for how in ("tls", "tls-external", "scram-sha-512", None)}
     assert set(names.values()) == {"User:CN=billing", "User:billing"}
     assert names["tls"] == names["tls-external"] == "User:CN=billing"
+
+
+def test_rights_where_nobody_asks_for_them_are_refused_in_strimzis_words() -> None:
+    asking = {"spec": {"kafka": {"authorization": {"type": "simple"}}}}
+    without = {"spec": {"authentication": {"type": "tls"}}}
+    assert acl_problem(user("tls"), {"spec": {"kafka": {}}}).startswith("Simple authorization ACL")
+    assert [acl_problem(user("tls"), asking), acl_problem(without, {})] == ["", ""]
 
 
 def test_acls_are_as_kafka_spells_them() -> None:

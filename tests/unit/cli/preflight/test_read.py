@@ -172,7 +172,10 @@ def test_a_vpc_that_is_there_is_asked_for_what_stands_in_the_way(aws: Callable[.
     service = "com.amazonaws.us-east-1.s3"
     ec2.create_vpc_endpoint(VpcId=vpc, ServiceName=service, RouteTableIds=[table])
     aws("route53").create_hosted_zone(
-        Name="Orders.internal", VPC={"VPCRegion": REGION, "VPCId": vpc}, CallerReference="1"
+        Name="Orders.internal",
+        VPC={"VPCRegion": REGION, "VPCId": vpc},
+        HostedZoneConfig={"PrivateZone": True},
+        CallerReference="1",
     )
     subnets = {f"us-east-1{letter}": f"subnet-0123456789abcde{letter}f" for letter in "abc"}
     described = description(

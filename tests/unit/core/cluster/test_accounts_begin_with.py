@@ -16,9 +16,10 @@ VPC = {
 }
 
 
-def sentences(zones: int, gib: int = 500, **network: Any) -> list[str]:
+def sentences(zones: int, gib: int = 500, memory_mib: int = 512, **network: Any) -> list[str]:
     found = parse(
         {
+            "functions": {"memory_mib": memory_mib},
             "name": "orders",
             "environment": "test",
             "region": "us-east-1",
@@ -64,3 +65,12 @@ def test_a_cluster_beyond_a_new_accounts_quota_is_doubted(
     assert [word in sentence for word, sentence in zip(words, found, strict=True)] == [True] * len(
         words
     )
+
+
+@pytest.mark.parametrize(("memory_mib", "doubts"), [(3008, 0), (3009, 1)])
+def test_more_memory_than_a_new_accounts_functions_have_is_doubted(
+    memory_mib: int, doubts: int
+) -> None:
+    found = sentences(3, memory_mib=memory_mib)
+    assert len(found) == doubts
+    assert all("functions.memory_mib is 3009" in each for each in found)

@@ -150,6 +150,15 @@ def test_what_somebody_feels_is_said(
     assert [words in each for each in found if words] == [True] * bool(words)
 
 
+def test_a_key_is_taken_and_never_given_up() -> None:
+    key = "arn:aws:kms:us-east-1:111122223333:key/12345678-1234-1234-1234-12345678901{}"
+    with_one, with_another = (spec(encryption_key=key.format(number)) for number in (1, 2))
+    assert changes.refused_changes(spec(), with_one) == []
+    for after in (with_another, spec()):
+        (found,) = changes.refused_changes(with_one, after)
+        assert "the grants by which nodes attach them would go" in found
+
+
 def in_a_vpc(zones: list[str], blocks: list[str]) -> ClusterSpec:
     subnets = {zone: f"subnet-0123456789abcdef{zone[-1]}" for zone in zones}
     existing = {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_ids": subnets}

@@ -26,6 +26,7 @@ BEFORE: dict[str, Any] = {
     "kafka": {"listener": TLS, "internal_listener": TLS},
     "load_balancer": {
         "client_cidrs": ["192.168.0.0/24"],
+        "private_zone": "stillwater.internal",
         "endpoint_principals": ["arn:aws:iam::111122223333:root"],
     },
     "network": {"existing": NETWORK},
@@ -53,6 +54,21 @@ FELT: dict[str, tuple[dict[str, Any], str]] = {
     "an account gone": (
         {"load_balancer": {"endpoint_principals": ["arn:aws:iam::111122223334:root"]}},
         "those that are connected stay until you reject them",
+    ),
+    "a protected service": ({"load_balancer": {}}, "the endpoint service would be deleted or"),
+    "a protected balancer": (
+        {"network": {"existing": MOVED}},
+        "the load balancer would be deleted",
+    ),
+    "a protected class": ({"encryption_key": KEY}, "the storage class of Kafka's volumes would"),
+    "a protected key": ({"alerts": {"enabled": False}}, "the key of the alarms' topic would be"),
+    "a protected zone": (
+        {"load_balancer": {**BEFORE["load_balancer"], "private_zone": None}},
+        "the private zone stillwater.internal would be deleted or replaced",
+    ),
+    "a protected pool": (
+        {"pools": [{**CONTROLLER, "role": "combined", "zones": ZONES}]},
+        "the KafkaNodePool broker-a, the KafkaNodePool broker-b, the KafkaNodePool broker-c would",
     ),
     "other system nodes": (
         {"kubernetes": {"system_instance_type": "m7g.large"}},
@@ -87,6 +103,11 @@ def test_what_a_change_takes_is_said_and_not_refused(changed: dict[str, Any], wo
     said = changes.felt_changes(before, after)
     assert any(words in each for each in said), said
     assert all(each.endswith(".") for each in said)
+
+
+def test_where_nothing_is_protected_nothing_stops() -> None:
+    before, after = spec(ephemeral=True), spec(ephemeral=True, alerts={"enabled": False})
+    assert changes.felt_changes(before, after) == []
 
 
 def test_of_what_stays_nothing_is_said() -> None:

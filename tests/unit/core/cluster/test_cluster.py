@@ -174,6 +174,7 @@ def test_a_spec_cannot_be_changed() -> None:
             for name, rest in {
                 "partition": "aws-us-gov:iam::111122223333:root",
                 "slash-last": "aws:iam::111122223333:role/a/",
+                "path": "aws:iam::111122223333:role/teams/a",
                 "empty-path": "aws:iam::111122223333:role//a",
                 "length": f"aws:iam::111122223333:user/{'a' * 65}",
                 "account": "aws:iam::1111222233334:root",
