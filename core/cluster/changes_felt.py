@@ -112,6 +112,14 @@ def given_up(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
             f"must stay enabled; only new ones get the other."
         )
     yield from _subnets(before, after)
+    policies = [spec.kubernetes.upgrade_policy for spec in (before, after)]
+    if policies == ["extended", "standard"]:
+        # EKS's user guide, disable-extended-support.html.
+        yield (
+            f"kubernetes.upgrade_policy becomes standard, which EKS refuses of a cluster that has "
+            f"entered extended support; if {before.kubernetes.version} has, raise "
+            f"kubernetes.version first."
+        )
     types = [spec.kubernetes.system_instance_type for spec in (before, after)]
     if types[0] != types[1]:
         yield (

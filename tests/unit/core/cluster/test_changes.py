@@ -138,6 +138,12 @@ def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> Non
         ({}, {"kafka": {"listener": {"first_advertised_port": 20_000}}}, "and is 20000: brokers"),
         ({}, kubernetes("1.37"), "write 1.36 first, unless"),
         ({}, kubernetes("1.34"), "EKS rolls back within seven days"),
+        (
+            {"kubernetes": {"upgrade_policy": "extended"}},
+            {},
+            "refuses of a cluster that has entered extended support",
+        ),
+        ({}, {"kubernetes": {"upgrade_policy": "extended"}}, None),
         ({}, {"topics": [{**TOPIC, "replication_factor": 1}]}, "set its replication_factor to 3"),
         ({}, {"kafka": {"listener": {"tls": True}}, "users": [], **kubernetes("1.36")}, None),
         ({"topics": []}, {"topics": [{**TOPIC, "replication_factor": 1}]}, None),
