@@ -100,7 +100,8 @@ def _zones(needs: Needs, account: Account) -> Iterator[AccountFinding]:
         zone = account.zones.get(name)
         if zone is None:
             yield _no(part, f"Account {account.number} has no zone {name}; {instead}.")
-        elif zone.zone_id in WITHOUT_EKS:
+        # A control plane that stands is in none, and nodes may be in any.
+        elif zone.zone_id in WITHOUT_EKS and account.stands is not True:
             yield _no(
                 part,
                 f"Zone {name} of account {account.number} is {zone.zone_id}, where EKS places no "

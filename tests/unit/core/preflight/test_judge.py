@@ -206,6 +206,11 @@ def test_a_sabotaged_account_is_one_sentence_with_its_remedy(
     assert exit_code([found]) == REFUSED
 
 
+def test_nodes_may_be_added_in_a_zone_without_control_planes() -> None:
+    stands = changed_account(stands=True, zones={"us-east-1a": Zone("use1-az3")})
+    assert findings(NEEDS, stands) == []
+
+
 def test_a_zone_that_the_account_does_not_have_is_refused() -> None:
     less = {name: zone for name, zone in GOOD.zones.items() if name != "us-east-1c"}  # type: ignore[union-attr]
     (found,) = findings(NEEDS, replace(GOOD, zones=less))
