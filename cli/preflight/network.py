@@ -79,7 +79,7 @@ def _blocks(found: dict[str, Any]) -> frozenset[str]:
 
 
 def _hosted_zones(asked: AccountClients, vpc_id: str) -> frozenset[str]:
-    names, token = set[str](), {}
+    names, token = set[str](), dict[str, str]()
     while True:
         answer = asked.client("route53").list_hosted_zones_by_vpc(
             VPCId=vpc_id, VPCRegion=asked.needs.region, **token

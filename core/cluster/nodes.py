@@ -24,9 +24,9 @@ from core.volumes.policy import Policy
 ControlPlaneLog = Literal["api", "audit", "authenticator", "controllerManager", "scheduler"]
 # What CloudWatch accepts; any other number is refused only while the cluster is being made.
 LogRetentionDays = Literal[
-    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922),
-    *(3288, 3653),
-]
+    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922,
+    3288, 3653,
+]  # fmt: skip
 
 
 class Kubernetes(Frozen):
