@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cli.survey import surroundings
 from core.preflight.account import StandingSubnet, StandingVpc
 
 if TYPE_CHECKING:
@@ -14,19 +15,13 @@ _ATTRIBUTES = {"EnableDnsSupport": "enableDnsSupport", "EnableDnsHostnames": "en
 
 
 def subnets(asked: AccountClients) -> dict[str, StandingSubnet]:
-    """Return the named subnets that there are; a filter passes over what is not there."""
+    """Return the named subnets that there are."""
     if asked.needs.network is None:
         return {}
-    chosen = [{"Name": "subnet-id", "Values": sorted(asked.needs.network.subnets)}]
-    found = asked.client("ec2").describe_subnets(Filters=chosen)["Subnets"]
+    found = surroundings.subnets(asked.client("ec2"), sorted(asked.needs.network.subnets))
     return {
-        each["SubnetId"]: StandingSubnet(
-            zone=each["AvailabilityZone"],
-            vpc=each["VpcId"],
-            free_addresses=int(each["AvailableIpAddressCount"]),
-            ipv6_only=bool(each.get("Ipv6Native")),
-        )
-        for each in found
+        name: StandingSubnet(each.zone, each.vpc, each.free_addresses, each.ipv6_only)
+        for name, each in found.items()
     }
 
 

@@ -51,6 +51,7 @@ def subnets(client: Any, wanted: Iterable[str]) -> dict[str, Subnet]:
             zone_id=str(each.get("AvailabilityZoneId") or ""),
             free_addresses=int(each["AvailableIpAddressCount"]),
             vpc=str(each.get("VpcId") or ""),
+            ipv6_only=bool(each.get("Ipv6Native")),
         )
         for each in of_names(client, "describe_subnets", "Subnets", "subnet-id", wanted)
     }

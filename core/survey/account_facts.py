@@ -15,6 +15,7 @@ class Subnet:
     zone_id: str
     free_addresses: int
     vpc: str = ""
+    ipv6_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
