@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from core.health.verdict import SEVERITY, STATUS_CODES, Health, HealthVerdict
+from core.health.verdict import SEVERITY, STATUS_CODES, Health, HealthVerdict, healthy, not_known
 from core.window import clock
 
 
@@ -73,9 +73,7 @@ def cluster_health(parts: Iterable[Part]) -> ClusterHealth:
     unasked = [kind for kind in NEEDED if not any(part.kind is kind for part in found)]
     if unasked:
         words = ", ".join(unasked)
-        verdict = HealthVerdict(
-            Health.UNKNOWN, f"Nothing is known of the cluster's {words}.", tuple(unasked)
-        )
+        verdict = not_known(f"Nothing is known of the cluster's {words}.", tuple(unasked))
         return ClusterHealth(verdict, tuple(found))
     return ClusterHealth(_whole_cluster(found, weights), tuple(found))
 
@@ -85,7 +83,7 @@ def _whole_cluster(parts: Sequence[Part], weights: Sequence[Health]) -> HealthVe
         (part, weight) for part, weight in zip(parts, weights, strict=True) if not _well(part)
     ]
     if not ailing:
-        return HealthVerdict(Health.HEALTHY, f"All {len(parts)} parts are healthy.")
+        return healthy(f"All {len(parts)} parts are healthy.")
     gravest, weight = max(ailing, key=lambda pair: SEVERITY.index(pair[1]))
     more = f" {len(ailing)} of {len(parts)} parts are not healthy." if len(ailing) > 1 else ""
     missing = tuple(dict.fromkeys(source for part, _ in ailing for source in part.verdict.missing))

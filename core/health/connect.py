@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import Health, HealthVerdict, not_known
 from core.timing import FACTS
 
 HEALTH_PATH = "/health"
@@ -214,4 +214,4 @@ def _verdict(health: Health, worker: Worker, said: str) -> HealthVerdict:
 
 def _unknown(worker: Worker, said: str, source: str) -> HealthVerdict:
     named = source if source == KAFKA else f"{source} of {worker.name}"
-    return HealthVerdict(Health.UNKNOWN, f"Worker {worker.name} {said}.", (named,))
+    return not_known(f"Worker {worker.name} {said}.", (named,))

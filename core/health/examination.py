@@ -26,7 +26,7 @@ from core.health.kafka_metrics import NodeMetrics
 from core.health.node import Role
 from core.health.nodes import disagreements, node_verdict
 from core.health.pods import PodSeen, no_pod, pod_verdict
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import Health, HealthVerdict, degraded, healthy, not_known
 from core.unread import Unread, of
 from core.views import ClusterView
 from core.words import span
@@ -163,7 +163,7 @@ def _parts_without_a_list(nodes: Mapping[int, str] | Unread | None) -> Iterator[
         said = _unknown("Which nodes there are to be", KUBERNETES, nodes.why)
         yield Part(PartKind.POD, "nodes", said)
     elif nodes is not None and not nodes:
-        verdict = HealthVerdict(Health.UNKNOWN, "Strimzi has no pod set of it.", (KUBERNETES,))
+        verdict = not_known("Strimzi has no pod set of it.", (KUBERNETES,))
         yield Part(PartKind.POD, "nodes", verdict)
 
 
@@ -220,16 +220,13 @@ def _incidents(found: tuple[OpenIncident, ...] | Unread, now: float) -> HealthVe
     waiting = [incident for incident in found if incident.pages]
     if waiting:
         first = waiting[0]
-        return HealthVerdict(
-            Health.DEGRADED, f"Incident {first.id} has asked for somebody: {first.reason}"
-        )
+        return degraded(f"Incident {first.id} has asked for somebody: {first.reason}")
     if not found:
-        return HealthVerdict(Health.HEALTHY, "No incident is open.")
+        return healthy("No incident is open.")
     first = found[0]
     rest = f" {len(found)} incidents are open." if len(found) > 1 else ""
-    return HealthVerdict(
-        Health.HEALTHY,
-        f"{first.instance_id} is {first.state.value} for {span(now - first.entered_at)}.{rest}",
+    return healthy(
+        f"{first.instance_id} is {first.state.value} for {span(now - first.entered_at)}.{rest}"
     )
 
 
@@ -237,9 +234,9 @@ def _zones(found: tuple[Freeze, ...] | Unread) -> HealthVerdict:
     if isinstance(found, Unread):
         return _unknown("Frozen zones", LEDGER, found.why)
     if not found:
-        return HealthVerdict(Health.HEALTHY, "No zone is frozen.")
-    return HealthVerdict(Health.DEGRADED, " ".join(freeze.sentence for freeze in found))
+        return healthy("No zone is frozen.")
+    return degraded(" ".join(freeze.sentence for freeze in found))
 
 
 def _unknown(what: str, source: str, why: str) -> HealthVerdict:
-    return HealthVerdict(Health.UNKNOWN, f"{what}: unknown. {why}", (source,))
+    return not_known(f"{what}: unknown. {why}", (source,))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from core.health.limits import Limits
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import HealthVerdict, degraded, healthy, not_known, unhealthy
 from core.views import ClusterView, PartitionView, VoterView, id_list
 
 LIMITS = Limits()
@@ -19,22 +19,19 @@ WHOLE = "a whole reading of Kafka"
 
 def silent(what: str, why: str) -> HealthVerdict:
     """Return the verdict on anything that only Kafka could have told."""
-    return HealthVerdict(
-        Health.UNKNOWN, f"{what}: unknown, since Kafka gave no answer. {why}", (ADMIN,)
-    )
+    return not_known(f"{what}: unknown, since Kafka gave no answer. {why}", (ADMIN,))
 
 
 def not_whole(what: str, view: ClusterView) -> HealthVerdict:
     """Return the verdict on anything whose good state only a whole reading could have shown."""
     why = view.doubt or "What Kafka told of it is not all there is to tell."
-    return HealthVerdict(Health.UNKNOWN, f"{what}: unknown. {why}", (WHOLE,))
+    return not_known(f"{what}: unknown. {why}", (WHOLE,))
 
 
 def quorum_verdict(view: ClusterView) -> HealthVerdict:
     """Say whether the controllers have a leader, and a majority that keeps up with it."""
     if view.without_quorum:
-        return HealthVerdict(
-            Health.UNHEALTHY,
+        return unhealthy(
             "The controllers have no quorum: brokers serve from memory, and nothing can change; "
             "bring a majority of the controllers back.",
         )
@@ -46,13 +43,11 @@ def quorum_verdict(view: ClusterView) -> HealthVerdict:
     if not behind and view.doubts:
         return not_whole("The quorum", view)
     if not behind:
-        return HealthVerdict(Health.HEALTHY, f"{said}, and all keep up.")
+        return healthy(f"{said}, and all keep up.")
     left = len(view.voters) - len(behind)
     if left <= len(view.voters) // 2:
-        return HealthVerdict(
-            Health.UNHEALTHY, f"{said}, and no majority keeps up: {id_list(behind)} lag behind."
-        )
-    return HealthVerdict(Health.DEGRADED, f"{said}, and {id_list(behind)} lag behind.")
+        return unhealthy(f"{said}, and no majority keeps up: {id_list(behind)} lag behind.")
+    return degraded(f"{said}, and {id_list(behind)} lag behind.")
 
 
 def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
@@ -63,19 +58,14 @@ def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
     if view.doubts and (voter is None or not _lags(voter)):
         return not_whole(f"Controller {node_id}", view)
     if voter is None:
-        return HealthVerdict(
-            Health.UNHEALTHY, f"Controller {node_id} is no voter of the quorum that answers."
-        )
+        return unhealthy(f"Controller {node_id} is no voter of the quorum that answers.")
     if voter.node_id == view.quorum_leader:
-        return HealthVerdict(Health.HEALTHY, f"Controller {node_id} leads the quorum.")
+        return healthy(f"Controller {node_id} leads the quorum.")
     if not _lags(voter):
-        return HealthVerdict(Health.HEALTHY, f"Controller {node_id} keeps up with the leader.")
+        return healthy(f"Controller {node_id} keeps up with the leader.")
     lag = voter.lag_seconds
     since = "it never fetched" if lag is None else f"{lag:.0f} s behind"
-    return HealthVerdict(
-        Health.UNHEALTHY,
-        f"Controller {node_id} has not caught up with the quorum's leader: {since}.",
-    )
+    return unhealthy(f"Controller {node_id} has not caught up with the quorum's leader: {since}.")
 
 
 def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
@@ -83,24 +73,20 @@ def broker_verdict(broker_id: int, view: ClusterView) -> HealthVerdict:
     if view.without_quorum:
         return silent(f"Broker {broker_id}", "The controllers have no quorum.")
     if broker_id not in view.brokers:
-        return HealthVerdict(Health.UNHEALTHY, f"Broker {broker_id} is not registered.")
+        return unhealthy(f"Broker {broker_id} is not registered.")
     held = view.held_by(broker_id)
     if broker_id in view.fenced:
-        return HealthVerdict(
-            Health.UNHEALTHY,
-            f"Broker {broker_id} is fenced: it serves none of its {len(held)} partitions.",
+        return unhealthy(
+            f"Broker {broker_id} is fenced: it serves none of its {len(held)} partitions."
         )
     behind = [p for p in held if broker_id not in p.isr]
     if behind:
-        return HealthVerdict(
-            Health.DEGRADED,
-            f"Broker {broker_id} is not in the ISR of {_partitions(behind, len(held))}.",
+        return degraded(
+            f"Broker {broker_id} is not in the ISR of {_partitions(behind, len(held))}."
         )
     if view.doubts:
         return not_whole(f"Broker {broker_id}", view)
-    return HealthVerdict(
-        Health.HEALTHY, f"Broker {broker_id} is in the ISR of all its {len(held)} partitions."
-    )
+    return healthy(f"Broker {broker_id} is in the ISR of all its {len(held)} partitions.")
 
 
 def partitions_verdict(view: ClusterView) -> HealthVerdict:
@@ -108,7 +94,7 @@ def partitions_verdict(view: ClusterView) -> HealthVerdict:
     if view.without_quorum:
         return silent("Partitions", "The controllers have no quorum.")
     total = len(view.partitions)
-    well = HealthVerdict(Health.HEALTHY, f"All {total} partitions have all replicas in sync.")
+    well = healthy(f"All {total} partitions have all replicas in sync.")
     return next(_partition_troubles(view, total), well)
 
 
@@ -116,25 +102,21 @@ def _partition_troubles(view: ClusterView, total: int) -> Iterator[HealthVerdict
     """Yield what keeps the partitions from being well, the gravest first."""
     if offline := [p for p in view.partitions if p.leader is None]:
         said = f"No broker leads {_partitions(offline, total)}."
-        yield HealthVerdict(Health.UNHEALTHY, f"{said}{_whole_copies(offline)}")
+        yield unhealthy(f"{said}{_whole_copies(offline)}")
     if below := [p for p in view.partitions if len(p.isr) < p.min_isr]:
-        yield HealthVerdict(
-            Health.UNHEALTHY,
+        yield unhealthy(
             f"Producers with acks=all are refused: {_partitions(below, total)} have fewer in-sync "
             f"replicas than min.insync.replicas.",
         )
     if impossible := next((p for p in view.partitions if not _can_lead(p, view)), None):
-        yield HealthVerdict(
-            Health.UNKNOWN,
+        yield not_known(
             f"Partitions: unknown. Broker {impossible.leader} is told to lead {impossible.name}, "
             f"and is {_why_not(impossible, view)}: what was read contradicts itself; look again, "
             f"and at that broker's connection to the controllers.",
             (WHOLE,),
         )
     if behind := [p for p in view.partitions if set(p.isr) != set(p.replicas)]:
-        yield HealthVerdict(
-            Health.DEGRADED, f"Replicas are out of sync in {_partitions(behind, total)}."
-        )
+        yield degraded(f"Replicas are out of sync in {_partitions(behind, total)}.")
     if view.doubts:
         yield not_whole("Partitions", view)
 

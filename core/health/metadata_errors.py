@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from core.health.kafka_metrics import Metric, NodeMetrics
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import HealthVerdict, degraded, healthy, not_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,23 +116,21 @@ def vetoes(now: ErrorSnapshot, acknowledged: ErrorSnapshot | None = None) -> tup
 def verdict(node_id: int, role: str, metrics: NodeMetrics | None) -> HealthVerdict:
     """Say how a node does with the metadata log; `role` is broker, controller or combined."""
     if metrics is None:
-        return HealthVerdict(
-            Health.UNKNOWN,
+        return not_known(
             f"Node {node_id} did not tell its metrics, so its metadata errors are not known.",
             (f"metrics of node {node_id}",),
         )
     counts = counts_of(metrics)
     if counts.any:
-        return HealthVerdict(Health.DEGRADED, f"Node {node_id} {_count_text(counts)}.")
+        return degraded(f"Node {node_id} {_count_text(counts)}.")
     missing = tuple(name for name, count in _expected_counts(role, counts) if count is None)
     if missing:
-        return HealthVerdict(
-            Health.UNKNOWN,
+        return not_known(
             f"Node {node_id} does not export {', '.join(missing)}; let its metrics' allow list "
             f"name them.",
             missing,
         )
-    return HealthVerdict(Health.HEALTHY, f"Node {node_id} has had no metadata errors.")
+    return healthy(f"Node {node_id} has had no metadata errors.")
 
 
 def _expected_counts(role: str, counts: ErrorCounts) -> list[tuple[str, int | None]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import Health, HealthVerdict, degraded, healthy, not_known, unhealthy
 
 # How long a pod may take from its making to Ready; a broker's log recovery may take longer.
 STARTUP_SECONDS = 300.0
@@ -60,17 +60,15 @@ def pod_verdict(
 ) -> HealthVerdict:
     """Return a pod's verdict; one that is not Ready may be starting for `startup_seconds`."""
     if pod.stopping:
-        return HealthVerdict(Health.DEGRADED, f"Pod {pod.name} is being stopped.")
+        return degraded(f"Pod {pod.name} is being stopped.")
     if pod.node_name is None:
         why = f": {pod.unscheduled}" if pod.unscheduled else ""
         return _not_yet(pod, f"is not scheduled{why}", _since(pod, now), startup_seconds)
     if pod.waiting in HOPELESS:
         times = f" after {pod.restarts} restarts" if pod.restarts else ""
-        return HealthVerdict(
-            Health.UNHEALTHY, f"Pod {pod.name} does not start{times}: {pod.waiting}."
-        )
+        return unhealthy(f"Pod {pod.name} does not start{times}: {pod.waiting}.")
     if pod.ready:
-        return HealthVerdict(Health.HEALTHY, f"Pod {pod.name} is Ready on {pod.node_name}.")
+        return healthy(f"Pod {pod.name} is Ready on {pod.node_name}.")
     since = _since(pod, now)
     closed = sorted(gate for gate, held in pod.gates.items() if not held)
     if pod.containers_ready and closed:
@@ -88,9 +86,7 @@ def pod_verdict(
 
 def no_pod(what: str) -> HealthVerdict:
     """Return the verdict on what should have a pod and has none."""
-    return HealthVerdict(
-        Health.UNHEALTHY, f"{what} has no pod; Strimzi's cluster operator makes it one."
-    )
+    return unhealthy(f"{what} has no pod; Strimzi's cluster operator makes it one.")
 
 
 def _since(pod: PodSeen, now: float) -> float | None:
@@ -105,7 +101,7 @@ def _not_yet(
     if seconds is None:
         # It may be starting, and may have waited for days.
         told = f"Pod {pod.name} {said.rstrip('.')}, and nothing says since when."
-        return HealthVerdict(Health.UNKNOWN, told, (f"creation time of pod {pod.name}",))
+        return not_known(told, (f"creation time of pod {pod.name}",))
     health = Health.STARTING if seconds < limit else then
     # Clocks differ: what was made in the future was made just now.
     passed = max(seconds, 0.0)

@@ -21,7 +21,7 @@ from core.health.node import (
     NodeObservation,
     Role,
 )
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import Health, HealthVerdict, healthy, not_known, unhealthy
 
 
 class RuleSet(StrEnum):
@@ -80,7 +80,7 @@ def liveness(
         return strict.liveness(observed, limits or Limits())
     if rules is RuleSet.SHIPPED:
         # kafka_liveness.sh ends with 0 whether or not it finds java.
-        return HealthVerdict(Health.HEALTHY, "The shipped script always passes.")
+        return healthy("The shipped script always passes.")
     if observed.role is Role.BROKER:
         return _listens(observed, REPLICATION_PORT)
     if observed.process is None:
@@ -128,14 +128,12 @@ def _listens(observed: NodeObservation, port: int) -> HealthVerdict:
 
 
 def _yes(observed: NodeObservation, told: str) -> HealthVerdict:
-    return HealthVerdict(Health.HEALTHY, f"Node {observed.node_id} {told}.")
+    return healthy(f"Node {observed.node_id} {told}.")
 
 
 def _no(observed: NodeObservation, told: str) -> HealthVerdict:
-    return HealthVerdict(Health.UNHEALTHY, f"Node {observed.node_id} {told}.")
+    return unhealthy(f"Node {observed.node_id} {told}.")
 
 
 def _unknown(observed: NodeObservation, source: str) -> HealthVerdict:
-    return HealthVerdict(
-        Health.UNKNOWN, f"Nobody told {source} of node {observed.node_id}.", (source,)
-    )
+    return not_known(f"Nobody told {source} of node {observed.node_id}.", (source,))

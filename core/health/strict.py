@@ -20,7 +20,7 @@ from core.health.node import (
     STOPPING,
     NodeObservation,
 )
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import Health, HealthVerdict, healthy, not_known, unhealthy
 
 # Nothing else is part of a quorum with a leader.
 JOINED = frozenset({"leader", "follower"})
@@ -39,23 +39,18 @@ def liveness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
     """
     name = f"Node {observed.node_id}"
     if observed.process is False:
-        return HealthVerdict(Health.UNHEALTHY, f"{name} has no Java process.")
+        return unhealthy(f"{name} has no Java process.")
     if observed.recovering:
-        return HealthVerdict(Health.HEALTHY, f"{name} recovers its logs.")
+        return healthy(f"{name} recovers its logs.")
     if observed.scraped:
         closed = _closed_port(observed, limits)
         if closed is not None:
-            return HealthVerdict(
-                Health.UNHEALTHY, f"{name} runs, but nobody listens on port {closed}."
-            )
-        return HealthVerdict(Health.HEALTHY, f"{name} runs and answers.")
+            return unhealthy(f"{name} runs, but nobody listens on port {closed}.")
+        return healthy(f"{name} runs and answers.")
     hangs = _hangs(observed, limits)
     if hangs is not None:
-        return HealthVerdict(
-            Health.UNHEALTHY, f"{name} hangs: its exporter does not answer, and {hangs}."
-        )
-    return HealthVerdict(
-        Health.UNKNOWN,
+        return unhealthy(f"{name} hangs: its exporter does not answer, and {hangs}.")
+    return not_known(
         f"The exporter of node {observed.node_id} does not answer.",
         (f"metrics of node {observed.node_id}",),
     )
@@ -90,7 +85,7 @@ def readiness(observed: NodeObservation, limits: Limits) -> HealthVerdict:
     """Return the gravest of all findings, with every reason as grave and every missing source."""
     found = list(findings(observed, limits))
     if not found:
-        return HealthVerdict(Health.HEALTHY, f"Node {observed.node_id} does its part.")
+        return healthy(f"Node {observed.node_id} does its part.")
     gravest = max((f.health for f in found), key=_GRAVITY.index)
     return HealthVerdict(
         gravest,
@@ -247,6 +242,4 @@ def _finding(observed: NodeObservation, health: Health, told: str) -> HealthVerd
 
 def _missing(observed: NodeObservation, source: str, why: str) -> HealthVerdict:
     missing = f"{source} of node {observed.node_id}"
-    return HealthVerdict(
-        Health.UNKNOWN, f"How node {observed.node_id} does is not known: {why}.", (missing,)
-    )
+    return not_known(f"How node {observed.node_id} does is not known: {why}.", (missing,))

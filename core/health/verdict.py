@@ -44,3 +44,23 @@ class HealthVerdict:
     @property
     def healthy(self) -> bool:
         return self.health is Health.HEALTHY
+
+
+def healthy(reason: str) -> HealthVerdict:
+    """Return the verdict of a part that is well."""
+    return HealthVerdict(Health.HEALTHY, reason)
+
+
+def degraded(reason: str) -> HealthVerdict:
+    """Return the verdict of a part that does its work, and not all of it."""
+    return HealthVerdict(Health.DEGRADED, reason)
+
+
+def unhealthy(reason: str) -> HealthVerdict:
+    """Return the verdict of a part that does not do its work."""
+    return HealthVerdict(Health.UNHEALTHY, reason)
+
+
+def not_known(reason: str, missing: tuple[str, ...] = ()) -> HealthVerdict:
+    """Return the verdict on a part of which too little was told, and by whom it was not."""
+    return HealthVerdict(Health.UNKNOWN, reason, missing)

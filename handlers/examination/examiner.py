@@ -20,7 +20,7 @@ from core.errors import StillwaterError
 from core.health.cluster import NEEDED, ClusterHealth, Part, PartKind, cluster_health, document
 from core.health.examination import LEDGER, Expected, Seen, parts
 from core.health.kafka_metrics import NodeMetrics
-from core.health.verdict import Health, HealthVerdict
+from core.health.verdict import not_known
 from core.metric_names import CLUSTER_HEALTH
 from core.settings.environment import setting_text
 from core.unread import Unread
@@ -131,7 +131,7 @@ def _response(cluster: str, health: ClusterHealth, now: float, seconds: float) -
 def unable(error: Exception, now: float, started: float) -> dict[str, Any]:
     """Answer while the ledger is silent at a start: whom to ask stands in it."""
     reason = f"Whom to ask stands in the ledger's table, which does not answer: {error}"
-    verdict = HealthVerdict(Health.UNKNOWN, reason, (LEDGER,))
+    verdict = not_known(reason, (LEDGER,))
     health = cluster_health(
         Part(kind, kind.value, verdict) for kind in (*NEEDED, PartKind.INCIDENTS)
     )
