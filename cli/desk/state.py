@@ -128,7 +128,7 @@ def verdict(reading: DeskReading, sources: list[SourceState], now: float) -> Des
     title = f"{_sentence_start(out)} out" if out else "Nobody is out"
     if waiting:
         title += f", {len(waiting)} more {'waits' if len(waiting) == 1 else 'wait'}"
-    if _ledger_doubted(sources):
+    if any(each.trouble for each in sources if each.name == DeskSource.LEDGER):
         return DeskVerdict(Tone.UNKNOWN, f"As last read: {title}", (*troubles, *alarms, *pause))
     said = (*alarms, *pause, *frozen, *troubles)
     if alarms:
@@ -207,10 +207,6 @@ def _ill(reading: DeskReading) -> tuple[str, ...]:
     said: Mapping[str, Any] | None = reading.of(DeskSource.HEALTH).value
     ill = said is not None and said.get("status") in {Health.UNHEALTHY, Health.UNKNOWN}
     return (f"λ health: {said['message']}",) if said is not None and ill else ()
-
-
-def _ledger_doubted(sources: list[SourceState]) -> bool:
-    return any(each.trouble for each in sources if each.name == DeskSource.LEDGER)
 
 
 def _holder_name(seen: LedgerSeen, lease: Lease) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -191,18 +191,16 @@ def _entering(directory: Path) -> str:
     return "" if directory.resolve() == Path.cwd() else f"cd {shlex.quote(str(directory))}; "
 
 
-def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> list[str]:
+def _missing(directory: Path, region: str, came: Origin, *, priced: bool) -> Iterator[str]:
     """Return what is to be brought before everything here works."""
-    missing = []
     if not priced:
-        missing.append(
+        yield (
             f"What it costs is unknown: no list prices of {region} are here; `stillwater prices "
             f"fetch --region {region}` in {directory} brings them, into its prices.json."
         )
     if came.path is not None and not (directory / WHEELS / came.wheel).is_file():
-        missing.append(
+        yield (
             f"Put {came.wheel}, which `make release` leaves in out/release/, into "
             f"{directory / WHEELS}: requirements.txt names it there, since the package that "
             f"pypi.org has under its name is another project's."
         )
-    return missing

@@ -8,6 +8,7 @@ one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from core import instances
@@ -80,7 +81,7 @@ class BrokerSize:
 
 def size(load: Load) -> BrokerSize:
     """Return the smallest broker that carries a load; raise InvalidInput where none does."""
-    if problems := _problems(load):
+    if problems := [*_problems(load)]:
         raise InvalidInput(problems)
     volume = _volume_gib(load)
     throughput = _throughput(load)
@@ -123,22 +124,21 @@ def _throughput(load: Load) -> int:
     return max(LEAST_MIB_PER_S, math.ceil(CATCHING_UP * load.written_mib_per_s))
 
 
-def _problems(load: Load) -> list[str]:
-    problems = []
+def _problems(load: Load) -> Iterator[str]:
     if load.zones < REPLICAS:
         zones = "zone" if load.zones == 1 else "zones"
-        problems.append(
+        yield (
             f"{load.zones} availability {zones}: {REPLICAS} replicas need {REPLICAS} of them, and "
             f"so does a quorum of controllers; name {REPLICAS} or more."
         )
     elif load.brokers < load.zones or load.brokers % load.zones:
         nearest = load.zones * max(1, round(load.brokers / load.zones))
-        problems.append(
+        yield (
             f"{load.brokers} brokers cannot stand evenly in {load.zones} availability zones: ask "
             f"for {nearest}, or another number of zones."
         )
     elif load.brokers > (most := _most_brokers(load.zones)):
-        problems.append(
+        yield (
             f"{load.brokers} brokers: AWS gives a load balancer {LISTENERS_PER_LOAD_BALANCER} "
             f"listeners for good, and the bootstrap, every broker and a spare one per zone take "
             f"one each; ask for {most} at most."
@@ -148,10 +148,9 @@ def _problems(load: Load) -> list[str]:
         ("hours of retention", load.retention_hours),
     ):
         if not (math.isfinite(value) and value > 0):
-            problems.append(f"{value} {name}: it must be a number above 0; correct it.")
+            yield f"{value} {name}: it must be a number above 0; correct it."
     if not (math.isfinite(load.readers) and load.readers >= 0):
-        problems.append(f"{load.readers} consumer groups: it must be 0 or more; correct it.")
-    return problems
+        yield f"{load.readers} consumer groups: it must be 0 or more; correct it."
 
 
 def _most_brokers(zones: int) -> int:

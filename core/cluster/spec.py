@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -199,6 +199,7 @@ class ClusterSpec(Frozen):
             *self._name_problems(),
             *self._replication_problems(),
             *self._load_balancer_problems(),
+            *[f"topics names {name} twice; name each once" for name in _twice(self.topics)],
             *self._topic_problems(),
             *[f"users names {name} twice; name each once" for name in _twice(self.users)],
             *rights.problems(self),
@@ -211,13 +212,12 @@ class ClusterSpec(Frozen):
             raise Inconsistent(problems)
         return self
 
-    def _load_balancer_problems(self) -> list[str]:
+    def _load_balancer_problems(self) -> Iterator[str]:
         listener, zone = self.kafka.listener, self.load_balancer.private_zone
-        problems = []
         if zone is not None and not (
             f".{listener.advertised_host}".lower().endswith(f".{zone}".lower())
         ):
-            problems.append(
+            yield (
                 f"advertised_host {listener.advertised_host} is not in the private_zone {zone}; "
                 f"change one of them"
             )
@@ -227,14 +227,13 @@ class ClusterSpec(Frozen):
             if pool.role.is_broker
         )
         if prepared > LISTENERS_PER_LOAD_BALANCER - 1:
-            problems.append(
+            yield (
                 f"{prepared} brokers, spare ones included, and the bootstrap need "
                 f"{prepared + 1} listeners, and AWS allows {LISTENERS_PER_LOAD_BALANCER} on a "
                 f"load balancer for good; lower nodes_per_zone or spare_nodes_per_zone"
             )
-        return problems
 
-    def _listener_problems(self) -> list[str]:
+    def _listener_problems(self) -> Iterator[str]:
         listener = self.kafka.listener
         ports = sorted(
             naming.advertised_port(listener.first_advertised_port, node_id)
@@ -242,22 +241,20 @@ class ClusterSpec(Frozen):
             if pool.role.is_broker
             for node_id in placement.node_ids(self, pool)
         )
-        problems = []
         if ports and ports[-1] > LAST_PORT:
-            problems.append(
+            yield (
                 f"the last broker would be advertised at port {ports[-1]}, and ports end at "
                 f"{LAST_PORT}; lower kafka.listener.first_advertised_port or first_node_id"
             )
         if listener.bootstrap_port in ports:
-            problems.append(
+            yield (
                 f"kafka.listener.bootstrap_port {listener.bootstrap_port} is also the port of a "
                 f"broker ({ports[0]}-{ports[-1]} are reserved); move one"
             )
-        return problems
 
-    def _name_problems(self) -> list[str]:
+    def _name_problems(self) -> Iterator[str]:
         """Refuse what Kubernetes would: Services and pods' host names are DNS labels."""
-        listener, problems = self.kafka.listener, []
+        listener = self.kafka.listener
         for pool in self.pools:
             node_pool = naming.kafka_node_pool(pool.name, self.availability_zones[0])
             highest = max(placement.node_ids(self, pool), default=pool.first_node_id)
@@ -268,61 +265,54 @@ class ClusterSpec(Frozen):
                 )
                 kind, longest = "Service", service
             if len(longest) > DNS_LABEL_LIMIT:
-                problems.append(
+                yield (
                     f"the {kind} {longest} of pool {pool.name} has {len(longest)} characters, and "
                     f"Kubernetes allows {DNS_LABEL_LIMIT}; shorten the cluster's or the pool's name"
                 )
-        return problems
 
-    def _replication_problems(self) -> list[str]:
+    def _replication_problems(self) -> Iterator[str]:
         brokers = self.brokers
         factor, minimum = self.kafka.default_replication_factor, self.kafka.min_insync_replicas
-        problems = []
         if factor > brokers:
-            problems.append(
+            yield (
                 f"default_replication_factor {factor} exceeds the {brokers} brokers of this "
                 f"cluster; lower it or add brokers"
             )
         if minimum > factor:
-            problems.append(
+            yield (
                 f"min_insync_replicas {minimum} exceeds default_replication_factor {factor}; "
                 f"lower it"
             )
-        return problems
 
-    def _topic_problems(self) -> list[str]:
-        problems = [f"topics names {name} twice; name each once" for name in _twice(self.topics)]
+    def _topic_problems(self) -> Iterator[str]:
         for topic in self.topics:
             factor = topic.replication_factor or self.kafka.default_replication_factor
             written = topic.config.get("min.insync.replicas", self.kafka.min_insync_replicas)
             if not str(written).isdecimal():
-                problems.append(
+                yield (
                     f"topic {topic.name} has min.insync.replicas {written!r}; write a whole number"
                 )
                 continue
             minimum = int(written)
             if factor > self.brokers:
-                problems.append(
+                yield (
                     f"topic {topic.name} wants {factor} replicas but the cluster has "
                     f"{self.brokers} brokers; lower its replication_factor"
                 )
             if minimum >= factor > 1:
-                problems.append(
+                yield (
                     f"topic {topic.name} needs {minimum} of {factor} replicas in sync to be "
                     f"written, so that no broker may ever stop; raise its replication_factor or "
                     f"lower min.insync.replicas"
                 )
-        return problems
 
-    def _key_problems(self) -> list[str]:
+    def _key_problems(self) -> Iterator[str]:
         key = self.encryption_key
-        if key is None or key.split(":")[3] == self.region:
-            return []
-        problem = (
-            f"encryption_key {key} is in {key.split(':')[3]}, and a volume of {self.region} takes "
-            f"a key of {self.region} alone; name one there"
-        )
-        return [problem]
+        if key is not None and key.split(":")[3] != self.region:
+            yield (
+                f"encryption_key {key} is in {key.split(':')[3]}, and a volume of {self.region} "
+                f"takes a key of {self.region} alone; name one there"
+            )
 
 
 def _twice(named: Iterable[Topic] | Iterable[User]) -> list[str]:

@@ -192,7 +192,8 @@ def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
             running=None if isinstance(seen.pods, Unread) else pod is not None and pod.running,
             running_seconds=None if pod is None else pod.running_seconds(now),
             startup_seconds=expected.worker_startup_seconds,
-            kafka_answers=_answers(seen.kafka),
+            # That nobody could ask it is no answer.
+            kafka_answers=None if isinstance(seen.kafka, Unread) else not seen.kafka.stale,
         )
         yield Part(PartKind.WORKER, name, _worker(known, pod, seen.workers.get(name, ()), now))
 
@@ -207,11 +208,6 @@ def _worker(
         source = f"Connect's REST port of {known.name}"
         return _unknown(f"Worker {known.name}", source, answers.why)
     return worker_verdict(known, answers)
-
-
-def _answers(view: ClusterView | Unread) -> bool | None:
-    """Say whether Kafka answers; that nobody could ask it is no answer."""
-    return None if isinstance(view, Unread) else not view.stale
 
 
 def _incidents(found: tuple[OpenIncident, ...] | Unread, now: float) -> HealthVerdict:

@@ -10,7 +10,7 @@ still fits.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.cost.resync import CatchUp, Divergence, Flow, after_outage
@@ -197,23 +197,21 @@ class MoveEstimate:
         )
         return after_outage(flow, outage_seconds=away_seconds(turn.image_id))
 
-    def notes(self) -> tuple[str, ...]:
-        said = []
+    def notes(self) -> Iterator[str]:
         if self._measured:
             roles = ", ".join(f"{r} {s:.0f} s" for r, s in sorted(self._measured.items()))
-            said.append(f"Times are medians of the last run: {roles}.")
+            yield f"Times are medians of the last run: {roles}."
         else:
-            said.append(
+            yield (
                 f"No earlier run to go by: {REPLACEMENT_SECONDS:.0f} s for a new node and "
                 f"{AWAY_SECONDS:.0f} s without the old one are assumed."
             )
         rate = f"{self.replication_bytes_per_s / 1e6:.1f} MB/s"
         if self.pace is None:
-            said.append(
+            yield (
                 f"Replication at {rate} is assumed, what a gp3 volume takes when nothing more is "
                 f"provisioned; no run has measured it."
             )
         else:
             by = "1 broker" if self.pace.brokers == 1 else f"{self.pace.brokers} brokers"
-            said.append(f"Replication at {rate} was measured in {self.pace.run_id}, by {by}.")
-        return tuple(said)
+            yield f"Replication at {rate} was measured in {self.pace.run_id}, by {by}."

@@ -30,7 +30,7 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision, 
     quicker = speed.faster(of, book, now)
     wrong = troubles(of, now)
     unmeasured = tuple(_decision_without_figures(of, each) for each in unknowns(of, now))
-    beside = _advice(of, grown, quicker, book)
+    beside = tuple(_advice(of, grown, quicker, book))
     change = _change(of, grown, quicker, book, now)
     if change is not None:
         return (_possible(of, change, wrong, now), *beside, *unmeasured)
@@ -68,13 +68,14 @@ def _change(
     if kind is None:
         return None
     target = Gp3(size, performance)
+    each_usd = change_usd(of.asked, target, book)
     return VolumeDecision(
         pool=of.pool,
         number=of.number,
         kind=kind,
         reason="; ".join(reasons),
         target=target,
-        monthly_usd_change=_change_usd(of, target, book),
+        monthly_usd_change=None if each_usd is None else cents(each_usd * len(of.volumes)),
         emergency=bool(grown and grown.emergency and kind is DecisionKind.GROW),
     )
 
@@ -170,29 +171,20 @@ def _out_of_slots(of: VolumeSet, change: VolumeDecision, free: int, now: float) 
 
 def _advice(
     of: VolumeSet, grown: Growth | None, quicker: Speed | None, book: PriceBook
-) -> tuple[VolumeDecision, ...]:
+) -> Iterator[VolumeDecision]:
     """Return what no modification mends."""
-    found = []
     if grown is not None and grown.capped:
-        found.append(
-            _refusal(
-                of,
-                DecisionKind.ADVISE,
-                f"{grown.reason}, and the policy allows no more than {of.policy.largest_gib} GiB; "
-                f"raise max_size_gib, add a volume, or add a broker",
-                "ceiling",
-            )
+        yield _refusal(
+            of,
+            DecisionKind.ADVISE,
+            f"{grown.reason}, and the policy allows no more than {of.policy.largest_gib} GiB; "
+            f"raise max_size_gib, add a volume, or add a broker",
+            "ceiling",
         )
     if quicker is not None and quicker.performance is None:
-        found.append(_refusal(of, DecisionKind.REFUSE, quicker.reason, quicker.refused_by))
+        yield _refusal(of, DecisionKind.REFUSE, quicker.reason, quicker.refused_by)
     if grown is None and (less := smaller(of, book)) is not None:
-        found.append(_plain(of, DecisionKind.ADVISE, less))
-    return tuple(found)
-
-
-def _change_usd(of: VolumeSet, target: Gp3, book: PriceBook) -> Decimal | None:
-    each = change_usd(of.asked, target, book)
-    return None if each is None else cents(each * len(of.volumes))
+        yield _plain(of, DecisionKind.ADVISE, less)
 
 
 def _plain(of: VolumeSet, kind: DecisionKind, reason: str) -> VolumeDecision:

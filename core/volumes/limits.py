@@ -6,7 +6,7 @@ the storage report.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from core.cost.pricing import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIB_PER_S
@@ -79,22 +79,20 @@ def refusals(volume: Gp3) -> list[str]:
     ]
 
 
-def ratios(volume: Gp3) -> list[str]:
+def ratios(volume: Gp3) -> Iterator[str]:
     """Return where a volume's IOPS exceed its size, or its throughput its IOPS."""
-    found = []
     if volume.iops > most_iops(volume.size_gib):
-        found.append(
+        yield (
             f"iops {volume.iops} exceeds gp3's {IOPS_PER_GIB} per GiB "
             f"({IOPS_PER_GIB * volume.size_gib} for {volume.size_gib} GiB); raise size_gib or "
             f"lower iops"
         )
     if least_iops(volume.throughput_mib_per_s) > max(volume.iops, LEAST_IOPS):
-        found.append(
+        yield (
             f"throughput_mib_per_s {volume.throughput_mib_per_s} exceeds gp3's "
             f"{1 / IOPS_PER_MIB_PER_S} per IOPS ({volume.iops / IOPS_PER_MIB_PER_S:.0f} for "
             f"{volume.iops} IOPS); raise iops or lower it"
         )
-    return found
 
 
 def _outside(setting: str, value: int, least: int, most: int) -> list[str]:

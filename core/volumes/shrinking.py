@@ -16,7 +16,7 @@ from core.cost import economics
 from core.cost.pricing import HOURS_PER_MONTH, PriceBook, fetch_command
 from core.volumes.forecast import FillForecast
 from core.volumes.limits import IOPS_PER_GIB, Gp3
-from core.volumes.policy import Policy, goals_of
+from core.volumes.policy import goals_of
 from core.volumes.sizing import GP3_ITEMS, MIB, Use, cents, monthly_usd, wanted_size
 from core.volumes.views import VolumeSet
 
@@ -73,11 +73,9 @@ def smaller(of: VolumeSet, book: PriceBook) -> str | None:
     held = [v.forecast for v in of.volumes if v.forecast is not None]
     if len(held) < len(of.volumes) or any(f.span_seconds < LEAST_SPAN_SECONDS for f in held):
         return None
-    fullest = max(held, key=lambda f: f.used_in(of.policy.headroom_days * 24 * 3600))
-    size = max(
-        _size(of.policy, fullest.used_in(of.policy.headroom_days * 24 * 3600)),
-        math.ceil(of.asked.iops / IOPS_PER_GIB),
-    )
+    most = max(f.used_in(of.policy.headroom_days * 24 * 3600) for f in held)
+    holding = wanted_size(Use(used_bytes=int(most)), goals_of(of.policy))
+    size = max(holding, math.ceil(of.asked.iops / IOPS_PER_GIB))
     if size > WORTH_SHRINKING * of.asked.size_gib:
         return None
     if not _is_priced(book):
@@ -120,7 +118,3 @@ def _would_hold(of: VolumeSet, size: int) -> str:
         f"{size} GiB would hold the fullest of them for {of.policy.headroom_days:g} days, and EBS "
         f"shrinks none of the {of.asked.size_gib} GiB they have"
     )
-
-
-def _size(policy: Policy, used_then: float) -> int:
-    return wanted_size(Use(used_bytes=int(used_then)), goals_of(policy))

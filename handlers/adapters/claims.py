@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -170,50 +170,40 @@ def _claim(item: Json, handles: Mapping[str, str]) -> ClaimView | None:
         given_gib=gib((status.get("capacity") or {}).get("storage", f"{requested}Gi")),
         wanted_class=spec.get("volumeAttributesClassName") or "",
         given_class=status.get("currentVolumeAttributesClassName") or "",
-        troubles=_troubles(metadata["name"], status),
+        troubles=tuple(_troubles(metadata["name"], status)),
     )
 
 
-def _troubles(name: str, status: Mapping[str, Any]) -> tuple[Trouble, ...]:
+def _troubles(name: str, status: Mapping[str, Any]) -> Iterator[Trouble]:
     """Return what Kubernetes itself says is wrong with a claim's change."""
-    found = []
     modifying = status.get("modifyVolumeStatus") or {}
     target = modifying.get("targetVolumeAttributesClassName", "")
     # KEP-3751: Pending is a class that does not exist, Infeasible one that EC2 refused.
     if modifying.get("status") == "Pending":
-        found.append(
-            Trouble(
-                "class-missing",
-                f"claim {name} asks for VolumeAttributesClass {target}, which does not exist",
-                "run `stillwater up`, which makes it, or name another in its KafkaNodePool",
-            )
+        yield Trouble(
+            "class-missing",
+            f"claim {name} asks for VolumeAttributesClass {target}, which does not exist",
+            "run `stillwater up`, which makes it, or name another in its KafkaNodePool",
         )
     if modifying.get("status") == "Infeasible":
-        found.append(
-            Trouble(
-                "class-refused",
-                f"EC2 refused to give the volume of claim {name} the performance of {target}",
-                f"see `kubectl describe pvc {name}` for its words",
-            )
+        yield Trouble(
+            "class-refused",
+            f"EC2 refused to give the volume of claim {name} the performance of {target}",
+            f"see `kubectl describe pvc {name}` for its words",
         )
     for condition in status.get("conditions") or ():
         if condition.get("status") != "True":
             continue
         said = condition.get("message") or "without a reason"
         if condition["type"] == "FileSystemResizePending":
-            found.append(
-                Trouble(
-                    "file-system-pending",
-                    f"the volume of claim {name} has grown and its file system has not ({said})",
-                    "Strimzi restarts its broker where the node's driver cannot grow it in use",
-                )
+            yield Trouble(
+                "file-system-pending",
+                f"the volume of claim {name} has grown and its file system has not ({said})",
+                "Strimzi restarts its broker where the node's driver cannot grow it in use",
             )
         if condition["type"] in {"ControllerResizeError", "NodeResizeError"}:
-            found.append(
-                Trouble(
-                    "resize-refused",
-                    f"claim {name} cannot be resized: {said}",
-                    f"see `kubectl describe pvc {name}` and the EBS driver's log",
-                )
+            yield Trouble(
+                "resize-refused",
+                f"claim {name} cannot be resized: {said}",
+                f"see `kubectl describe pvc {name}` and the EBS driver's log",
             )
-    return tuple(found)
