@@ -38,17 +38,10 @@ def close(
     `statements` let an AWS service in.
     """
     child = pulumi.ResourceOptions(parent=parent)
-    by_default = (
-        aws.s3.BucketServerSideEncryptionConfigurationRuleApplyServerSideEncryptionByDefaultArgs
-    )
     aws.s3.BucketServerSideEncryptionConfiguration(
         f"{name}-encryption",
         bucket=bucket.bucket,
-        rules=[
-            aws.s3.BucketServerSideEncryptionConfigurationRuleArgs(
-                apply_server_side_encryption_by_default=by_default(sse_algorithm="AES256")
-            )
-        ],
+        rules=[{"apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"}}],
         opts=child,
     )
     block = aws.s3.BucketPublicAccessBlock(
@@ -73,7 +66,7 @@ def close(
 def keep_versions(
     name: str,
     bucket: aws.s3.Bucket,
-    rules: Sequence[aws.s3.BucketLifecycleConfigurationRuleArgs],
+    rules: Sequence[aws.s3.BucketLifecycleConfigurationRuleArgsDict],
     *,
     parent: pulumi.Resource,
 ) -> None:
@@ -81,9 +74,7 @@ def keep_versions(
     versioning = aws.s3.BucketVersioning(
         f"{name}-versions",
         bucket=bucket.bucket,
-        versioning_configuration=aws.s3.BucketVersioningVersioningConfigurationArgs(
-            status="Enabled"
-        ),
+        versioning_configuration={"status": "Enabled"},
         opts=pulumi.ResourceOptions(parent=parent),
     )
     aws.s3.BucketLifecycleConfiguration(
@@ -92,14 +83,4 @@ def keep_versions(
         rules=list(rules),
         # Rules on versions mean nothing before there are any.
         opts=pulumi.ResourceOptions(parent=parent, depends_on=[versioning]),
-    )
-
-
-def without_default_tags() -> aws.s3.BucketObjectv2OverrideProviderArgs:
-    """Return what keeps the provider's default tags off an object.
-
-    S3 takes ten tags on an object where all else takes fifty, and a bill is split by its bucket's.
-    """
-    return aws.s3.BucketObjectv2OverrideProviderArgs(
-        default_tags=aws.s3.BucketObjectv2OverrideProviderDefaultTagsArgs(tags={})
     )

@@ -48,11 +48,11 @@ class Account:
     account_id: str
 
     @classmethod
-    def current(cls, region: str, provider: pulumi.ProviderResource) -> Account:
-        opts = pulumi.InvokeOptions(provider=provider)
+    def current(cls, opts: pulumi.InvokeOptions, region: str | None = None) -> Account:
+        """Return those of the provider that is asked; its region, unless one is given."""
         return cls(
             partition=aws.get_partition(opts=opts).partition,
-            region=region,
+            region=region or aws.get_region(opts=opts).region,
             account_id=aws.get_caller_identity(opts=opts).account_id,
         )
 
@@ -109,6 +109,18 @@ def trust(service: str, *, pods: bool = False) -> pulumi.Output[str]:
                 "Action": ["sts:AssumeRole", "sts:TagSession"] if pods else "sts:AssumeRole",
             }
         ]
+    )
+
+
+def allow(
+    name: str, role: aws.iam.Role, statements: Sequence[Statement], parent: pulumi.Resource
+) -> aws.iam.RolePolicy:
+    """Let a role do what these statements say, as a policy of its own."""
+    return aws.iam.RolePolicy(
+        name,
+        role=role.name,
+        policy=policy(statements),
+        opts=pulumi.ResourceOptions(parent=parent),
     )
 
 

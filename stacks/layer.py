@@ -74,7 +74,7 @@ class Layer:
 
     @cached_property
     def account(self) -> iam.Account:
-        return iam.Account.current(self.spec.region, self.aws)
+        return iam.Account.current(pulumi.InvokeOptions(provider=self.aws), self.spec.region)
 
     @cached_property
     def kubernetes(self) -> k8s.Provider:

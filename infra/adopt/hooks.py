@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pulumi
 import pulumi_aws as aws
 
-from core.constants import ABANDON, HOOKS, TERMINATING
 from core.naming import CLUSTER_TAG
+from infra.nodes.hooks import add_hooks
 
 TYPE = "stillwater:infra:Hooks"
 
@@ -46,19 +46,8 @@ class Hooks(pulumi.ComponentResource):
                 f"{name}-{key}-tag",
                 autoscaling_group_name=group,
                 # Not at launch: instances are known by their group.
-                tag=aws.autoscaling.TagTagArgs(
-                    key=CLUSTER_TAG, value=args.cluster, propagate_at_launch=False
-                ),
+                tag={"key": CLUSTER_TAG, "value": args.cluster, "propagate_at_launch": False},
                 opts=child,
             )
-            for hook in HOOKS:
-                aws.autoscaling.LifecycleHook(
-                    f"{name}-{key}-{hook}",
-                    name=hook,
-                    autoscaling_group_name=group,
-                    lifecycle_transition=TERMINATING,
-                    default_result=ABANDON,
-                    heartbeat_timeout=args.heartbeat_timeout_seconds,
-                    opts=child,
-                )
+            add_hooks(f"{name}-{key}", group, args.heartbeat_timeout_seconds, child)
         self.register_outputs({})

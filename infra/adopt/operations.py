@@ -22,22 +22,22 @@ from core.cluster.operated import Operated
 from core.constants import HOOKS
 from infra import iam
 from infra.adopt.hooks import Hooks, HooksArgs
-from infra.alerts.topic import AlertsArgs, AlertTopic
+from infra.alerts.topic import AlertTopic
 from infra.charts import pods
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
 from infra.functions import packaging
 from infra.functions.access import NAMES, FunctionAccess
-from infra.functions.alone import Alone, AloneArgs
+from infra.functions.alone import Alone
 from infra.functions.announcements import Group
-from infra.functions.archive import ArchiveArgs, ArchiveBucket
+from infra.functions.archive import ArchiveBucket
 from infra.functions.catalogue import carrying
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement
+from infra.functions.function import FunctionPlacement, Shared
 from infra.functions.health import HEALTH
-from infra.functions.ledger import LedgerArgs, LedgerTable
-from infra.functions.loop import FunctionsArgs, LoopFunctions
+from infra.functions.ledger import LedgerTable
+from infra.functions.loop import LoopFunctions
 from infra.functions.settings import in_cluster
-from infra.functions.slack import Stories, StoriesArgs
+from infra.functions.slack import Stories
 from infra.functions.termination import Termination, TerminationArgs
 from infra.gate.gate import EvictionGate, EvictionGateArgs
 
@@ -78,20 +78,8 @@ class Operations(pulumi.ComponentResource):
         cluster, child = args.cluster, pulumi.ResourceOptions(parent=self)
         definitions, below = carrying(cluster), f"{name}-"
         scope, package = Scope(cluster=cluster, account=args.account), packaging.build()
-        ledger = LedgerTable(
-            f"{name}-ledger",
-            LedgerArgs(prefix=cluster.prefix, ephemeral=cluster.ephemeral),
-            opts=child,
-        )
-        archive = ArchiveBucket(
-            f"{name}-archive",
-            ArchiveArgs(
-                prefix=cluster.prefix,
-                account_id=args.account.account_id,
-                ephemeral=cluster.ephemeral,
-            ),
-            opts=child,
-        )
+        ledger = LedgerTable(f"{name}-ledger", cluster, opts=child)
+        archive = ArchiveBucket(f"{name}-archive", scope, opts=child)
         announced = Termination(
             f"{name}-termination",
             TerminationArgs(
@@ -113,31 +101,20 @@ class Operations(pulumi.ComponentResource):
         if cluster.installs_handler:
             late["nth_queue_url"] = announced.handlers_queue.url
         if cluster.slack is not None:
-            stories = Stories(
-                f"{name}-stories",
-                StoriesArgs(scope=scope, package=package, table_name=ledger.table_name),
-                opts=child,
-            )
+            stories = Stories(f"{name}-stories", scope, package, ledger.table_name, opts=child)
             late["stories_queue_url"] = stories.queue.url
         if cluster.alerts.enabled:
-            alerts = AlertTopic(
-                f"{name}-alerts", AlertsArgs(cluster=cluster, account=args.account), opts=child
-            )
-            late["alerts_topic_arn"] = alerts.topic_arn
+            late["alerts_topic_arn"] = AlertTopic(f"{name}-alerts", scope, opts=child).topic_arn
         placement = FunctionPlacement(
             subnet_ids=args.subnet_ids, security_group_ids=args.security_group_ids
         )
+        shared = Shared(scope=scope, package=package, late=late, placement=placement)
         handlers = LoopFunctions(
             f"{name}-handlers",
-            FunctionsArgs(
-                definitions=definitions,
-                scope=scope,
-                package=package,
-                late=late,
-                events_queue_arn=announced.events_queue.arn,
-                placement=placement,
-            ),
+            shared,
+            announced.events_queue.arn,
             opts=child,
+            definitions=definitions,
         )
         access = [
             FunctionAccess(
@@ -146,13 +123,7 @@ class Operations(pulumi.ComponentResource):
             for each in definitions
             if each.name in NAMES
         ]
-        Alone(
-            AloneArgs(
-                definition=HEALTH, scope=scope, package=package, late=late, placement=placement
-            ),
-            below=below,
-            opts=child,
-        )
+        Alone(HEALTH, shared, below=below, opts=child)
         if cluster.eviction_gate is not None and args.makes_gate:
             EvictionGate(
                 f"{name}-gate",

@@ -121,10 +121,12 @@ def names(cluster: Operated) -> list[str]:
     return [naming.alarm(cluster.prefix, alarm.key) for alarm in alarms(cluster)]
 
 
+# Of what is counted when it happens.
+_happened = functools.partial(Alarm, statistic="Sum", missing=NOTHING_HAPPENED)
+
+
 def _incidents(cluster: Operated) -> list[Alarm]:
-    of_what_happened = functools.partial(
-        Alarm, statistic="Sum", missing=NOTHING_HAPPENED, announces_end=False
-    )
+    of_what_happened = functools.partial(_happened, announces_end=False)
     retained = of_what_happened(
         key="incidents-retained",
         metrics=(_own_metric(counted.INCIDENTS_RETAINED, cluster),),
@@ -153,12 +155,7 @@ def _incidents(cluster: Operated) -> list[Alarm]:
 
 
 def _volumes(cluster: Operated) -> list[Alarm]:
-    of_volumes = functools.partial(
-        Alarm,
-        statistic="Sum",
-        severity="warning",
-        missing=NOTHING_HAPPENED,
-    )
+    of_volumes = functools.partial(_happened, severity="warning")
     return [
         of_volumes(
             key="volumes-out-of-slots",
@@ -207,44 +204,34 @@ def _volumes(cluster: Operated) -> list[Alarm]:
 
 
 def _stories_delayed(cluster: Operated) -> Alarm:
-    return Alarm(
+    return _happened(
         key="stories-delayed",
         metrics=(_own_metric(counted.STORIES_DELAYED, cluster),),
-        statistic="Sum",
         periods=3,
         # Slack takes about one message a second, and a busy minute puts a few back.
         threshold=10,
         severity="warning",
         meaning="Slack cannot be told: what happens to nodes is in no thread.",
         runbook="slack-silent",
-        missing=NOTHING_HAPPENED,
     )
 
 
 def _callers_refused(cluster: Operated) -> Alarm:
-    return Alarm(
+    return _happened(
         key="webhooks-refused",
         metrics=(_own_metric(counted.WEBHOOKS_REFUSED, cluster),),
-        statistic="Sum",
         periods=2,
         # The address is public, and now and then somebody knocks.
         threshold=10,
         severity="warning",
         meaning="The webhook turns callers away: strangers, or a handler with an old token.",
         runbook="webhooks-refused",
-        missing=NOTHING_HAPPENED,
     )
 
 
 def _ledger(cluster: Operated) -> list[Alarm]:
     table = {"TableName": naming.ledger_table(cluster.prefix)}
-    of_ledger = functools.partial(
-        Alarm,
-        statistic="Sum",
-        severity="critical",
-        runbook="ledger-failing",
-        missing=NOTHING_HAPPENED,
-    )
+    of_ledger = functools.partial(_happened, severity="critical", runbook="ledger-failing")
     return [
         of_ledger(
             # DynamoDB counts what callers did wrong for a whole account, whoever they are; what

@@ -7,26 +7,18 @@ alarms of this account alone. Whoever brings a topic of their own looks after it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster.operated import Operated
 from infra import iam
 from infra.alerts import overview
 from infra.alerts.alarms import Alarm, AlarmMetric, alarms
+from infra.functions.definition import Scope
 
 TYPE = "stillwater:infra:Alerts"
 KEY_DELETION_WINDOW_DAYS = 30
 CLOUDWATCH = "cloudwatch.amazonaws.com"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AlertsArgs:
-    cluster: Operated
-    account: iam.Account
 
 
 class AlertTopic(pulumi.ComponentResource):
@@ -34,27 +26,25 @@ class AlertTopic(pulumi.ComponentResource):
 
     topic_arn: pulumi.Output[str]
 
-    def __init__(
-        self, name: str, args: AlertsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, scope: Scope, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
+        self._name, self._scope = name, scope
         self._child = pulumi.ResourceOptions(parent=self)
-        given = args.cluster.alerts.sns_topic_arn
+        given = scope.cluster.alerts.sns_topic_arn
         self.topic_arn = self._topic() if given is None else pulumi.Output.from_input(given)
-        found = alarms(args.cluster)
+        found = alarms(scope.cluster)
         for alarm in found:
             self._alarm(alarm)
         aws.cloudwatch.Dashboard(
             f"{name}-overview",
-            dashboard_name=args.cluster.prefix,
-            dashboard_body=overview.body(args.cluster, args.account, found),
+            dashboard_name=scope.cluster.prefix,
+            dashboard_body=overview.body(scope.cluster, scope.account, found),
             opts=self._child,
         )
         self.register_outputs({"topic_arn": self.topic_arn})
 
     def _topic(self) -> pulumi.Output[str]:
-        prefix = self._args.cluster.prefix
+        prefix = self._scope.cluster.prefix
         key = aws.kms.Key(
             f"{self._name}-key",
             description=f"Alerts of {prefix}",
@@ -76,7 +66,7 @@ class AlertTopic(pulumi.ComponentResource):
             policy=iam.document(self._topic_statements(topic.arn)),
             opts=self._child,
         )
-        for address in self._args.cluster.alerts.email:
+        for address in self._scope.cluster.alerts.email:
             aws.sns.TopicSubscription(
                 f"{self._name}-{address}",
                 topic=topic.arn,
@@ -88,11 +78,11 @@ class AlertTopic(pulumi.ComponentResource):
         return pulumi.Output.all(topic.arn, policy.id).apply(lambda known: str(known[0]))
 
     def _alarms_of_ours(self) -> dict[str, object]:
-        account = self._args.account
+        account = self._scope.account
         return {
             "StringEquals": {"aws:SourceAccount": account.account_id},
             "ArnLike": {
-                "aws:SourceArn": account.arn("cloudwatch", f"alarm:{self._args.cluster.prefix}-*")
+                "aws:SourceArn": account.arn("cloudwatch", f"alarm:{self._scope.cluster.prefix}-*")
             },
         }
 
@@ -101,7 +91,7 @@ class AlertTopic(pulumi.ComponentResource):
             {
                 "Sid": "TheAccountDecides",
                 "Effect": "Allow",
-                "Principal": {"AWS": self._args.account.global_arn("iam", "root")},
+                "Principal": {"AWS": self._scope.account.global_arn("iam", "root")},
                 # What AWS gives every key without a policy: without it nobody could ever change
                 # or delete this one, not even its owner. `*` is this key.
                 "Action": "kms:*",
@@ -131,7 +121,7 @@ class AlertTopic(pulumi.ComponentResource):
         ]
 
     def _alarm(self, alarm: Alarm) -> None:
-        cluster = self._args.cluster
+        cluster = self._scope.cluster
         aws.cloudwatch.MetricAlarm(
             f"{self._name}-{alarm.key}",
             name=naming.alarm(cluster.prefix, alarm.key),
@@ -149,7 +139,7 @@ class AlertTopic(pulumi.ComponentResource):
         )
 
 
-def _queries(alarm: Alarm) -> list[aws.cloudwatch.MetricAlarmMetricQueryArgs]:
+def _queries(alarm: Alarm) -> list[aws.cloudwatch.MetricAlarmMetricQueryArgsDict]:
     """Return what an alarm watches: one series, or the sum of several."""
     single = len(alarm.metrics) == 1
     watched = [
@@ -158,23 +148,26 @@ def _queries(alarm: Alarm) -> list[aws.cloudwatch.MetricAlarmMetricQueryArgs]:
     ]
     if single:
         return watched
-    total = aws.cloudwatch.MetricAlarmMetricQueryArgs(
-        id="total", expression="SUM(METRICS())", label=alarm.key, return_data=True
-    )
+    total: aws.cloudwatch.MetricAlarmMetricQueryArgsDict = {
+        "id": "total",
+        "expression": "SUM(METRICS())",
+        "label": alarm.key,
+        "return_data": True,
+    }
     return [total, *watched]
 
 
 def _query(
     query_id: str, metric: AlarmMetric, alarm: Alarm, *, returned: bool
-) -> aws.cloudwatch.MetricAlarmMetricQueryArgs:
-    return aws.cloudwatch.MetricAlarmMetricQueryArgs(
-        id=query_id,
-        return_data=returned,
-        metric=aws.cloudwatch.MetricAlarmMetricQueryMetricArgs(
-            namespace=metric.namespace,
-            metric_name=metric.name,
-            dimensions=dict(metric.dimensions),
-            stat=alarm.statistic,
-            period=alarm.period_seconds,
-        ),
-    )
+) -> aws.cloudwatch.MetricAlarmMetricQueryArgsDict:
+    return {
+        "id": query_id,
+        "return_data": returned,
+        "metric": {
+            "namespace": metric.namespace,
+            "metric_name": metric.name,
+            "dimensions": dict(metric.dimensions),
+            "stat": alarm.statistic,
+            "period": alarm.period_seconds,
+        },
+    }

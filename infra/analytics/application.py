@@ -22,18 +22,10 @@ def application(
         type="SPARK",
         release_label=EMR_RELEASE,
         architecture=EMR_ARCHITECTURE,
-        auto_start_configuration=aws.emrserverless.ApplicationAutoStartConfigurationArgs(
-            enabled=True
-        ),
-        auto_stop_configuration=aws.emrserverless.ApplicationAutoStopConfigurationArgs(
-            enabled=True, idle_timeout_minutes=IDLE_MINUTES
-        ),
+        auto_start_configuration={"enabled": True},
+        auto_stop_configuration={"enabled": True, "idle_timeout_minutes": IDLE_MINUTES},
         # What a run costs is on the bill under the run's own tags.
-        job_level_cost_allocation_configuration=(
-            aws.emrserverless.ApplicationJobLevelCostAllocationConfigurationArgs(enabled=True)
-        ),
-        maximum_capacity=aws.emrserverless.ApplicationMaximumCapacityArgs(
-            cpu=MAXIMUM_CPU, memory=MAXIMUM_MEMORY, disk=MAXIMUM_DISK
-        ),
+        job_level_cost_allocation_configuration={"enabled": True},
+        maximum_capacity={"cpu": MAXIMUM_CPU, "memory": MAXIMUM_MEMORY, "disk": MAXIMUM_DISK},
         opts=opts,
     )

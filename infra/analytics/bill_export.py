@@ -13,6 +13,7 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from infra import buckets
 from infra.iam import Account
 
 TYPE = "stillwater:infra:BillExport"
@@ -63,6 +64,11 @@ SPLIT_COLUMNS = (
     "split_line_item_unused_cost",
 )
 TABLE = "COST_AND_USAGE_REPORT"
+_OUTPUT = aws.bcmdata.ExportExportDestinationConfigurationS3DestinationS3OutputConfigurationArgs
+# Each refresh in place of the one before.
+_WRITTEN = _OUTPUT(
+    compression="PARQUET", format="PARQUET", output_type="CUSTOM", overwrite="OVERWRITE_REPORT"
+)
 
 
 def columns(*, split: bool) -> tuple[str, ...]:
@@ -110,34 +116,31 @@ class BillExport(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         self.name = f"{args.prefix}-bill"
-        here = aws.bcmdata
-        output = here.ExportExportDestinationConfigurationS3DestinationS3OutputConfigurationArgs(
-            compression="PARQUET",
-            format="PARQUET",
-            output_type="CUSTOM",
-            overwrite="OVERWRITE_REPORT",
-        )
-        destination = here.ExportExportDestinationConfigurationS3DestinationArgs(
-            s3_bucket=args.bucket,
-            s3_prefix=PREFIX,
-            s3_region=args.bucket_region,
-            s3_output_configurations=[output],
-        )
         selected = columns(split=args.split)
-        query = here.ExportExportDataQueryArgs(
-            query_statement=f"SELECT {', '.join(selected)} FROM {TABLE}",  # noqa: S608 - our own names
-            table_configurations=configuration(args.account, split=args.split),
-        )
-        here.Export(
+        aws.bcmdata.Export(
             f"{name}-export",
-            export=here.ExportExportArgs(
-                name=self.name,
-                data_queries=[query],
-                destination_configurations=[
-                    here.ExportExportDestinationConfigurationArgs(s3_destinations=[destination])
+            export={
+                "name": self.name,
+                "data_queries": [
+                    {
+                        "query_statement": f"SELECT {', '.join(selected)} FROM {TABLE}",  # noqa: S608 - our own names
+                        "table_configurations": configuration(args.account, split=args.split),
+                    }
                 ],
-                refresh_cadences=[here.ExportExportRefreshCadenceArgs(frequency="SYNCHRONOUS")],
-            ),
+                "destination_configurations": [
+                    {
+                        "s3_destinations": [
+                            {
+                                "s3_bucket": args.bucket,
+                                "s3_prefix": PREFIX,
+                                "s3_region": args.bucket_region,
+                                "s3_output_configurations": [_WRITTEN],
+                            }
+                        ]
+                    }
+                ],
+                "refresh_cadences": [{"frequency": "SYNCHRONOUS"}],
+            },
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=[args.policy],
@@ -148,7 +151,25 @@ class BillExport(pulumi.ComponentResource):
         self.register_outputs({"name": self.name})
 
 
-def delivery(bucket: aws.s3.Bucket, account: Account) -> dict[str, Any]:
+def bill_bucket(
+    name: str, prefix: str, account: Account, *, ephemeral: bool, parent: pulumi.Resource
+) -> tuple[aws.s3.Bucket, aws.s3.BucketPolicy]:
+    """Create the bucket that this account's exports are written to, and the policy that lets them.
+
+    An ephemeral one goes with its bills.
+    """
+    bucket = aws.s3.Bucket(
+        name,
+        bucket=buckets.bucket_name(prefix, "billing", account.account_id),
+        force_destroy=ephemeral,
+        opts=pulumi.ResourceOptions(parent=parent),
+    )
+    return bucket, buckets.close(
+        name, bucket, parent=parent, statements=[_delivery(bucket, account)]
+    )
+
+
+def _delivery(bucket: aws.s3.Bucket, account: Account) -> dict[str, Any]:
     """Return the bucket policy's statement that lets this account's exports be written."""
     sources = [
         f"arn:{account.partition}:bcm-data-exports:us-east-1:{account.account_id}:export/*",

@@ -11,12 +11,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from infra import buckets, iam
+from infra import iam
 from infra.analytics import python_wheels, report_request, spark_zip
 from infra.analytics.report_request import CODE, FACTS, LOGS, TABLES, DescribedJob, JobParts
 from infra.functions import archive
@@ -131,12 +132,7 @@ class ReportJob(pulumi.ComponentResource):
                 resources=catalog,
             ),
         ]
-        aws.iam.RolePolicy(
-            f"{self._name}-policy",
-            role=role.name,
-            policy=iam.policy(statements),
-            opts=self._child,
-        )
+        iam.allow(f"{self._name}-policy", role, statements, self)
         return role
 
     def _may_read_history(self) -> list[Statement]:
@@ -159,38 +155,29 @@ class ReportJob(pulumi.ComponentResource):
             ),
         ]
 
+    def _stored(self, name: str, key: str, **content: Any) -> aws.s3.BucketObjectv2:
+        return aws.s3.BucketObjectv2(
+            f"{self._name}-{name}",
+            bucket=self._args.bucket,
+            key=key,
+            # S3 takes ten tags on an object where all else takes fifty, and a bill is split by its
+            # bucket's: the provider's default tags are kept off.
+            override_provider={"default_tags": {"tags": {}}},
+            opts=self._child,
+            **content,
+        )
+
     def _facts(self) -> aws.s3.BucketObjectv2:
         # One key, unlike the code's: a job reads it once, whole, and the latest is what counts.
-        return aws.s3.BucketObjectv2(
-            f"{self._name}-facts",
-            bucket=self._args.bucket,
-            key=f"{FACTS}/cluster.json",
-            content=self._args.facts,
-            content_type="application/json",
-            override_provider=buckets.without_default_tags(),
-            opts=self._child,
-        )
+        written = {"content": self._args.facts, "content_type": "application/json"}
+        return self._stored("facts", f"{FACTS}/cluster.json", **written)
 
     def _code(self) -> tuple[aws.s3.BucketObjectv2, aws.s3.BucketObjectv2]:
         path = spark_zip.build(own_prices=self._args.own_prices)
         # The folder is the content's hash: a job that runs keeps the code that it started with.
         folder = f"{CODE}/{path.parent.name}"
-        jobs = aws.s3.BucketObjectv2(
-            f"{self._name}-jobs",
-            bucket=self._args.bucket,
-            key=f"{folder}/{path.name}",
-            source=pulumi.FileAsset(str(path)),
-            override_provider=buckets.without_default_tags(),
-            opts=self._child,
-        )
-        launcher = aws.s3.BucketObjectv2(
-            f"{self._name}-launcher",
-            bucket=self._args.bucket,
-            key=f"{folder}/launcher.py",
-            content=spark_zip.LAUNCHER,
-            override_provider=buckets.without_default_tags(),
-            opts=self._child,
-        )
+        jobs = self._stored("jobs", f"{folder}/{path.name}", source=pulumi.FileAsset(str(path)))
+        launcher = self._stored("launcher", f"{folder}/launcher.py", content=spark_zip.LAUNCHER)
         return jobs, launcher
 
     def _packages(self) -> dict[str, pulumi.Output[str]]:
@@ -200,19 +187,12 @@ class ReportJob(pulumi.ComponentResource):
         except python_wheels.WheelsNotFetched as error:
             pulumi.log.warn(f"{error} {python_wheels.WITHOUT}")
             return {}
-        made = {
-            name: aws.s3.BucketObjectv2(
-                f"{self._name}-{name}",
-                bucket=self._args.bucket,
-                # Spark unpacks by the ending alone.
-                key=f"{CODE}/{path.parent.name}/{path.stem}.zip",
-                source=pulumi.FileAsset(str(path)),
-                override_provider=buckets.without_default_tags(),
-                opts=self._child,
-            )
+        # Spark unpacks by the ending alone.
+        keys = {name: f"{CODE}/{path.parent.name}/{path.stem}.zip" for name, path in wheels.items()}
+        return {
+            name: self._stored(name, keys[name], source=pulumi.FileAsset(str(path))).key
             for name, path in wheels.items()
         }
-        return {name: stored.key for name, stored in made.items()}
 
     def _schedule(self, job_role: aws.iam.Role) -> None:
         args = self._args
@@ -238,19 +218,12 @@ class ReportJob(pulumi.ComponentResource):
                 },
             ),
         ]
-        aws.iam.RolePolicy(
-            f"{self._name}-schedule-policy",
-            role=role.name,
-            policy=iam.policy(statements),
-            opts=self._child,
-        )
+        iam.allow(f"{self._name}-schedule-policy", role, statements, self)
         aws.scheduler.Schedule(
             f"{self._name}-schedule",
             name=naming.reports(args.prefix),
             schedule_expression=SCHEDULE,
-            flexible_time_window=aws.scheduler.ScheduleFlexibleTimeWindowArgs(
-                mode="FLEXIBLE", maximum_window_in_minutes=60
-            ),
+            flexible_time_window={"mode": "FLEXIBLE", "maximum_window_in_minutes": 60},
             target=aws.scheduler.ScheduleTargetArgs(
                 arn="arn:aws:scheduler:::aws-sdk:emrserverless:startJobRun",
                 role_arn=role.arn,

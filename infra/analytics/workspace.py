@@ -68,20 +68,12 @@ class Analytics(pulumi.ComponentResource):
         self, name: str, args: AnalyticsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._child = name, pulumi.ResourceOptions(parent=self)
-        bucket = aws.s3.Bucket(
-            f"{name}-billing",
-            bucket=buckets.bucket_name(args.prefix, "billing", args.account.account_id),
-            force_destroy=args.ephemeral,
-            opts=self._child,
+        child = pulumi.ResourceOptions(parent=self)
+        bucket, policy = bill_export.bill_bucket(
+            f"{name}-billing", args.prefix, args.account, ephemeral=args.ephemeral, parent=self
         )
-        self._keep_versions(bucket)
-        policy = buckets.close(
-            f"{name}-billing",
-            bucket,
-            parent=self,
-            statements=[bill_export.delivery(bucket, args.account)],
-        )
+        rules = [_OLD_VERSIONS, *(_expiring(key, *each) for key, each in EXPIRING.items())]
+        buckets.keep_versions(f"{name}-billing", bucket, rules, parent=self)
         export = BillExport(
             f"{name}-bill",
             BillExportArgs(
@@ -92,9 +84,9 @@ class Analytics(pulumi.ComponentResource):
                 policy=policy,
                 split=args.split_cost_allocation,
             ),
-            opts=self._child,
+            opts=child,
         )
-        made = application(f"{name}-spark", args.prefix, self._child)
+        made = application(f"{name}-spark", args.prefix, child)
         job = ReportJob(
             f"{name}-job",
             ReportJobArgs(
@@ -113,7 +105,7 @@ class Analytics(pulumi.ComponentResource):
                 bill_pool_tag=args.bill_pool_tag,
                 own_prices=args.own_prices,
             ),
-            opts=self._child,
+            opts=child,
         )
         self.bucket, self.application_id = bucket.bucket, made.id
         self.job = job.job
@@ -121,39 +113,26 @@ class Analytics(pulumi.ComponentResource):
             {"bucket": self.bucket, "application_id": self.application_id, "job": self.job}
         )
 
-    def _keep_versions(self, bucket: aws.s3.Bucket) -> None:
-        buckets.keep_versions(f"{self._name}-billing", bucket, _rules(), parent=self)
+
+# A delivery that overwrites a month can be undone; but AWS writes the running month again several
+# times a day, and each would be kept for ever.
+_OLD_VERSIONS: aws.s3.BucketLifecycleConfigurationRuleArgsDict = {
+    "id": "old-versions",
+    "status": "Enabled",
+    "filter": {"prefix": ""},
+    "noncurrent_version_expiration": {"noncurrent_days": OLD_VERSION_DAYS},
+    # Once all versions behind it are gone.
+    "expiration": {"expired_object_delete_marker": True},
+    "abort_incomplete_multipart_upload": {"days_after_initiation": UNFINISHED_UPLOAD_DAYS},
+}
 
 
-def _rules() -> list[aws.s3.BucketLifecycleConfigurationRuleArgs]:
-    rule = aws.s3.BucketLifecycleConfigurationRuleArgs
-    only = aws.s3.BucketLifecycleConfigurationRuleFilterArgs
-    expiration = aws.s3.BucketLifecycleConfigurationRuleExpirationArgs
-    replaced = aws.s3.BucketLifecycleConfigurationRuleNoncurrentVersionExpirationArgs
-    unfinished = aws.s3.BucketLifecycleConfigurationRuleAbortIncompleteMultipartUploadArgs
-    return [
-        # A delivery that overwrites a month can be undone; but AWS writes the running month again
-        # several times a day, and each would be kept for ever.
-        rule(
-            id="old-versions",
-            status="Enabled",
-            filter=only(prefix=""),
-            noncurrent_version_expiration=replaced(noncurrent_days=OLD_VERSION_DAYS),
-            # Once all versions behind it are gone.
-            expiration=expiration(expired_object_delete_marker=True),
-            abort_incomplete_multipart_upload=unfinished(
-                days_after_initiation=UNFINISHED_UPLOAD_DAYS
-            ),
-        ),
-        *(
-            rule(
-                id=name,
-                status="Enabled",
-                filter=only(prefix=prefix),
-                expiration=expiration(days=days),
-                # Nobody overwrites them: what has expired need not be kept as an old version.
-                noncurrent_version_expiration=replaced(noncurrent_days=1),
-            )
-            for name, (prefix, days) in EXPIRING.items()
-        ),
-    ]
+def _expiring(name: str, prefix: str, days: int) -> aws.s3.BucketLifecycleConfigurationRuleArgsDict:
+    return {
+        "id": name,
+        "status": "Enabled",
+        "filter": {"prefix": prefix},
+        "expiration": {"days": days},
+        # Nobody overwrites them: what has expired need not be kept as an old version.
+        "noncurrent_version_expiration": {"noncurrent_days": 1},
+    }

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core.cluster import requests
@@ -61,12 +60,7 @@ class ClusterAutoscaler(pulumi.ComponentResource):
             service_account=RELEASE,
             parent=self,
         )
-        permission = aws.iam.RolePolicy(
-            f"{name}-policy",
-            role=role.name,
-            policy=iam.policy(_statements(args)),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        permission = iam.allow(f"{name}-policy", role, _statements(args), self)
         k8s.helm.v3.Release(
             f"{name}-release",
             name=RELEASE,

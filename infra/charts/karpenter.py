@@ -63,9 +63,7 @@ class Karpenter(pulumi.ComponentResource):
         statements = karpenter_policy.statements(
             args.prefix, args.eks_cluster, args.account, queue.arn
         )
-        permission = aws.iam.RolePolicy(
-            f"{name}-policy", role=role.name, policy=iam.policy(statements), opts=self._child
-        )
+        permission = iam.allow(f"{name}-policy", role, statements, self)
         may_encrypt = encryption.grant(f"{name}-grant", args.encryption_key, role.arn, self)
         # Helm never upgrades definitions that a chart brings in its crds folder.
         definitions = self._release("definitions", KARPENTER_CRD_CHART, f"{RELEASE}-crd", {}, [])

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
@@ -69,12 +68,7 @@ class LoadBalancerController(pulumi.ComponentResource):
             service_account=RELEASE,
             parent=self,
         )
-        permission = aws.iam.RolePolicy(
-            f"{name}-policy",
-            role=role.name,
-            policy=iam.policy(statements(args)),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        permission = iam.allow(f"{name}-policy", role, statements(args), self)
         brought = definitions(
             f"{name}-definitions",
             ChartWithDefinitions(

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pulumi
-import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core.cluster import Timings, requests
@@ -75,12 +74,7 @@ class NodeTerminationHandler(pulumi.ComponentResource):
             service_account=args.release,
             parent=self,
         )
-        permission = aws.iam.RolePolicy(
-            f"{name}-policy",
-            role=role.name,
-            policy=iam.policy(_statements(args)),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        permission = iam.allow(f"{name}-policy", role, _statements(args), self)
         release = k8s.helm.v3.Release(
             f"{name}-release",
             name=args.release,

@@ -6,7 +6,6 @@ take away the one program that brings the broker back. Its definitions come with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -25,36 +24,31 @@ POD_LABELS = {"name": naming.STRIMZI_OPERATOR}
 MEMORY = f"{OPERATOR.memory_mib}Mi"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StrimziOperatorArgs:
-    spec: ClusterSpec
-
-
 class StrimziOperator(pulumi.ComponentResource):
     """The chart's release, in a namespace of its own."""
 
     def __init__(
-        self, name: str, args: StrimziOperatorArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         chart = ChartWithDefinitions(chart=STRIMZI_CHART, version=STRIMZI_CHART_VERSION)
         release = k8s.helm.v3.Release(
             f"{name}-release",
             name=naming.STRIMZI_OPERATOR,
-            namespace=args.spec.strimzi.namespace,
+            namespace=spec.strimzi.namespace,
             create_namespace=True,
             chart=STRIMZI_CHART,
             version=STRIMZI_CHART_VERSION,
             skip_crds=True,
-            values=values(args.spec),
+            values=values(spec),
             opts=pulumi.ResourceOptions(
                 parent=self, depends_on=definitions(f"{name}-definitions", chart, self)
             ),
         )
-        if args.spec.metrics.prometheus_operator:
+        if spec.metrics.prometheus_operator:
             # The chart makes the namespace.
             after = pulumi.ResourceOptions(parent=self, depends_on=[release])
-            operator_monitor(f"{name}-pod-monitor", args.spec, after)
+            operator_monitor(f"{name}-pod-monitor", spec, after)
         self.register_outputs({})
 
 

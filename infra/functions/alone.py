@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pulumi
 
 from infra.functions.access import NAMES, Names, grant
-from infra.functions.definition import Definition, Scope
-from infra.functions.function import FunctionArgs, FunctionPlacement, LambdaFunction
+from infra.functions.definition import Definition
+from infra.functions.function import FunctionArgs, LambdaFunction, Shared
 from infra.functions.kept import keep
-from infra.functions.packaging import FunctionPackage
 from infra.functions.schedule import wake
-from infra.functions.settings import Late, settings
-
-
-@dataclass(frozen=True, kw_only=True)
-class AloneArgs:
-    definition: Definition
-    scope: Scope
-    package: FunctionPackage
-    late: Late
-    placement: FunctionPlacement
+from infra.functions.settings import settings
 
 
 class Alone(pulumi.ComponentResource):
@@ -30,23 +18,30 @@ class Alone(pulumi.ComponentResource):
     function: LambdaFunction
 
     def __init__(
-        self, args: AloneArgs, *, below: str = "", opts: pulumi.ResourceOptions | None = None
+        self,
+        definition: Definition,
+        shared: Shared,
+        *,
+        below: str = "",
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        definition, cluster = args.definition, args.scope.cluster
+        cluster = shared.scope.cluster
         role, name = definition.name, f"{below}{definition.name}"
         super().__init__(f"stillwater:infra:{role.title()}", name, None, opts)
-        told = settings(definition, cluster, args.late)
+        told = settings(definition, cluster, shared.late)
         inside = definition.kubernetes is not None
-        kept = keep(f"{name}-kept", role, args.late["ledger_table"], told, self) if inside else None
+        kept = (
+            keep(f"{name}-kept", role, shared.late["ledger_table"], told, self) if inside else None
+        )
         self.function = LambdaFunction(
             f"{name}-function",
             FunctionArgs(
                 definition=definition,
-                scope=args.scope,
-                package=args.package,
+                scope=shared.scope,
+                package=shared.package,
                 settings=told,
                 kept=kept,
-                placement=args.placement if inside else None,
+                placement=shared.placement if inside else None,
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )

@@ -15,6 +15,7 @@ from infra import iam
 from infra.functions.definition import Definition, Scope
 from infra.functions.kept import Kept, short
 from infra.functions.packaging import FunctionPackage
+from infra.functions.settings import Late
 from infra.versions import LAMBDA_ARCHITECTURE, LAMBDA_RUNTIME
 
 TYPE = "stillwater:infra:Function"
@@ -27,6 +28,16 @@ class FunctionPlacement:
 
     subnet_ids: Sequence[pulumi.Input[str]]
     security_group_ids: Sequence[pulumi.Input[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shared:
+    """What all functions of a cluster have in common, and what is known late of their settings."""
+
+    scope: Scope
+    package: FunctionPackage
+    late: Late
+    placement: FunctionPlacement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +81,8 @@ class LambdaFunction(pulumi.ComponentResource):
             assume_role_policy=iam.trust("lambda.amazonaws.com"),
             opts=child,
         )
-        permission = aws.iam.RolePolicy(
-            f"{name}-policy",
-            role=role.name,
-            policy=iam.policy([*definition.may(args.scope), *_own_statements(args, logs)]),
-            opts=child,
-        )
+        rights = [*definition.may(args.scope), *_own_statements(args, logs)]
+        permission = iam.allow(f"{name}-policy", role, rights, self)
         first = [permission, logs, *([] if args.kept is None else [args.kept.item])]
         function = aws.lambda_.Function(
             f"{name}-function",
@@ -91,7 +98,12 @@ class LambdaFunction(pulumi.ComponentResource):
             memory_size=cluster.memory_mib,
             reserved_concurrent_executions=definition.reserved_concurrency(cluster),
             environment=aws.lambda_.FunctionEnvironmentArgs(variables=_variables(args)),
-            vpc_config=_vpc_config(args.placement),
+            vpc_config=None
+            if args.placement is None
+            else {
+                "subnet_ids": list(args.placement.subnet_ids),
+                "security_group_ids": list(args.placement.security_group_ids),
+            },
             # Lambda checks its right to make network interfaces when it creates the function.
             opts=pulumi.ResourceOptions(parent=self, depends_on=first),
         )
@@ -122,19 +134,8 @@ def feed(
         batch_size=definition.reads.batch,
         # One bad message must not bring the good ones of its batch back.
         function_response_types=["ReportBatchItemFailures"],
-        scaling_config=aws.lambda_.EventSourceMappingScalingConfigArgs(
-            maximum_concurrency=definition.reads.at_once
-        ),
+        scaling_config={"maximum_concurrency": definition.reads.at_once},
         opts=pulumi.ResourceOptions(parent=parent),
-    )
-
-
-def _vpc_config(placement: FunctionPlacement | None) -> aws.lambda_.FunctionVpcConfigArgs | None:
-    if placement is None:
-        return None
-    return aws.lambda_.FunctionVpcConfigArgs(
-        subnet_ids=list(placement.subnet_ids),
-        security_group_ids=list(placement.security_group_ids),
     )
 
 

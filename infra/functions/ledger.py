@@ -6,24 +6,16 @@ any line. Items end themselves by `expires_at`; the sparse index `open` holds un
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.cluster.operated import Operated
 
 TYPE = "stillwater:infra:Ledger"
 KEY = "pk"
 EXPIRES_AT = "expires_at"
 OPEN_INDEX = "open"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerArgs:
-    prefix: str
-    # An environment that may be destroyed.
-    ephemeral: bool
 
 
 class LedgerTable(pulumi.ComponentResource):
@@ -32,33 +24,26 @@ class LedgerTable(pulumi.ComponentResource):
     table_name: pulumi.Output[str]
 
     def __init__(
-        self, name: str, args: LedgerArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, cluster: Operated, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         table = aws.dynamodb.Table(
             f"{name}-table",
-            name=naming.ledger_table(args.prefix),
+            name=naming.ledger_table(cluster.prefix),
             billing_mode="PAY_PER_REQUEST",
             hash_key=KEY,
-            attributes=[
-                aws.dynamodb.TableAttributeArgs(name=KEY, type="S"),
-                aws.dynamodb.TableAttributeArgs(name=OPEN_INDEX, type="S"),
-            ],
+            attributes=[{"name": name, "type": "S"} for name in (KEY, OPEN_INDEX)],
             global_secondary_indexes=[
-                aws.dynamodb.TableGlobalSecondaryIndexArgs(
-                    name=OPEN_INDEX,
-                    key_schemas=[
-                        aws.dynamodb.TableGlobalSecondaryIndexKeySchemaArgs(
-                            attribute_name=OPEN_INDEX, key_type="HASH"
-                        )
-                    ],
-                    projection_type="ALL",
-                )
+                {
+                    "name": OPEN_INDEX,
+                    "key_schemas": [{"attribute_name": OPEN_INDEX, "key_type": "HASH"}],
+                    "projection_type": "ALL",
+                }
             ],
-            ttl=aws.dynamodb.TableTtlArgs(attribute_name=EXPIRES_AT, enabled=True),
-            point_in_time_recovery=aws.dynamodb.TablePointInTimeRecoveryArgs(enabled=True),
+            ttl={"attribute_name": EXPIRES_AT, "enabled": True},
+            point_in_time_recovery={"enabled": True},
             # With it go the hooks that wait, the lease and every drain that has not ended.
-            deletion_protection_enabled=not args.ephemeral,
+            deletion_protection_enabled=not cluster.ephemeral,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.table_name = table.name

@@ -11,7 +11,6 @@ the VPC and have access entries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -19,26 +18,15 @@ import pulumi
 from core import naming
 from core.constants import TICKS_MAX_RECEIVE_COUNT
 from infra.functions.catalogue import LOOP
-from infra.functions.definition import Definition, Scope
-from infra.functions.function import FunctionArgs, FunctionPlacement, LambdaFunction, feed
+from infra.functions.definition import Definition
+from infra.functions.function import FunctionArgs, LambdaFunction, Shared, feed
 from infra.functions.kept import keep
-from infra.functions.packaging import FunctionPackage
 from infra.functions.queues import MessageQueue, QueueArgs
 from infra.functions.schedule import wake
-from infra.functions.settings import Late, settings
+from infra.functions.settings import settings
 from infra.functions.tick import TICK
 
 TYPE = "stillwater:infra:Functions"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FunctionsArgs:
-    scope: Scope
-    package: FunctionPackage
-    late: Late
-    events_queue_arn: pulumi.Input[str]
-    placement: FunctionPlacement
-    definitions: Sequence[Definition] = LOOP
 
 
 class LoopFunctions(pulumi.ComponentResource):
@@ -48,18 +36,24 @@ class LoopFunctions(pulumi.ComponentResource):
     ticks_queue: MessageQueue
 
     def __init__(
-        self, name: str, args: FunctionsArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        shared: Shared,
+        events_queue_arn: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        definitions: Sequence[Definition] = LOOP,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args, cluster = name, args, args.scope.cluster
+        self._name, self._shared, cluster = name, shared, shared.scope.cluster
         self.ticks_queue = self._ticks_queue()
-        late = {**args.late, "ticks_queue_url": self.ticks_queue.url}
-        told = {each.name: settings(each, cluster, late) for each in args.definitions}
+        late = {**shared.late, "ticks_queue_url": self.ticks_queue.url}
+        told = {each.name: settings(each, cluster, late) for each in definitions}
         # What they keep is the same for all: the API server, pools' labels, Kafka's addresses.
         self._kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
         self.functions = {each: self._function(each, told[each]) for each in told}
-        sources = {"events": args.events_queue_arn, "ticks": self.ticks_queue.arn}
-        for each in args.definitions:
+        sources = {"events": events_queue_arn, "ticks": self.ticks_queue.arn}
+        for each in definitions:
             function = self.functions[each.name]
             if each.reads is not None:
                 feed(f"{name}-{each.name}", each, sources[each.reads.queue], function, self)
@@ -67,7 +61,7 @@ class LoopFunctions(pulumi.ComponentResource):
         self.register_outputs({"ticks_queue_url": self.ticks_queue.url})
 
     def _ticks_queue(self) -> MessageQueue:
-        cluster = self._args.scope.cluster
+        cluster = self._shared.scope.cluster
         return MessageQueue(
             f"{self._name}-ticks",
             QueueArgs(
@@ -86,11 +80,11 @@ class LoopFunctions(pulumi.ComponentResource):
             f"{self._name}-{role}",
             FunctionArgs(
                 definition=definition,
-                scope=self._args.scope,
-                package=self._args.package,
+                scope=self._shared.scope,
+                package=self._shared.package,
                 settings=told,
                 kept=self._kept if inside else None,
-                placement=self._args.placement if inside else None,
+                placement=self._shared.placement if inside else None,
             ),
             opts=pulumi.ResourceOptions(parent=self),
         )

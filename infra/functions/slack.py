@@ -7,7 +7,6 @@ here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -61,13 +60,6 @@ SLACK = Definition(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoriesArgs:
-    scope: Scope
-    package: FunctionPackage
-    table_name: pulumi.Input[str]
-
-
 class Stories(pulumi.ComponentResource):
     """The queue, and the function: it reads incidents, keeps threads and knows one secret."""
 
@@ -75,10 +67,15 @@ class Stories(pulumi.ComponentResource):
     function: LambdaFunction
 
     def __init__(
-        self, name: str, args: StoriesArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        scope: Scope,
+        package: FunctionPackage,
+        table_name: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        child, cluster = pulumi.ResourceOptions(parent=self), args.scope.cluster
+        child, cluster = pulumi.ResourceOptions(parent=self), scope.cluster
         self.queue = MessageQueue(
             f"{name}-queue",
             QueueArgs(
@@ -89,13 +86,13 @@ class Stories(pulumi.ComponentResource):
             ),
             opts=child,
         )
-        late = {"ledger_table": args.table_name, "stories_queue_url": self.queue.url}
+        late = {"ledger_table": table_name, "stories_queue_url": self.queue.url}
         self.function = LambdaFunction(
             f"{name}-slack",
             FunctionArgs(
                 definition=SLACK,
-                scope=args.scope,
-                package=args.package,
+                scope=scope,
+                package=package,
                 settings=settings(SLACK, cluster, late),
             ),
             opts=child,

@@ -117,14 +117,12 @@ class Termination(pulumi.ComponentResource):
                 rule=rule.name,
                 target_id=role,
                 arn=queue.arn,
-                retry_policy=aws.cloudwatch.EventTargetRetryPolicyArgs(
-                    maximum_event_age_in_seconds=DELIVERY_SECONDS,
-                    maximum_retry_attempts=DELIVERY_ATTEMPTS,
-                ),
+                retry_policy={
+                    "maximum_event_age_in_seconds": DELIVERY_SECONDS,
+                    "maximum_retry_attempts": DELIVERY_ATTEMPTS,
+                },
                 # What EventBridge cannot deliver is kept with the other dead letters.
-                dead_letter_config=aws.cloudwatch.EventTargetDeadLetterConfigArgs(
-                    arn=queue.dead_letters_arn
-                ),
+                dead_letter_config={"arn": queue.dead_letters_arn},
                 opts=pulumi.ResourceOptions(parent=self, depends_on=queue.policies),
             )
         return queue

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
@@ -62,12 +61,7 @@ class EvictionGate(pulumi.ComponentResource):
             service_account=cluster.gate_name,
             parent=self,
         )
-        permission = aws.iam.RolePolicy(
-            f"{name}-policy",
-            role=role.name,
-            policy=iam.policy(list(GATE.may(args.scope))),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        permission = iam.allow(f"{name}-policy", role, GATE.may(args.scope), self)
         grant(Names(type="", component=name), GATE, cluster, role.arn, parent=self)
         deployment = self._deployment(operators, [association, permission])
         self._webhooks(operators, deployment)

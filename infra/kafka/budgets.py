@@ -10,7 +10,6 @@ over a pod with two budgets the eviction API answers 500. Connect's workers have
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -23,19 +22,13 @@ from core.constants import EVICTED_AT_A_TIME
 TYPE = "stillwater:infra:DisruptionBudgets"
 
 
-@dataclass(frozen=True, kw_only=True)
-class DisruptionBudgetsArgs:
-    spec: ClusterSpec
-
-
 class DisruptionBudgets(pulumi.ComponentResource):
     """The budgets over those who stay, over those who leave, and over Connect's workers."""
 
     def __init__(
-        self, name: str, args: DisruptionBudgetsArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        spec = args.spec
         called = {
             "staying": naming.budget_of_the_staying(spec.name),
             "leaving": naming.budget_of_the_leaving(spec.name),

@@ -10,7 +10,6 @@ rights, the load balancer's bindings) lives in it too.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -40,11 +39,6 @@ OAUTH_PRINCIPALS = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
 READY_TIMEOUT = "30m"
 
 
-@dataclass(frozen=True, kw_only=True)
-class KafkaArgs:
-    spec: ClusterSpec
-
-
 class Kafka(pulumi.ComponentResource):
     """One Kafka cluster: the pools of its controllers first, brokers and the Kafka with `run`.
 
@@ -55,10 +49,10 @@ class Kafka(pulumi.ComponentResource):
     controllers: Sequence[pulumi.Resource]
 
     def __init__(
-        self, name: str, args: KafkaArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._spec = name, args.spec
+        self._name, self._spec = name, spec
         self.controllers = self._pools(lambda role: role.is_controller, after=())
 
     def run(self, *, after: Sequence[pulumi.Resource]) -> None:

@@ -8,18 +8,11 @@ they are made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import pulumi
 import pulumi_kubernetes as k8s
 
 TYPE = "stillwater:infra:KafkaNamespace"
-
-
-@dataclass(frozen=True, kw_only=True)
-class KafkaNamespaceArgs:
-    namespace: str
-    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class KafkaNamespace(pulumi.ComponentResource):
@@ -28,13 +21,17 @@ class KafkaNamespace(pulumi.ComponentResource):
     name: pulumi.Output[str]
 
     def __init__(
-        self, name: str, args: KafkaNamespaceArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        namespace: str,
+        labels: Mapping[str, str],
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        namespace = k8s.core.v1.Namespace(
+        made = k8s.core.v1.Namespace(
             f"{name}-namespace",
-            metadata={"name": args.namespace, "labels": dict(args.labels)},
+            metadata={"name": namespace, "labels": dict(labels)},
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.name = namespace.metadata.apply(lambda metadata: str(metadata.name))
+        self.name = made.metadata.apply(lambda metadata: str(metadata.name))
         self.register_outputs({"name": self.name})

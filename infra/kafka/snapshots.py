@@ -57,24 +57,19 @@ class SnapshotResources(pulumi.ComponentResource):
             managed_policies={},
             parent=self,
         )
-        permission = aws.iam.RolePolicy(
-            f"{self._name}-policy",
-            role=role.name,
-            policy=iam.policy(_statements(self._args)),
-            opts=self._child,
-        )
+        permission = iam.allow(f"{self._name}-policy", role, _statements(self._args), self)
         aws.dlm.LifecyclePolicy(
             f"{self._name}-schedule",
             description=f"Kafka volumes of {self._args.prefix}",
             execution_role_arn=role.arn,
             state="ENABLED",
-            policy_details=aws.dlm.LifecyclePolicyPolicyDetailsArgs(
-                policy_type="EBS_SNAPSHOT_MANAGEMENT",
-                resource_types=["VOLUME"],
+            policy_details={
+                "policy_type": "EBS_SNAPSHOT_MANAGEMENT",
+                "resource_types": ["VOLUME"],
                 # Several tags would mean any of them: one, whose value no other cluster has.
-                target_tags={SNAPSHOT_TAG: self._args.prefix},
-                schedules=[_schedule(schedule)],
-            ),
+                "target_tags": {SNAPSHOT_TAG: self._args.prefix},
+                "schedules": [_schedule(schedule)],
+            },
             opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
         )
 
@@ -100,16 +95,18 @@ class _SnapshotClass(pulumi.CustomResource):
         )
 
 
-def _schedule(schedule: Schedule) -> aws.dlm.LifecyclePolicyPolicyDetailsScheduleArgs:
-    return aws.dlm.LifecyclePolicyPolicyDetailsScheduleArgs(
-        name=f"every-{schedule.every_hours}-hours",
-        create_rule=aws.dlm.LifecyclePolicyPolicyDetailsScheduleCreateRuleArgs(
-            interval=schedule.every_hours, interval_unit="HOURS", times=schedule.start_at_utc
-        ),
-        retain_rule=aws.dlm.LifecyclePolicyPolicyDetailsScheduleRetainRuleArgs(count=schedule.kept),
+def _schedule(schedule: Schedule) -> aws.dlm.LifecyclePolicyPolicyDetailsScheduleArgsDict:
+    return {
+        "name": f"every-{schedule.every_hours}-hours",
+        "create_rule": {
+            "interval": schedule.every_hours,
+            "interval_unit": "HOURS",
+            "times": schedule.start_at_utc,
+        },
+        "retain_rule": {"count": schedule.kept},
         # Which broker's it is: the driver's tags name the claim.
-        copy_tags=True,
-    )
+        "copy_tags": True,
+    }
 
 
 def _statements(args: SnapshotsArgs) -> list[iam.Statement]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -28,19 +27,13 @@ _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 READY = {"pulumi.com/waitFor": "condition=Ready"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class TopicsArgs:
-    spec: ClusterSpec
-
-
 class Topics(pulumi.ComponentResource):
     """A KafkaTopic per topic; a KafkaUser per user and per function that speaks to Kafka."""
 
     def __init__(
-        self, name: str, args: TopicsArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        spec = args.spec
         for topic in spec.topics:
             CustomResource(
                 f"{name}-topic-{resource_name(topic.name)}",

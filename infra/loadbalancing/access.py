@@ -113,7 +113,7 @@ def private_record(
         f"{name}-zone",
         name=zone_name,
         comment="Kafka's name inside the VPC",
-        vpcs=[aws.route53.ZoneVpcArgs(vpc_id=vpc_id)],
+        vpcs=[{"vpc_id": vpc_id}],
         opts=opts,
     )
     return aws.route53.Record(
@@ -122,12 +122,12 @@ def private_record(
         name=host,
         type="A",
         aliases=[
-            aws.route53.RecordAliasArgs(
-                name=balancer.dns_name,
-                zone_id=balancer.zone_id,
+            {
+                "name": balancer.dns_name,
+                "zone_id": balancer.zone_id,
                 # A zone without a healthy bootstrap leaves the answer.
-                evaluate_target_health=True,
-            )
+                "evaluate_target_health": True,
+            }
         ],
         opts=opts,
     )

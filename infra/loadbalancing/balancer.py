@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -126,9 +125,18 @@ class LoadBalancing(pulumi.ComponentResource):
             load_balancing_cross_zone_enabled="true" if of_broker else "false",
             # A zone stays in the balancer's name only while every group has a healthy target: with
             # one broker down, all zones would leave it. Only the bootstrap may decide about zones.
-            target_group_health=_group_health(
-                DNS_FAILOVER_OF_BROKER if of_broker else DNS_FAILOVER_OF_BOOTSTRAP
-            ),
+            target_group_health={
+                "dns_failover": {
+                    "minimum_healthy_targets_count": (
+                        DNS_FAILOVER_OF_BROKER if of_broker else DNS_FAILOVER_OF_BOOTSTRAP
+                    ),
+                    "minimum_healthy_targets_percentage": "off",
+                },
+                "unhealthy_state_routing": {
+                    "minimum_healthy_targets_count": 1,
+                    "minimum_healthy_targets_percentage": "off",
+                },
+            },
             tags=self._args.tags.with_name(name),
             opts=self._child,
         )
@@ -142,9 +150,7 @@ class LoadBalancing(pulumi.ComponentResource):
             port=route.port,
             protocol="TCP",
             tcp_idle_timeout_seconds=self._spec.timings.nlb_idle_timeout_seconds,
-            default_actions=[
-                aws.lb.ListenerDefaultActionArgs(type="forward", target_group_arn=group.arn)
-            ],
+            default_actions=[{"type": "forward", "target_group_arn": group.arn}],
             opts=self._child,
         )
 
@@ -174,14 +180,3 @@ class LoadBalancing(pulumi.ComponentResource):
                 parent=self, depends_on=[listener, *self._args.bindings_after]
             ),
         )
-
-
-def _group_health(minimum: str) -> Any:
-    return aws.lb.TargetGroupTargetGroupHealthArgs(
-        dns_failover=aws.lb.TargetGroupTargetGroupHealthDnsFailoverArgs(
-            minimum_healthy_targets_count=minimum, minimum_healthy_targets_percentage="off"
-        ),
-        unhealthy_state_routing=aws.lb.TargetGroupTargetGroupHealthUnhealthyStateRoutingArgs(
-            minimum_healthy_targets_count=1, minimum_healthy_targets_percentage="off"
-        ),
-    )

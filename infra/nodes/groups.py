@@ -152,11 +152,14 @@ class BrokerNodes(pulumi.ComponentResource):
             ),
             health_check_type="EC2",
             default_instance_warmup=WARMUP_SECONDS,
-            instance_maintenance_policy=aws.autoscaling.GroupInstanceMaintenancePolicyArgs(
-                min_healthy_percentage=HEALTHY_PERCENT[0],
-                max_healthy_percentage=HEALTHY_PERCENT[1],
-            ),
-            instance_lifecycle_policy=_retain_on_abandon(),
+            instance_maintenance_policy={
+                "min_healthy_percentage": HEALTHY_PERCENT[0],
+                "max_healthy_percentage": HEALTHY_PERCENT[1],
+            },
+            # Without it ABANDON on a terminating instance still terminates it.
+            instance_lifecycle_policy={
+                "retention_triggers": {"terminate_hook_abandon": RETAIN_INSTANCE}
+            },
             # A new template reaches nodes that start from now on. Running ones are
             # terminated one at a time: an instance refresh would take every zone at once.
             termination_policies=["OldestLaunchTemplate", "OldestInstance"],
@@ -187,12 +190,3 @@ def group_arns(spec: ClusterSpec, account: iam.Account) -> list[str]:
 
 def _labels(pool: MachinePool) -> dict[str, str]:
     return {naming.NODE_POOL_LABEL: pool.name}
-
-
-def _retain_on_abandon() -> aws.autoscaling.GroupInstanceLifecyclePolicyArgs:
-    # Without it ABANDON on a terminating instance still terminates it.
-    return aws.autoscaling.GroupInstanceLifecyclePolicyArgs(
-        retention_triggers=aws.autoscaling.GroupInstanceLifecyclePolicyRetentionTriggersArgs(
-            terminate_hook_abandon=RETAIN_INSTANCE
-        )
-    )

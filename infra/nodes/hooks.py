@@ -36,22 +36,27 @@ class DepartureHooks(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         spec = args.spec
+        # A component's own order does not reach its children.
+        child = pulumi.ResourceOptions(parent=self, depends_on=list(args.answering))
         for pool in spec.pools:
             for zone in spec.zones_of(pool):
-                for hook in HOOKS:
-                    aws.autoscaling.LifecycleHook(
-                        f"{name}-{zone}-{pool.name}-{hook}",
-                        name=hook,
-                        autoscaling_group_name=naming.auto_scaling_group(
-                            spec.prefix, pool.name, zone
-                        ),
-                        lifecycle_transition=TERMINATING,
-                        default_result=ABANDON,
-                        heartbeat_timeout=spec.timings.hook_heartbeat_timeout_seconds,
-                        opts=pulumi.ResourceOptions(
-                            # A component's own order does not reach its children.
-                            parent=self,
-                            depends_on=list(args.answering),
-                        ),
-                    )
+                group = naming.auto_scaling_group(spec.prefix, pool.name, zone)
+                seconds = spec.timings.hook_heartbeat_timeout_seconds
+                add_hooks(f"{name}-{zone}-{pool.name}", group, seconds, child)
         self.register_outputs({})
+
+
+def add_hooks(
+    below: str, group: pulumi.Input[str], heartbeat_seconds: int, opts: pulumi.ResourceOptions
+) -> None:
+    """Put both hooks on a group; an instance whose hook nobody completes is kept."""
+    for hook in HOOKS:
+        aws.autoscaling.LifecycleHook(
+            f"{below}-{hook}",
+            name=hook,
+            autoscaling_group_name=group,
+            lifecycle_transition=TERMINATING,
+            default_result=ABANDON,
+            heartbeat_timeout=heartbeat_seconds,
+            opts=opts,
+        )

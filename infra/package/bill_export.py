@@ -4,11 +4,10 @@ import re
 from typing import NotRequired, TypedDict
 
 import pulumi
-import pulumi_aws as aws
 
 from core.cluster.limits import BUCKET, RESERVED_STARTS
-from infra import buckets
 from infra.analytics import bill_export
+from infra.iam import Account
 from infra.package import facts
 
 TYPE = "stillwater:index:BillExport"
@@ -42,22 +41,12 @@ class BillExport(pulumi.ComponentResource):
         self, name: str, args: BillExportArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
         prefix = facts.text(args, "prefix", PREFIX, "shop-orders")
         split = facts.yes(args, "split_cost_allocation")
         ephemeral = facts.yes(args, "ephemeral")
-        account = facts.account(self)
-        made = aws.s3.Bucket(
-            f"{name}-billing",
-            bucket=buckets.bucket_name(prefix, "billing", account.account_id),
-            force_destroy=ephemeral,
-            opts=child,
-        )
-        policy = buckets.close(
-            f"{name}-billing",
-            made,
-            parent=self,
-            statements=[bill_export.delivery(made, account)],
+        account = Account.current(pulumi.InvokeOptions(parent=self))
+        made, policy = bill_export.bill_bucket(
+            f"{name}-billing", prefix, account, ephemeral=ephemeral, parent=self
         )
         export = bill_export.BillExport(
             name,
@@ -69,7 +58,7 @@ class BillExport(pulumi.ComponentResource):
                 policy=policy,
                 split=split,
             ),
-            opts=child,
+            opts=pulumi.ResourceOptions(parent=self),
         )
         self.bucket = made.bucket
         self.export_name = pulumi.Output.from_input(export.name)

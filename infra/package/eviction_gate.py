@@ -8,6 +8,7 @@ import pulumi
 from infra.functions.definition import Scope
 from infra.functions.settings import in_cluster
 from infra.gate import gate
+from infra.iam import Account
 from infra.package import adopted, facts
 from infra.package.adopted import Kafka, Machines
 
@@ -59,7 +60,7 @@ class EvictionGate(pulumi.ComponentResource):
         self, name: str, args: EvictionGateArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        account = facts.account(self)
+        account = Account.current(pulumi.InvokeOptions(parent=self))
         description, cluster = adopted.adoption_of(
             args,
             account.region,

@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
-import pulumi_aws as aws
 
 from core.cluster import tagging
 from core.errors import InvalidInput
-from infra.iam import Account
 
 # A resource of Pulumi's and a key of ours stand in its name.
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -151,16 +149,6 @@ def plain_value(value: Any, key: str) -> Any:
         )
         raise InvalidInput([problem])
     return value
-
-
-def account(parent: pulumi.Resource) -> Account:
-    """Return the account and region of the AWS provider that a component was given."""
-    opts = pulumi.InvokeOptions(parent=parent)
-    return Account(
-        partition=aws.get_partition(opts=opts).partition,
-        region=aws.get_region(opts=opts).region,
-        account_id=aws.get_caller_identity(opts=opts).account_id,
-    )
 
 
 def before(opts: pulumi.ResourceOptions | None) -> Sequence[pulumi.Resource]:

@@ -7,6 +7,7 @@ import pulumi
 
 from infra.adopt import operations
 from infra.adopt.owners import refuse_others
+from infra.iam import Account
 from infra.package import adopted, facts
 from infra.package.adopted import Kafka, Machines
 
@@ -74,7 +75,7 @@ class Operations(pulumi.ComponentResource):
         self, name: str, args: OperationsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        account = facts.account(self)
+        account = Account.current(pulumi.InvokeOptions(parent=self))
         subnets = facts.names(args, "subnet_ids")
         groups = facts.names(args, "security_group_ids")
         level = facts.one_of(args, "level", LEVELS)

@@ -88,7 +88,7 @@ class Report(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
-        account = facts.account(self)
+        account = Account.current(pulumi.InvokeOptions(parent=self))
         cluster = facts.text(args, "cluster", facts.CALLED, "shop-orders")
         described = _facts_of(args, cluster, account)
         cluster_tag, pool_tag = facts.bill_tags(args)

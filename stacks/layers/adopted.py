@@ -25,7 +25,8 @@ def build(adopted: Adoption) -> None:
             tags={CLUSTER_TAG: adopted.eks_cluster, MANAGED_BY_TAG: "stillwater"}
         ),
     )
-    account = iam.Account.current(adopted.region, provider)
+    asking = pulumi.InvokeOptions(provider=provider)
+    account = iam.Account.current(asking, adopted.region)
     eks = aws.eks.get_cluster_output(
         name=adopted.eks_cluster, opts=pulumi.InvokeOutputOptions(provider=provider)
     )
@@ -42,7 +43,7 @@ def build(adopted: Adoption) -> None:
         refuse_others(
             adopted.scaling_groups,
             {adopted.called(kafka) for kafka in adopted.kafkas},
-            pulumi.InvokeOptions(provider=provider),
+            asking,
         )
     for kafka in adopted.kafkas:
         cluster = operated_kafka(adopted, kafka)

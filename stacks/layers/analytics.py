@@ -10,9 +10,9 @@ from core.naming import FOUNDATION, OPERATIONS
 from core.settings import facts
 from infra.analytics.workspace import Analytics, AnalyticsArgs
 from infra.functions import packaging
-from infra.functions.alone import Alone, AloneArgs
+from infra.functions.alone import Alone
 from infra.functions.definition import Scope
-from infra.functions.function import FunctionPlacement
+from infra.functions.function import FunctionPlacement, Shared
 from infra.functions.samples import SAMPLES
 from infra.functions.settings import api_server
 from stacks.layer import Layer
@@ -55,8 +55,8 @@ def _samples(layer: Layer, analytics: Analytics) -> None:
         ),
     }
     Alone(
-        AloneArgs(
-            definition=SAMPLES,
+        SAMPLES,
+        Shared(
             scope=Scope(cluster=cluster, account=layer.account),
             package=packaging.build(),
             late=late,

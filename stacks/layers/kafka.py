@@ -6,13 +6,13 @@ import pulumi
 
 from core.naming import FOUNDATION
 from infra.alerts.dashboards import Dashboards
-from infra.charts.strimzi import StrimziOperator, StrimziOperatorArgs
-from infra.kafka.budgets import DisruptionBudgets, DisruptionBudgetsArgs
-from infra.kafka.cluster import Kafka, KafkaArgs, bootstrap_servers
+from infra.charts.strimzi import StrimziOperator
+from infra.kafka.budgets import DisruptionBudgets
+from infra.kafka.cluster import Kafka, bootstrap_servers
 from infra.kafka.connect import ConnectArgs, ConnectCluster
-from infra.kafka.namespace import KafkaNamespace, KafkaNamespaceArgs
+from infra.kafka.namespace import KafkaNamespace
 from infra.kafka.probe import ProbeDeployment, ProbeDeploymentArgs
-from infra.kafka.topics import Topics, TopicsArgs
+from infra.kafka.topics import Topics
 from infra.loadbalancing.balancer import GATED, LoadBalancing, LoadBalancingArgs
 from stacks.layer import Layer
 from stacks.layers import kafka_nodes
@@ -21,16 +21,13 @@ from stacks.layers import kafka_nodes
 def build(layer: Layer) -> None:
     spec, foundation = layer.spec, layer.earlier(FOUNDATION)
     nodes, groups = kafka_nodes.build(layer)
-    args = KafkaNamespaceArgs(namespace=spec.kubernetes.namespace, labels=GATED)
     # After the nodes: on the way down every pod in it ends, orderly, while its node is there.
-    namespace = KafkaNamespace("kafka", args, opts=_after(layer, nodes))
+    called = spec.kubernetes.namespace
+    namespace = KafkaNamespace("kafka", called, GATED, opts=_after(layer, nodes))
     before: list[pulumi.Resource] = [nodes, namespace]
     if spec.strimzi.operator == "chart":
-        operator = StrimziOperator(
-            "strimzi", StrimziOperatorArgs(spec=spec), opts=_after(layer, namespace)
-        )
-        before.append(operator)
-    kafka = Kafka("kafka", KafkaArgs(spec=spec), opts=_after(layer, *before))
+        before.append(StrimziOperator("strimzi", spec, opts=_after(layer, namespace)))
+    kafka = Kafka("kafka", spec, opts=_after(layer, *before))
     balancing = LoadBalancing(
         "balancing",
         LoadBalancingArgs(
@@ -48,11 +45,10 @@ def build(layer: Layer) -> None:
     first: list[pulumi.Resource] = [balancing]
     if spec.strimzi.own_budgets:
         # Before the first pod: there is no time in which anybody may evict them all.
-        args_of_budgets = DisruptionBudgetsArgs(spec=spec)
-        first.append(DisruptionBudgets("budgets", args_of_budgets, opts=_after(layer, namespace)))
+        first.append(DisruptionBudgets("budgets", spec, opts=_after(layer, namespace)))
     # Bindings that come after a broker's pod give it no readiness gate, for all its life.
     kafka.run(after=first)
-    topics = Topics("topics", TopicsArgs(spec=spec), opts=_after(layer, kafka))
+    topics = Topics("topics", spec, opts=_after(layer, kafka))
     if spec.probe is not None:
         ProbeDeployment(
             "probe",

@@ -10,20 +10,20 @@ from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
-from infra.alerts.topic import AlertsArgs, AlertTopic
+from infra.alerts.topic import AlertTopic
 from infra.functions import packaging
 from infra.functions.access import NAMES, FunctionAccess
-from infra.functions.alone import Alone, AloneArgs
-from infra.functions.archive import ArchiveArgs, ArchiveBucket
+from infra.functions.alone import Alone
+from infra.functions.archive import ArchiveBucket
 from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
 from infra.functions.drain_lease import DrainLease, DrainLeaseArgs
-from infra.functions.function import FunctionPlacement
-from infra.functions.ledger import LedgerArgs, LedgerTable
-from infra.functions.loop import FunctionsArgs, LoopFunctions
+from infra.functions.function import FunctionPlacement, Shared
+from infra.functions.ledger import LedgerTable
+from infra.functions.loop import LoopFunctions
 from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
 from infra.functions.settings import in_cluster
-from infra.functions.slack import Stories, StoriesArgs
+from infra.functions.slack import Stories
 from infra.gate.gate import EvictionGate, EvictionGateArgs
 from infra.nodes.hooks import DepartureHooks, DepartureHooksArgs
 from stacks.layer import Layer
@@ -32,9 +32,9 @@ from stacks.layer import Layer
 def build(layer: Layer) -> None:
     spec = layer.spec
     foundation, platform = layer.earlier(FOUNDATION), layer.earlier(PLATFORM)
-    ledger = LedgerTable(
-        "ledger", LedgerArgs(prefix=spec.prefix, ephemeral=spec.ephemeral), opts=layer.on_aws
-    )
+    cluster = of_spec(spec)
+    scope = Scope(cluster=cluster, account=layer.account)
+    ledger = LedgerTable("ledger", cluster, opts=layer.on_aws)
     network = HandlerNetwork(
         "handlers-network",
         HandlerNetworkArgs(
@@ -48,15 +48,7 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
-    archive = ArchiveBucket(
-        "archive",
-        ArchiveArgs(
-            prefix=spec.prefix, account_id=layer.account.account_id, ephemeral=spec.ephemeral
-        ),
-        opts=layer.on_aws,
-    )
-    cluster = of_spec(spec)
-    scope = Scope(cluster=cluster, account=layer.account)
+    archive = ArchiveBucket("archive", scope, opts=layer.on_aws)
     package = packaging.build(own_prices=layer.own_prices)
     late: dict[str, pulumi.Input[Any]] = {
         "ledger_table": ledger.table_name,
@@ -70,44 +62,21 @@ def build(layer: Layer) -> None:
         ),
     }
     if spec.slack is not None:
-        stories = Stories(
-            "stories",
-            StoriesArgs(scope=scope, package=package, table_name=ledger.table_name),
-            opts=layer.on_aws,
-        )
+        stories = Stories("stories", scope, package, ledger.table_name, opts=layer.on_aws)
         late["stories_queue_url"] = stories.queue.url
     if spec.alerts.enabled:
-        alerts = AlertTopic(
-            "alerts",
-            AlertsArgs(cluster=cluster, account=layer.account),
-            opts=layer.on_aws,
-        )
+        alerts = AlertTopic("alerts", scope, opts=layer.on_aws)
         pulumi.export("alerts_topic", alerts.topic_arn)
         late["alerts_topic_arn"] = alerts.topic_arn
     placement = FunctionPlacement(
         subnet_ids=list(layer.private_subnet_ids().values()),
         security_group_ids=[network.security_group_id],
     )
+    shared = Shared(scope=scope, package=package, late=late, placement=placement)
     handlers = LoopFunctions(
-        "handlers",
-        FunctionsArgs(
-            scope=scope,
-            package=package,
-            late=late,
-            events_queue_arn=platform.text("events_queue_arn"),
-            placement=placement,
-        ),
-        opts=layer.on_aws,
+        "handlers", shared, platform.text("events_queue_arn"), opts=layer.on_aws
     )
-    alone = {
-        each.name: Alone(
-            AloneArgs(
-                definition=each, scope=scope, package=package, late=late, placement=placement
-            ),
-            opts=layer.on_both,
-        )
-        for each in ALONE
-    }
+    alone = {each.name: Alone(each, shared, opts=layer.on_both) for each in ALONE}
     functions = {**handlers.functions, **{name: each.function for name, each in alone.items()}}
     access = {
         each.name: FunctionAccess(each, cluster, functions[each.name].role_arn, opts=layer.on_both)

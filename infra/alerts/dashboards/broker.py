@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.cluster import ClusterSpec
-from infra.alerts.dashboards.panel import RATE, Dashboard, Panel, Prom
+from infra.alerts.dashboards.panel import RATE, Dashboard, Panel, Prom, by_pod
 from infra.alerts.rules import Scope
 from infra.alerts.rules.alert import BROKER_STATE
 
@@ -19,10 +19,6 @@ def dashboard(spec: ClusterSpec) -> Dashboard:
         panels=[*_state(chosen), *_load(chosen), *_waits(chosen)],
         pods=f"{BROKER_STATE}{scope.kafka}",
     )
-
-
-def _by_pod(expression: str) -> tuple[Prom, ...]:
-    return (Prom(expression=expression, legend="{{pod}}"),)
 
 
 def _both_ways(counter: str, mine: str) -> tuple[Prom, ...]:
@@ -43,25 +39,25 @@ def _state(mine: str) -> list[Panel]:
             description="0 not running, 1 starting, 2 log recovery, 3 running, 6 pending "
             "controlled shutdown, 7 shutting down. A fenced broker stays at 3.",
             unit="short",
-            queries=_by_pod(f"max by (pod) ({BROKER_STATE}{mine})"),
+            queries=by_pod(f"max by (pod) ({BROKER_STATE}{mine})"),
         ),
         Panel(
             title="Leaders",
             description="Partitions the broker leads; a rotation takes it to 0 and back.",
             unit="short",
-            queries=_by_pod(f"sum by (pod) (kafka_server_replicamanager_leadercount{mine})"),
+            queries=by_pod(f"sum by (pod) (kafka_server_replicamanager_leadercount{mine})"),
         ),
         Panel(
             title="Behind its leaders",
             description="The largest lag of a replica that the broker follows, in records.",
             unit="short",
-            queries=_by_pod(f"max by (pod) (kafka_server_replicafetchermanager_maxlag{mine})"),
+            queries=by_pod(f"max by (pod) (kafka_server_replicafetchermanager_maxlag{mine})"),
         ),
         Panel(
             title="Directories lost",
             description="Log directories the broker closed after an error of their volume.",
             unit="short",
-            queries=_by_pod(f"max by (pod) ({recovery}{mine})"),
+            queries=by_pod(f"max by (pod) ({recovery}{mine})"),
         ),
     ]
 
@@ -85,7 +81,7 @@ def _load(mine: str) -> list[Panel]:
             title="Connections",
             description="Open connections of clients and other brokers.",
             unit="short",
-            queries=_by_pod(
+            queries=by_pod(
                 f"sum by (pod) (kafka_server_socket_server_metrics_connection_count{mine})"
             ),
         ),
@@ -93,7 +89,7 @@ def _load(mine: str) -> list[Panel]:
             title="Size of logs",
             description="Bytes of all the broker's replicas on its volumes.",
             unit="bytes",
-            queries=_by_pod(f"sum by (pod) (kafka_log_log_size{mine})"),
+            queries=by_pod(f"sum by (pod) (kafka_log_log_size{mine})"),
         ),
     ]
 
@@ -106,13 +102,13 @@ def _waits(mine: str) -> list[Panel]:
             title="Idle request handlers",
             description="The share of time handlers have nothing to do; an alert is below 20 %.",
             unit="percentunit",
-            queries=_by_pod(f"max by (pod) (rate({idle}{mine}[{RATE}])) / 1e9"),
+            queries=by_pod(f"max by (pod) (rate({idle}{mine}[{RATE}])) / 1e9"),
         ),
         Panel(
             title="Idle network threads",
             description="The share of time network threads have nothing to do.",
             unit="percentunit",
-            queries=_by_pod(
+            queries=by_pod(
                 f"min by (pod) (kafka_network_socketserver_networkprocessoravgidlepercent{mine})"
             ),
         ),
@@ -136,7 +132,7 @@ def _waits(mine: str) -> list[Panel]:
             title="Garbage collection",
             description="The share of time the broker's process collects garbage.",
             unit="percentunit",
-            queries=_by_pod(f"sum by (pod) (rate(jvm_gc_collection_seconds_sum{mine}[{RATE}]))"),
+            queries=by_pod(f"sum by (pod) (rate(jvm_gc_collection_seconds_sum{mine}[{RATE}]))"),
         ),
     ]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from core.cluster import ClusterSpec
-from infra.alerts.dashboards.panel import RATE, Dashboard, Panel, Prom
+from infra.alerts.dashboards.panel import RATE, Dashboard, Panel, Prom, by_pod
 from infra.alerts.rules import Scope
-from infra.alerts.rules.alert import ACTIVE_CONTROLLER, BROKER_STATE
+from infra.alerts.rules.alert import ACTIVE_CONTROLLER, BROKER_STATE, METADATA_ERRORS
 
 
 def dashboard(spec: ClusterSpec) -> Dashboard:
@@ -84,14 +84,7 @@ def _flow(scope: Scope) -> list[Panel]:
             title="Messages in",
             description="Records that producers write, by broker.",
             unit="cps",
-            queries=(
-                Prom(
-                    expression=(
-                        f"sum by (pod) (rate({topics}_messagesinpersec_total{mine}[{RATE}]))"
-                    ),
-                    legend="{{pod}}",
-                ),
-            ),
+            queries=by_pod(f"sum by (pod) (rate({topics}_messagesinpersec_total{mine}[{RATE}]))"),
         ),
         Panel(
             title="Failed requests",
@@ -109,22 +102,14 @@ def _flow(scope: Scope) -> list[Panel]:
             unit="short",
             queries=tuple(
                 Prom(expression=f"max by (pod) ({name}{mine})", legend=f"{legend} {{{{pod}}}}")
-                for legend, name in (
-                    ("load", "kafka_server_broker_metadata_metrics_metadata_load_error_count"),
-                    ("apply", "kafka_server_broker_metadata_metrics_metadata_apply_error_count"),
-                    ("controller", "kafka_controller_kafkacontroller_metadataerrorcount"),
-                )
+                for legend, name in METADATA_ERRORS.items()
             ),
         ),
     ]
 
 
 def _room(scope: Scope) -> list[Panel]:
-    where = f'{{namespace="{scope.namespace}",persistentvolumeclaim=~"{scope.claims}"}}'
-    certificates = (
-        f'strimzi_certificate_expiration_timestamp_ms{{cluster="{scope.spec.name}",'
-        f'resource_namespace="{scope.namespace}"}}'
-    )
+    where = scope.volumes()
     return [
         Panel(
             title="Volumes",
@@ -147,7 +132,7 @@ def _room(scope: Scope) -> list[Panel]:
             unit="s",
             queries=(
                 Prom(
-                    expression=f"min by (type) ({certificates}) / 1000 - time()",
+                    expression=f"{scope.certificate_seconds}",
                     legend="{{type}}",
                 ),
             ),

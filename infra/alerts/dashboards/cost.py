@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from core import naming
 from core.cluster import ClusterSpec, NodePool, Storage
 from core.cost import pricing
 from core.cost.pricing import HOURS_PER_MONTH, PriceBook
@@ -78,14 +77,7 @@ def dashboard(spec: ClusterSpec, book: PriceBook) -> Dashboard:
 
 
 def _compute(scope: Scope, pool: NodePool, book: PriceBook) -> str:
-    sets = "|".join(
-        naming.pod_set(scope.spec.name, naming.kafka_node_pool(pool.name, zone))
-        for zone in scope.spec.zones_of(pool)
-    )
-    pods = (
-        f'kube_pod_info{{namespace="{scope.namespace}",created_by_kind="StrimziPodSet",'
-        f'created_by_name=~"{sets}",node!=""}}'
-    )
+    pods = scope.pod_info([pool], ',node!=""')
     # One Kafka pod a node: nodes, not pods, are billed, and a node in rotation is counted twice.
     return f"count(count by (node) ({pods})) * {book.instance_hour(pool.instance_type).usd}"
 
@@ -98,7 +90,7 @@ def _storage(scope: Scope, pool: NodePool, book: PriceBook) -> str:
 
 def _volume(scope: Scope, pool: NodePool, number: int, volume: Storage, book: PriceBook) -> str:
     """Return what a pool's volumes of one number cost by the hour: room, and speed beyond gp3's."""
-    pools = "|".join(naming.kafka_node_pool(pool.name, zone) for zone in scope.spec.zones_of(pool))
+    pools = "|".join(scope.node_pools([pool]))
     claims = (
         f'{ASKED}{{namespace="{scope.namespace}",'
         f'persistentvolumeclaim=~"data-{number}-{scope.spec.name}-({pools})-[0-9]+"}}'

@@ -29,6 +29,11 @@ class Prom:
     legend: str = ""
 
 
+def by_pod(expression: str) -> tuple[Prom, ...]:
+    """Return the query of one series for each pod."""
+    return (Prom(expression=expression, legend="{{pod}}"),)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Counted:
     """One of the functions' own counters, in CloudWatch."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from core import metric_names as counted
 from core.cluster import ClusterSpec
-from infra.alerts.dashboards.panel import RATE, Counted, Dashboard, Panel, Prom
+from infra.alerts.dashboards.panel import RATE, Counted, Dashboard, Panel, Prom, by_pod
 from infra.alerts.rules import Scope
 from infra.alerts.rules.alert import BROKER_STATE
 from infra.alerts.rules.rotation import CORDONED
@@ -53,7 +53,6 @@ def _decisions() -> list[Panel]:
 
 
 def _nodes(scope: Scope) -> list[Panel]:
-    waiting = f'kube_pod_status_phase{{namespace="{scope.namespace}",phase="Pending"}}'
     return [
         Panel(
             title="Pods on cordoned nodes",
@@ -71,15 +70,7 @@ def _nodes(scope: Scope) -> list[Panel]:
             description="Pods of Kafka that wait for a node of their zone. With a replacement "
             "first, a moment at most.",
             unit="short",
-            queries=(
-                Prom(
-                    expression=(
-                        f"max by (namespace, pod) ({waiting}) == 1 "
-                        f"and on (namespace, pod) {scope.pods}"
-                    ),
-                    legend="{{pod}}",
-                ),
-            ),
+            queries=by_pod(scope.pending),
         ),
     ]
 
@@ -105,7 +96,7 @@ def _brokers(scope: Scope) -> list[Panel]:
             description="2 is log recovery, 3 running, 6 pending controlled shutdown. No line is "
             "no process.",
             unit="short",
-            queries=(Prom(expression=f"max by (pod) ({BROKER_STATE}{mine})", legend="{{pod}}"),),
+            queries=by_pod(f"max by (pod) ({BROKER_STATE}{mine})"),
         ),
         Panel(
             title="Replicas missing",
@@ -129,26 +120,16 @@ def _brokers(scope: Scope) -> list[Panel]:
             description="What brokers fetch as followers: a hill after each rotation, whose area "
             "is what the rotation moved.",
             unit="Bps",
-            queries=(
-                Prom(
-                    expression=(
-                        "sum by (pod) (rate(kafka_server_brokertopicmetrics_"
-                        f"replicationbytesinpersec_total{mine}[{RATE}]))"
-                    ),
-                    legend="{{pod}}",
-                ),
+            queries=by_pod(
+                "sum by (pod) (rate(kafka_server_brokertopicmetrics_"
+                f"replicationbytesinpersec_total{mine}[{RATE}]))"
             ),
         ),
         Panel(
             title="Leaders",
             description="Partitions led, by broker: away before a rotation, back after it.",
             unit="short",
-            queries=(
-                Prom(
-                    expression=f"sum by (pod) (kafka_server_replicamanager_leadercount{mine})",
-                    legend="{{pod}}",
-                ),
-            ),
+            queries=by_pod(f"sum by (pod) (kafka_server_replicamanager_leadercount{mine})"),
         ),
         Panel(
             title="Preferred leaders missing",

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from core import naming
-from core.cluster import ClusterSpec
+from core.cluster import ClusterSpec, NodePool
 
 Severity = Literal["critical", "warning"]
 BROKER_STATE = "kafka_server_kafkaserver_brokerstate"
 ACTIVE_CONTROLLER = "kafka_controller_kafkacontroller_activecontrollercount"
+# KIP-859's counters of records that a node could not load or apply.
+METADATA_ERRORS = {
+    "load": "kafka_server_broker_metadata_metrics_metadata_load_error_count",
+    "apply": "kafka_server_broker_metadata_metrics_metadata_apply_error_count",
+    "controller": "kafka_controller_kafkacontroller_metadataerrorcount",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,21 +62,35 @@ class Scope:
         name = naming.connect(self.spec.name)
         return f'{{namespace="{self.spec.kubernetes.namespace}",cluster="{name}"}}'
 
+    def node_pools(self, pools: Sequence[NodePool] | None = None) -> list[str]:
+        """Return the names of the KafkaNodePools of these pools, or of all."""
+        return [
+            naming.kafka_node_pool(pool.name, zone)
+            for pool in pools or self.spec.pools
+            for zone in self.spec.zones_of(pool)
+        ]
+
+    def pod_info(self, pools: Sequence[NodePool] | None = None, more: str = "") -> str:
+        """Select the pods of these pools, or of all, by the pod set that owns each."""
+        sets = "|".join(naming.pod_set(self.spec.name, each) for each in self.node_pools(pools))
+        return (
+            f'kube_pod_info{{namespace="{self.namespace}",created_by_kind="StrimziPodSet",'
+            f'created_by_name=~"{sets}"{more}}}'
+        )
+
     @property
     def pods(self) -> str:
-        """Return Kafka's pods as kube-state-metrics knows them: by the pod set that owns each.
+        """Return Kafka's pods as kube-state-metrics knows them.
 
         1 for every pod, with its node; a pod that stands nowhere yet has none.
         """
-        sets = "|".join(
-            naming.pod_set(self.spec.name, naming.kafka_node_pool(pool.name, zone))
-            for pool in self.spec.pools
-            for zone in self.spec.zones_of(pool)
-        )
-        return (
-            f'max by (namespace, pod, node) (kube_pod_info{{namespace="{self.namespace}",'
-            f'created_by_kind="StrimziPodSet",created_by_name=~"{sets}"}})'
-        )
+        return f"max by (namespace, pod, node) ({self.pod_info()})"
+
+    @property
+    def pending(self) -> str:
+        """Return an expression for Kafka's pods that wait for a node."""
+        waiting = f'kube_pod_status_phase{{namespace="{self.namespace}",phase="Pending"}}'
+        return f"max by (namespace, pod) ({waiting}) == 1 and on (namespace, pod) {self.pods}"
 
     @property
     def namespace(self) -> str:
@@ -78,12 +99,20 @@ class Scope:
     @property
     def claims(self) -> str:
         """Return the pattern of the claims' names, made from the names node pools really give."""
-        pools = "|".join(
-            naming.kafka_node_pool(pool.name, zone)
-            for pool in self.spec.pools
-            for zone in self.spec.zones_of(pool)
+        return f"data-[0-9]+-{self.spec.name}-({'|'.join(self.node_pools())})-[0-9]+"
+
+    def volumes(self, more: str = "") -> str:
+        """Select what is said of Kafka's claims; `more` are further conditions."""
+        return f'{{namespace="{self.namespace}",persistentvolumeclaim=~"{self.claims}"{more}}}'
+
+    @property
+    def certificate_seconds(self) -> str:
+        """Return the seconds that each of Strimzi's authorities is still valid, by its type."""
+        ends = (
+            f'strimzi_certificate_expiration_timestamp_ms{{cluster="{self.spec.name}",'
+            f'resource_namespace="{self.namespace}"}}'
         )
-        return f"data-[0-9]+-{self.spec.name}-({pools})-[0-9]+"
+        return f"min by (type) ({ends}) / 1000 - time()"
 
     @property
     def brokers(self) -> int:

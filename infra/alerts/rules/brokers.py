@@ -15,7 +15,6 @@ def alerts(scope: Scope) -> list[Alert]:
     """Return the alerts on brokers and pods."""
     mine = scope.kafka
     idle = f"kafka_server_kafkarequesthandlerpool_requesthandleravgidlepercent_total{mine}"
-    waiting = f'kube_pod_status_phase{{namespace="{scope.namespace}",phase="Pending"}}'
     restarts = f'kube_pod_container_status_restarts_total{{namespace="{scope.namespace}"}}'
     return [
         Alert(
@@ -27,8 +26,7 @@ def alerts(scope: Scope) -> list[Alert]:
         ),
         Alert(
             name="KafkaPodPending",
-            expression=f"max by (namespace, pod) ({waiting}) == 1 "
-            f"and on (namespace, pod) {scope.pods}",
+            expression=scope.pending,
             minutes=10,
             severity="critical",
             summary="{{ $labels.pod }} finds no node for ten minutes; its volume ties it to a "

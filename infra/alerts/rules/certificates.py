@@ -15,10 +15,6 @@ FAILURES = 2
 
 def alerts(scope: Scope) -> list[Alert]:
     """Return the alerts on certificates and reconciliations."""
-    ends = (
-        f'strimzi_certificate_expiration_timestamp_ms{{cluster="{scope.spec.name}",'
-        f'resource_namespace="{scope.namespace}"}}'
-    )
     failures = "strimzi_reconciliations_failed_total"
     # The operator tells the namespace it looked after, in a label that the scrape's own hides,
     # unless whoever scrapes it lets it stand.
@@ -29,7 +25,7 @@ def alerts(scope: Scope) -> list[Alert]:
     return [
         Alert(
             name="KafkaCertificateExpires",
-            expression=f"min by (type) ({ends}) / 1000 - time() < {DAYS_LEFT * SECONDS_PER_DAY}",
+            expression=f"{scope.certificate_seconds} < {DAYS_LEFT * SECONDS_PER_DAY}",
             minutes=60,
             severity="critical",
             summary="The {{ $labels.type }} certificate ends in {{ $value | humanizeDuration }} "

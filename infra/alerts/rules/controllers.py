@@ -6,7 +6,7 @@ increase.
 
 from __future__ import annotations
 
-from infra.alerts.rules.alert import ACTIVE_CONTROLLER, Alert, Scope, fewer
+from infra.alerts.rules.alert import ACTIVE_CONTROLLER, METADATA_ERRORS, Alert, Scope, fewer
 
 # The metadata log gets a record every half second without anything to say: ten minutes of them.
 BEHIND_RECORDS = 1200
@@ -64,13 +64,7 @@ def alerts(scope: Scope) -> list[Alert]:
 
 def metadata(scope: Scope) -> list[Alert]:
     """Return KIP-859's three."""
-    counters = {
-        "KafkaMetadataLoadError": "kafka_server_broker_metadata_metrics_metadata_load_error_count",
-        "KafkaMetadataApplyError": (
-            "kafka_server_broker_metadata_metrics_metadata_apply_error_count"
-        ),
-        "KafkaControllerMetadataError": "kafka_controller_kafkacontroller_metadataerrorcount",
-    }
+    names = ("KafkaMetadataLoadError", "KafkaMetadataApplyError", "KafkaControllerMetadataError")
     return [
         Alert(
             name=name,
@@ -80,5 +74,5 @@ def metadata(scope: Scope) -> list[Alert]:
             summary="{{ $labels.pod }} met {{ $value }} errors in the metadata log; read its log "
             "before a restart erases the count.",
         )
-        for name, counter in counters.items()
+        for name, counter in zip(names, METADATA_ERRORS.values(), strict=True)
     ]

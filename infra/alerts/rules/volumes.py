@@ -17,18 +17,13 @@ THROTTLED_SHARE = 0.1
 
 def alerts(scope: Scope) -> list[Alert]:
     """Return the alerts on volumes."""
-    where = f'{{namespace="{scope.namespace}",persistentvolumeclaim=~"{scope.claims}"}}'
+    where = scope.volumes()
     left = f"kubelet_volume_stats_available_bytes{where}"
     share = f"{left} / kubelet_volume_stats_capacity_bytes{where}"
-    unbound = (
-        f'kube_persistentvolumeclaim_status_phase{{namespace="{scope.namespace}",'
-        f'persistentvolumeclaim=~"{scope.claims}",phase!="Bound"}}'
-    )
-    resizing = (
-        f'kube_persistentvolumeclaim_status_condition{{namespace="{scope.namespace}",'
-        f'persistentvolumeclaim=~"{scope.claims}",status="true",'
-        f'condition=~"Resizing|FileSystemResizePending"}}'
-    )
+    is_unbound = scope.volumes(',phase!="Bound"')
+    unbound = f"kube_persistentvolumeclaim_status_phase{is_unbound}"
+    is_resizing = scope.volumes(',status="true",condition=~"Resizing|FileSystemResizePending"')
+    resizing = f"kube_persistentvolumeclaim_status_condition{is_resizing}"
     mine = scope.kafka
     return [
         Alert(
