@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -190,12 +190,18 @@ def _time_runs(
 
 def _fresh(engine: str, folder: str, warm_runs: int) -> dict[str, Any]:
     command = [sys.executable, "-m", "bench.analytics", "--engine", engine, "--bill", folder]
-    command += ["--warm", str(warm_runs)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{engine} failed:\n{done.stderr[-3000:]}")
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    told = _told_by(engine, [*command, "--warm", str(warm_runs)])
+    found: dict[str, Any] = json.loads(told.splitlines()[-1])
     return found
+
+
+def _told_by(what: str, command: Sequence[str], **environment: str) -> str:
+    """Run a command in a process of its own; return what it printed."""
+    environment = {**os.environ, **environment}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{what} failed:\n{done.stderr[-3000:]}")
+    return done.stdout
 
 
 def _one_shot(folder: str) -> dict[str, Any]:
@@ -209,26 +215,19 @@ def _one_shot(folder: str) -> dict[str, Any]:
         options = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
         options = f"{options} {classes.java_options()}".strip()
         began = time.perf_counter()
-        done = subprocess.run(
+        _told_by(
+            "spark-submit",
             [
                 *(str(home / "bin" / "spark-submit"), "--master", f"local[{CORES}]"),
                 *("--driver-java-options", options, "--driver-memory", "2g"),
                 *(word for setting in ONE_SHOT for word in ("--conf", setting)),
                 *(str(launcher), "--bill", folder, "--tables", f"{out}/tables"),
             ],
-            env={
-                **os.environ,
-                "SPARK_HOME": str(home),
-                "PYSPARK_PYTHON": sys.executable,
-                "PYSPARK_DRIVER_PYTHON": sys.executable,
-                "SPARK_LOCAL_IP": "127.0.0.1",
-            },
-            capture_output=True,
-            text=True,
-            check=False,
+            SPARK_HOME=str(home),
+            PYSPARK_PYTHON=sys.executable,
+            PYSPARK_DRIVER_PYTHON=sys.executable,
+            SPARK_LOCAL_IP="127.0.0.1",
         )
-        if done.returncode:
-            sys.exit(f"spark-submit failed:\n{done.stderr[-3000:]}")
         return {"one_shot_s": round(time.perf_counter() - began, 2)}
 
 
@@ -237,17 +236,10 @@ def _report() -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="stillwater-report-") as folder:
         bulk.write(Path(folder) / "bill", rows=1_000, months=MONTHS[1])
         began = time.perf_counter()
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "cli", "report", "--bill", f"{folder}/bill"),
-                *("--tables", f"{folder}/tables", "--output", f"{folder}/out"),
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
+        command = [sys.executable, "-m", "cli", "report", "--bill", f"{folder}/bill"]
+        _told_by(
+            "The report", [*command, "--tables", f"{folder}/tables", "--output", f"{folder}/out"]
         )
-        if done.returncode:
-            sys.exit(f"The report failed:\n{done.stderr[-3000:]}")
         return {"report_s": round(time.perf_counter() - began, 2)}
 
 

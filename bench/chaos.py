@@ -13,7 +13,6 @@ the cluster does not come back. Writes out/bench/chaos.json and a plot.
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import sys
 import time
@@ -24,9 +23,9 @@ from typing import Any
 from rich.console import Console
 
 from bench import record
-from bench.fleet import seen
+from bench.fleet import measured, seen
 from bench.fleet.faults import FAULTS, NodeFault, draw
-from bench.fleet.ground import FleetTwin, probes, provision
+from bench.fleet.ground import FleetTwin, provision
 from core.errors import StillwaterError
 from local.demo import load
 
@@ -97,7 +96,7 @@ def disrupt(
         "min_isr_seen": figures["min_isr_seen"],
         "below_min_isr_s": figures["below_min_isr_s"],
         "minutes": figures["minutes"],
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": record.load_average(),
     }
     return rows, summary, [{**s, "since": s["at"] - began} for s in samples]
 
@@ -143,12 +142,7 @@ def write(
     samples: Sequence[Mapping[str, Any]],
 ) -> Path:
     """Write the figures and the plot."""
-    parameters = {
-        "faults": sorted(FAULTS),
-        "records_per_second": load.RECORDS_PER_SECOND,
-        "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
-        "probes": probes(),
-    }
+    parameters = {"faults": sorted(FAULTS), **measured.parameters()}
     path = record.write("chaos", parameters, rows, summary)
     _draw(rows, samples, path.with_suffix(".png"))
     return path
@@ -157,24 +151,16 @@ def write(
 def _draw(
     rows: Sequence[Mapping[str, Any]], samples: Sequence[Mapping[str, Any]], path: Path
 ) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - a second that nobody else needs
+    from matplotlib.figure import Figure  # noqa: PLC0415 - a second that nobody else needs
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of a backend
-
-    figure, axis = plt.subplots(figsize=(12, 4), layout="constrained")
-    acks = [s for s in samples if s["kind"] == "ack"]
-    isr = [s for s in samples if s["kind"] == "isr"]
-    axis.plot([s["since"] for s in acks], [s["ms"] for s in acks], ".", markersize=1)
-    axis.set(yscale="log", ylabel="produce, ms", xlabel="seconds")
-    least = axis.twinx()
-    least.step([s["since"] for s in isr], [s["smallest"] for s in isr], "r", where="post")
-    least.set(ylim=(0, 3.2), yticks=[0, 1, 2, 3], ylabel="least ISR")
+    figure = Figure(figsize=(12, 4), layout="constrained")
+    axis = figure.subplots()
+    measured.draw_samples(axis, samples)
+    axis.set(xlabel="seconds")
     for row in rows:
         axis.axvline(row["at_s"], color="k", linewidth=0.5)
         axis.text(row["at_s"], 1.0, f" {row['fault']} {row['node']}", rotation=90, fontsize=6)
     figure.savefig(path, dpi=120)
-    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -22,13 +22,13 @@ from typing import Self
 from rich.console import Console
 
 from bench import record, rotation
-from bench.fleet import ways
-from bench.fleet.ground import FleetTwin, probes, provision
+from bench.fleet import measured, ways
+from bench.fleet.ground import FleetTwin, provision
 from bench.fleet.karpenters import karpenters
 from bench.fleet.ways import LAGGING, LEAVING, WATCHED_SECONDS, Told
+from bench.waiting import is_seen_within
 from core.errors import StillwaterError
 from handlers.eviction.certificate import WEBHOOKS
-from local.demo import load
 from local.tools import tool_path
 from local.tools.build import build
 from local.tools.catalogue import FOR_LONG_TESTS, KUBECTL
@@ -170,12 +170,8 @@ class Drain:
 
     def over(self, seconds: float) -> bool:
         """Watch it for some seconds; say whether it has drained the node."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if self._process is not None and self._process.poll() is not None:
-                return True
-            time.sleep(0.2)
-        return False
+        process = self._process
+        return is_seen_within(seconds, lambda: process is not None and process.poll() is not None)
 
     def finish(self) -> None:
         if not self.over(DRAIN_SECONDS) or self._process is None or self._process.returncode:
@@ -203,13 +199,10 @@ def main(arguments: Sequence[str]) -> None:
         build(tool)
     gate = {"eviction_gate": {"image": IMAGE}}
     with provision(console, LOGS, changes=gate) as ground:
-        measured = rotation.measure(ground, given.only or list(WAYS), console, WAYS)
-    rows = [row for row, _ in measured]
+        found = rotation.measure(ground, given.only or list(WAYS), console, WAYS)
+    rows = [row for row, _ in found]
     parameters = {
-        "records_per_second": load.RECORDS_PER_SECOND,
-        "partitions": load.PARTITIONS,
-        "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
-        "probes": probes(),
+        **measured.parameters(),
         "lagging": f"broker {LAGGING} is Ready and out of sync, broker {LEAVING} goes",
     }
     summary = {f"{row['way']}_{key}": row[key] for row in rows for key in rotation.SUMMARY}

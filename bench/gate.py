@@ -16,7 +16,6 @@ import contextlib
 import datetime as dt
 import json
 import logging
-import os
 import socket
 import ssl
 import sys
@@ -30,6 +29,7 @@ from statistics import quantiles
 from typing import Any
 
 import urllib3
+from uvicorn import Server
 
 from bench import record
 from bench.reading import REPLICAS_PER_BROKER, fake_kafka
@@ -115,12 +115,15 @@ def _rows(brokers: int, address: str) -> Iterator[dict[str, Any]]:
     ):
         with serve_gate(address, spares=way != "no_room") as gate:
             milliseconds = [1000 * seconds for seconds in measure(gate)]
-        cuts = quantiles(milliseconds, n=100, method="inclusive")
-        row = {"brokers": brokers, "way": way, "asked": len(milliseconds)}
-        row |= {"p50": round(cuts[49], 1), "p99": round(cuts[98], 1)}
-        row["max"], row["load_average"] = round(max(milliseconds), 1), round(os.getloadavg()[0], 1)
+        row = {"brokers": brokers, "way": way, "asked": len(milliseconds), **medians(milliseconds)}
+        row |= {"max": round(max(milliseconds), 1), "load_average": record.load_average()}
         print(json.dumps(row))
         yield row
+
+
+def medians(milliseconds: Sequence[float]) -> dict[str, float]:
+    cuts = quantiles(milliseconds, n=100, method="inclusive")
+    return {"p50": round(cuts[49], 1), "p99": round(cuts[98], 1)}
 
 
 def _waiting(gate: GateClient) -> Iterator[float]:
@@ -165,24 +168,34 @@ def serve_gate(address: str, *, spares: bool) -> Iterator[GateClient]:
     """Serve a gate over TLS before a cluster of that size."""
     ledger, ids = MemoryLedger(), sorted(brokers_at(address))
     gate = gate_before(address, ids, ledger, spares=spares)
-    issued = issue([HOST], dt.datetime.now(dt.UTC))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, "certificate.pem")
-        path.write_bytes(issued.key + issued.certificate)
-        context.load_cert_chain(path)
-    with socket.create_server((HOST, 0)) as listener:
-        port = listener.getsockname()[1]
-    server = server_of(application(gate, Counts()), context, HOST, port)
+        certificate = Path(directory, "certificate.pem")
+        trusting = write_certificate(certificate)
+        server, port = server_before(gate, certificate)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()), daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    trusting = ssl.create_default_context(cadata=issued.authorities.decode())
     with urllib3.PoolManager(ssl_context=trusting, timeout=30) as http:
         yield GateClient(ledger, [pod_of(id_) for id_ in ids], f"https://{HOST}:{port}{PATH}", http)
     server.should_exit = True
     thread.join(10)
+
+
+def write_certificate(path: Path) -> ssl.SSLContext:
+    """Write a server's key and certificate into a file; return what trusts it."""
+    issued = issue([HOST], dt.datetime.now(dt.UTC))
+    path.write_bytes(issued.key + issued.certificate)
+    return ssl.create_default_context(cadata=issued.authorities.decode())
+
+
+def server_before(gate: Gate, certificate: Path) -> tuple[Server, int]:
+    """Return a gate's server, which is to be started, and its port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with socket.create_server((HOST, 0)) as listener:
+        port = listener.getsockname()[1]
+    return server_of(application(gate, Counts()), context, HOST, port), port
 
 
 def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: bool) -> Gate:

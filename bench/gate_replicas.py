@@ -13,13 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime as dt
 import json
 import logging
-import os
 import signal
-import socket
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -30,22 +26,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing.managers import BaseManager
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 
 import urllib3
 
 from bench import record
-from bench.gate import BROKERS, HOST, GateClient, brokers_at, gate_before, pod_of
+from bench.gate import (
+    BROKERS,
+    HOST,
+    GateClient,
+    brokers_at,
+    gate_before,
+    medians,
+    pod_of,
+    server_before,
+    write_certificate,
+)
 from bench.reading import fake_kafka
 from core.errors import StillwaterError
 from core.gate.answer import let_through
 from core.gate.asked import PATH, TIMEOUT_SECONDS
 from core.incidents.record import UNDRAINED
-from handlers.eviction.certificate import Issued, issue
-from handlers.eviction.counts import Counts
-from handlers.eviction.server import application
-from handlers.gate import server_of
 from tests.unit.handlers.memory_ledger import MemoryLedger
 
 REPLICA = "replica"
@@ -159,8 +160,6 @@ def _row(brokers: int, stage: _Stage) -> dict[str, Any]:
         stage.follow()
         answered += _until_all_went(stage, pair)
         stage.kill()
-    milliseconds = sorted(1000 * each for each in answered)
-    cuts = quantiles(milliseconds, n=100, method="inclusive")
     longest = max([*answered, *cut])
     if longest >= TIMEOUT_SECONDS:
         raise StillwaterError(f"An answer took {longest:.1f} s: the API server gives up before.")
@@ -168,10 +167,9 @@ def _row(brokers: int, stage: _Stage) -> dict[str, Any]:
         "brokers": brokers,
         "asked": len(answered) + len(cut),
         "cut_off": len(cut),
-        "p50": round(cuts[49], 1),
-        "p99": round(cuts[98], 1),
+        **medians([1000 * each for each in answered]),
         "max": round(1000 * longest, 1),
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": record.load_average(),
     }
 
 
@@ -207,13 +205,14 @@ def _once(door: GateClient, pod: str) -> tuple[bool | None, float]:
 def _stage(kafka: str) -> Iterator[_Stage]:
     ids = sorted(brokers_at(kafka))
     with _Shared((HOST, 0), _KEY) as shared, tempfile.TemporaryDirectory() as directory:
-        issued = issue([HOST], dt.datetime.now(dt.UTC))
+        certificate = Path(directory, "certificate.pem")
+        trusting = write_certificate(certificate)
         stage = _Stage(
             kafka=kafka,
             ledger=shared.ledger(),  # type: ignore[attr-defined]  # registered above
             ledger_port=_port(shared),
-            certificate=_write_certificate(issued, Path(directory, "certificate.pem")),
-            http=_trusting(issued),
+            certificate=certificate,
+            http=urllib3.PoolManager(ssl_context=trusting, timeout=30, retries=False),
             pods=[pod_of(each) for each in ids],
         )
         try:
@@ -227,26 +226,12 @@ def _port(shared: _Shared) -> int:
     return shared.address[1]
 
 
-def _write_certificate(issued: Issued, path: Path) -> Path:
-    path.write_bytes(issued.key + issued.certificate)
-    return path
-
-
-def _trusting(issued: Issued) -> urllib3.PoolManager:
-    context = ssl.create_default_context(cadata=issued.authorities.decode())
-    return urllib3.PoolManager(ssl_context=context, timeout=30, retries=False)
-
-
 def _serve(kafka: str, ledger_port: str, certificate: str, brokers: str) -> None:
     shared = _Shared((HOST, int(ledger_port)), _KEY)
     shared.connect()
     ledger = shared.ledger()  # type: ignore[attr-defined]  # registered above
     gate = gate_before(kafka, range(int(brokers)), ledger, spares=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    with socket.create_server((HOST, 0)) as listener:
-        port = listener.getsockname()[1]
-    server = server_of(application(gate, Counts()), context, HOST, port)
+    server, port = server_before(gate, Path(certificate))
     threading.Thread(target=_tell_when_started, args=(server, port), daemon=True).start()
     asyncio.run(server.serve())
 

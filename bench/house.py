@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import grimp
@@ -21,7 +21,6 @@ import grimp
 from bench import record
 
 PACKAGES = ("core", "handlers", "infra", "spark", "cli", "local")
-Arrows = Mapping[str, frozenset[str]]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -40,9 +39,15 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _measure(package: str) -> dict[str, object]:
-    arrows = _arrows(package)
-    ways = {room: _reachable_rooms(room, arrows) for room in arrows}
-    down = {room: [t for t in arrows[room] if room not in ways[t]] for room in arrows}
+    graph = grimp.build_graph(package, cache_dir=None)
+    rooms = graph.find_children(package)
+    for room in rooms:
+        graph.squash_module(room)
+    arrows = {
+        room: graph.find_modules_directly_imported_by(room) - {package, room} for room in rooms
+    }
+    ways = {room: graph.find_upstream_modules(room) for room in rooms}
+    down = {room: [t for t in arrows[room] if room not in ways[t]] for room in rooms}
 
     @functools.cache
     def floor(room: str) -> int:
@@ -50,44 +55,11 @@ def _measure(package: str) -> dict[str, object]:
 
     return {
         "package": package,
-        "rooms": len(arrows),
-        "floors": max(map(floor, arrows)),
+        "rooms": len(rooms),
+        "floors": max(map(floor, rooms)),
         "arrows": sum(map(len, arrows.values())),
-        "arrows_back": sum(len(arrows[room]) - len(down[room]) for room in arrows),
+        "arrows_back": sum(len(arrows[room]) - len(down[room]) for room in rooms),
     }
-
-
-def _arrows(package: str) -> Arrows:
-    """Return each room of a package and the rooms it imports, for type checkers' eyes or not."""
-    graph = grimp.build_graph(package, cache_dir=None)
-    rooms: dict[str, set[str]] = {}
-    for module in graph.modules - {package}:
-        source = _room(module, package)
-        rooms.setdefault(source, set())
-        for imported in graph.find_modules_directly_imported_by(module):
-            if imported != package and _room(imported, package) != source:
-                rooms[source].add(_room(imported, package))
-    return {room: frozenset(targets) for room, targets in rooms.items()}
-
-
-def _room(module: str, package: str) -> str:
-    """Return the room a module stands in.
-
-    >>> _room("core.incidents.decide", "core")
-    'incidents'
-    """
-    return module.removeprefix(f"{package}.").partition(".")[0]
-
-
-def _reachable_rooms(room: str, arrows: Arrows) -> frozenset[str]:
-    """Return every room that the arrows lead to from one."""
-    found: set[str] = set()
-    waiting = [room]
-    while waiting:
-        new = arrows[waiting.pop()] - found
-        found |= new
-        waiting += new
-    return frozenset(found)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from bench import record
 from bench.storm.burst import BurstMessage, Member, Shares, burst, retirement
-from bench.storm.ground import BenchProgress, StormTwin, step, terminate, until
+from bench.storm.ground import BenchProgress, StormTwin, step, terminate
 from bench.storm.making import build
 from bench.storm.report import (
     COLD,
@@ -35,6 +35,7 @@ from bench.storm.report import (
     summary,
 )
 from bench.storm.ways import through_nth, through_the_toolkit
+from bench.waiting import until
 from cli.setup import prepare_tools
 from core.cluster import ClusterSpec
 from core.incidents.record import State, incident_id

@@ -13,7 +13,6 @@ leaves. Writes out/bench/moves.json; a minute and a half for each row.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -90,7 +89,7 @@ def _one(name: str, settings: Mapping[str, int], console: Console) -> dict[str, 
         "by": name,
         **settings,
         "partitions_moved": sum(count for _, count in moved),
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": record.load_average(),
     }
     for producer, acks in producers.items():
         after = [acks.between(at, at + SETTLES_SECONDS) for at, _ in moved]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,22 +25,20 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import record
-from bench.fleet import seen, ways
-from bench.fleet.ground import FleetTwin, probes, provision
+from bench.fleet import measured, seen, ways
+from bench.fleet.ground import FleetTwin, provision
 from core.rotation.estimate import kind_of, seconds_by_kind
 from core.rotation.run_record import Run
 from local.demo import load
 from local.demo import spec as demo_spec
-from local.processes import GIVES_WAY
 
 LOGS = Path("out/bench/parallel-logs")
 PER_ZONE = 2
 STEADY_SECONDS, AFTER_SECONDS = 10.0, 2.0
 # Still less than on AWS, where it is half a minute until a machine runs, and more until it joins.
 BOOT_SECONDS = "20"
-NOTHING = ("lost", "duplicates", "out_of_order", "client_errors", "below_min_isr_s")
 SUMMARY = (
-    *("acked", *NOTHING, "min_isr_seen", "most_out_of_isr"),
+    *("acked", *measured.NOTHING, "min_isr_seen", "most_out_of_isr"),
     *("run_s", "model_s", "most_in_hand", "parties", "refilled_kib"),
 )
 MOST_TIME_RATIO, MOST_IN_PLACE_RATIO = 0.45, 0.6
@@ -98,21 +95,20 @@ def _one(
     moved: Sequence[int],
     console: Console,
 ) -> dict[str, Any]:
-    with ground.under_load(placement, steady_seconds=STEADY_SECONDS) as (running, steady):
-        began = time.time()
-        run = ways.rotate(ground, moved, **WAYS[name])
-        time.sleep(AFTER_SECONDS)
-        samples, rotation = ground.samples(), seen.Stretch(began, time.time())
-        summary = running.finish()
+    seen_of = measured.measure(
+        ground,
+        lambda: ways.rotate(ground, moved, **WAYS[name]),
+        after_seconds=AFTER_SECONDS,
+        steady_seconds=STEADY_SECONDS,
+        replicas=placement,
+    )
+    run = seen_of.given
     row = {
         "way": name,
-        **{key: summary[key] for key in ("sent", "acked", "lost", "duplicates", "out_of_order")},
-        **{key: summary[key] for key in ("client_errors", "first_errors")},
-        **seen.figures(samples, steady, rotation, load.MIN_INSYNC_REPLICAS),
+        **seen_of.figures,
         **figures(run),
-        "most_out_of_isr": most_missing(samples, rotation),
+        "most_out_of_isr": most_missing(seen_of.samples, seen_of.stretch),
         "told": [note.text for note in run.notes if not note.quiet],
-        "load_average": round(os.getloadavg()[0], 1),
     }
     console.log(row)
     return row
@@ -150,12 +146,7 @@ def most_missing(samples: Sequence[Mapping[str, Any]], stretch: seen.Stretch) ->
 
 def judge(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a sentence for everything that is not as it should be."""
-    missed = [
-        f"{row['way']}: {key} is {row[key]} instead of 0."
-        for row in rows
-        for key in NOTHING
-        if row[key]
-    ]
+    missed = measured.what_is_something(rows)
     for row in rows:
         most = 1 if WAYS[row["way"]]["at_once"] == 1 else PER_ZONE
         if row["most_in_hand"] != most:
@@ -177,15 +168,10 @@ def judge(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def write(rows: Sequence[Mapping[str, Any]], zones_moved: int) -> Path:
     """Write the figures down; the time is a ratio, since both runs had the same machine."""
     parameters = {
+        **measured.parameters(),
         "brokers_per_zone": PER_ZONE,
         "zones": len(demo_spec.ZONES),
         "zones_moved": zones_moved,
-        "partitions": load.PARTITIONS,
-        "replication_factor": load.REPLICATION_FACTOR,
-        "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
-        "probes": probes(),
-        "gives_way": os.environ[GIVES_WAY],
-        "records_per_second": load.RECORDS_PER_SECOND,
         "boot_seconds": float(os.environ["STILLWATER_BOOT_SECONDS"]),
     }
     summary = {
@@ -225,9 +211,7 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
         )
     console = Console(width=160)
     console.print(table)
-    for row in rows:
-        for sentence in row["told"]:
-            console.print(f"{row['way']}: {sentence}")
+    measured.print_told(console, rows)
 
 
 if __name__ == "__main__":

@@ -168,13 +168,11 @@ def _add_engine(rows: list[dict[str, Any]]) -> None:
 
 
 def _draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - the child draws nothing
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of a backend
+    from matplotlib.figure import Figure  # noqa: PLC0415 - the child draws nothing
 
     brokers = [row["brokers"] for row in rows]
-    figure, (time_axis, memory_axis) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    time_axis, memory_axis = figure.subplots(1, 2)
     time_axis.plot(brokers, [row["seconds"] for row in rows], "o-", label="program, all layers")
     time_axis.plot(brokers, [row["layer_seconds"] for row in rows], "o-", label=f"program, {LAYER}")
     if all("preview_seconds" in row for row in rows):
@@ -187,7 +185,6 @@ def _draw(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     memory_axis.set(xlabel="brokers", ylim=(0, None), xticks=brokers)
     memory_axis.legend()
     figure.savefig(path, dpi=120)
-    plt.close(figure)
 
 
 if __name__ == "__main__":

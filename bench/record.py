@@ -40,6 +40,11 @@ def write(
     return path
 
 
+def load_average() -> float:
+    """Return how busy the machine was over the last minute."""
+    return round(os.getloadavg()[0], 1)
+
+
 def _first_line(*command: str) -> str | None:
     """Return the first line a program prints; None where there is no such program."""
     try:

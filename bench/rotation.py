@@ -14,9 +14,7 @@ plot.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,10 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import record
-from bench.fleet import seen, ways
-from bench.fleet.ground import STEADY_SECONDS, FleetTwin, probes, provision
+from bench.fleet import measured, ways
+from bench.fleet.ground import STEADY_SECONDS, FleetTwin, provision
 from local.demo import load
-from local.processes import GIVES_WAY
 
 LOGS = Path("out/bench/rotation-logs")
 AFTER_SECONDS = 4.0
@@ -51,9 +48,9 @@ def main(arguments: Sequence[str]) -> None:
     given = parser.parse_args(arguments)
     console = Console(stderr=True)
     with provision(console, LOGS) as ground:
-        measured = measure(ground, given.only or list(WAYS), console)
-    write(measured)
-    missed = judge({row["way"]: row for row, _ in measured})
+        found = measure(ground, given.only or list(WAYS), console)
+    write(found)
+    missed = judge({row["way"]: row for row, _ in found})
     if missed:
         sys.exit("\n".join(missed))
 
@@ -63,44 +60,26 @@ def measure(
     names: Sequence[str],
     console: Console,
     known: Mapping[str, Callable[[FleetTwin], ways.Told]] = WAYS,
-) -> list[tuple[dict[str, Any], list[Mapping[str, Any]]]]:
+) -> list[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]]:
     """Return each way's figures and the samples they are read from."""
     return [_one(ground, name, known[name], console) for name in names]
 
 
 def _one(
     ground: FleetTwin, name: str, way: Callable[[FleetTwin], ways.Told], console: Console
-) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+) -> tuple[dict[str, Any], Sequence[Mapping[str, Any]]]:
     console.log(f"{name}: steady for {STEADY_SECONDS:.0f} s")
-    with ground.under_load() as (running, steady):
-        began = time.time()
-        told = way(ground)
-        time.sleep(AFTER_SECONDS)
-        rotation = seen.Stretch(began, time.time())
-        samples = ground.samples()
-        summary = running.finish()
-    row = {
-        "way": name,
-        **{key: summary[key] for key in ("sent", "acked", "lost", "duplicates", "out_of_order")},
-        **{key: summary[key] for key in ("client_errors", "first_errors", "live_disorder")},
-        **seen.figures(samples, steady, rotation, load.MIN_INSYNC_REPLICAS),
-        "told": told.sentences,
-        "load_average": round(os.getloadavg()[0], 1),
-    }
+    seen = measured.measure(ground, lambda: way(ground), after_seconds=AFTER_SECONDS)
+    row = {"way": name, **seen.figures, "told": seen.given.sentences}
     console.log(f"{name}: {row}")
-    return row, [{**s, "since": s["at"] - began} for s in samples]
+    return row, seen.samples
 
 
-def write(measured: Sequence[tuple[dict[str, Any], list[Mapping[str, Any]]]]) -> None:
+def write(found: Sequence[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]]) -> None:
     """Write the figures and the plot, and show them side by side."""
-    rows = [row for row, _ in measured]
+    rows = [row for row, _ in found]
     parameters = {
-        "records_per_second": load.RECORDS_PER_SECOND,
-        "partitions": load.PARTITIONS,
-        "replication_factor": load.REPLICATION_FACTOR,
-        "min_insync_replicas": load.MIN_INSYNC_REPLICAS,
-        "probes": probes(),
-        "gives_way": os.environ[GIVES_WAY],
+        **measured.parameters(),
         "isr_looked_at_every_s": load.ISR_SAMPLE_SECONDS,
         "lagging": f"broker {ways.LAGGING} is Ready and out of sync, broker {ways.LEAVING} goes",
     }
@@ -109,21 +88,15 @@ def write(measured: Sequence[tuple[dict[str, Any], list[Mapping[str, Any]]]]) ->
     if {"ours", "inplace"} <= minutes.keys():
         summary["inplace_minutes_ratio"] = round(minutes["inplace"] / minutes["ours"], 2)
     path = record.write("rotation", parameters, rows, summary)
-    _draw(measured, path.with_suffix(".png"))
+    _draw(found, path.with_suffix(".png"))
     _show(rows)
     print(path)
 
 
 def judge(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return a sentence for each target the toolkit misses."""
-    nothing = ("lost", "duplicates", "out_of_order", "client_errors", "below_min_isr_s")
-    missed = [
-        f"{name}: {key} is {rows[name][key]} instead of 0."
-        for name in ("ours", "inplace", "ours_lagging")
-        if name in rows
-        for key in nothing
-        if rows[name][key]
-    ]
+    ours = [rows[name] for name in ("ours", "inplace", "ours_lagging") if name in rows]
+    missed = measured.what_is_something(ours)
     ratio = rows.get("ours", {}).get("p99_ratio_outside_moves")
     if ratio is not None and ratio > P99_RATIO:
         missed.append(f"ours: p99 outside the leaders' moves is {ratio} times the steady one.")
@@ -146,31 +119,19 @@ def _show(rows: Sequence[Mapping[str, Any]]) -> None:
         )
     console = Console(width=160)
     console.print(table)
-    for row in rows:
-        for sentence in row["told"]:
-            console.print(f"{row['way']}: {sentence}")
+    measured.print_told(console, rows)
 
 
-def _draw(measured: Sequence[tuple[dict[str, Any], list[Mapping[str, Any]]]], path: Path) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - a second that nobody else needs
+def _draw(found: Sequence[tuple[dict[str, Any], Sequence[Mapping[str, Any]]]], path: Path) -> None:
+    from matplotlib.figure import Figure  # noqa: PLC0415 - a second that nobody else needs
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of a backend
-
-    figure, axes = plt.subplots(
-        len(measured), 1, figsize=(10, 2.2 * len(measured)), layout="constrained", squeeze=False
-    )
-    for (row, samples), axis in zip(measured, axes[:, 0], strict=True):
-        acks = [s for s in samples if s["kind"] == "ack"]
-        isr = [s for s in samples if s["kind"] == "isr"]
-        axis.plot([s["since"] for s in acks], [s["ms"] for s in acks], ".", markersize=1)
-        axis.set(yscale="log", ylabel="produce, ms", title=f"{row['way']}: {row['minutes']} min")
-        least = axis.twinx()
-        least.step([s["since"] for s in isr], [s["smallest"] for s in isr], "r", where="post")
-        least.set(ylim=(0, 3.2), yticks=[0, 1, 2, 3], ylabel="least ISR")
-    axes[-1, 0].set(xlabel="seconds since the first node goes")
+    figure = Figure(figsize=(10, 2.2 * len(found)), layout="constrained")
+    axes = figure.subplots(len(found), 1, squeeze=False)[:, 0]
+    for (row, samples), axis in zip(found, axes, strict=True):
+        measured.draw_samples(axis, samples)
+        axis.set(title=f"{row['way']}: {row['minutes']} min")
+    axes[-1].set(xlabel="seconds since the first node goes")
     figure.savefig(path, dpi=120)
-    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -14,17 +14,14 @@ WORDS = {"forecast": "Stillwater", "threshold": "pvc-autoresizer, defaults"}
 
 def draw(rows: Sequence[Mapping[str, Any]], raced: Mapping[str, Sequence[Ran]], path: Path) -> None:
     """Write a PNG of three panels."""
-    import matplotlib as mpl  # noqa: PLC0415 - a second that nobody else needs
+    from matplotlib.figure import Figure  # noqa: PLC0415 - a second that nobody else needs
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of a backend
-
-    figure, (growth, fill, fared) = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
+    figure = Figure(figsize=(15, 4.2), layout="constrained")
+    growth, fill, fared = figure.subplots(1, 3)
     _growth(growth, rows)
     _fill(fill, raced)
     _draw_outcomes(fared, raced)
     figure.savefig(path, dpi=120)
-    plt.close(figure)
 
 
 def _growth(axis: Any, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from kafka.admin import ConfigResource, KafkaAdminClient
 from rich.console import Console
 
 from bench.fleet.seen import Stretch
-from bench.storm.ground import until
+from bench.waiting import until
 from cli.setup import prepare_tools
 from cli.twin_layers import TwinLayers
 from core import naming
@@ -30,7 +30,6 @@ from local.processes import GIVES_WAY
 
 # The tests' cluster is the instrument: it reads, waits and puts under load.
 from tests.integration.cluster import BROKERS, Cluster, Load
-from tests.integration.waiting import T
 
 WHOLE_SECONDS = 240.0
 WARM_UP_SECONDS, STEADY_SECONDS = 10.0, 20.0
@@ -56,16 +55,10 @@ class FleetTwin:
     def place(self) -> Any:
         return self.cluster.twin.place
 
-    def wait(
-        self, look: Callable[[], T | bool | None], what: str, seconds: float = WHOLE_SECONDS
-    ) -> None:
+    def wait(self, holds: Callable[[], object], what: str, seconds: float = WHOLE_SECONDS) -> None:
         """Wait for something that comes by itself."""
-
-        def seen() -> bool:
-            self.cluster.twin.check_alive()
-            return bool(look())
-
-        until(seen, what, within_seconds=seconds, look_seconds=0.3)
+        alive = self.cluster.twin.check_alive
+        until(holds, what, within_seconds=seconds, look_seconds=0.3, alive=alive)
 
     def is_whole(self) -> bool:
         """Say whether all brokers and controllers are in sync and their groups at rest."""

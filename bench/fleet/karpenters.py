@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bench.fleet.ground import FleetTwin
 from bench.fleet.ways import LEAVING
+from bench.waiting import is_seen_within
 from core.constants import HOOKS
 from core.errors import StillwaterError
 from core.naming import ZONE_LABEL
@@ -83,15 +83,7 @@ class LeavingMachine:
 
     def over(self, seconds: float) -> bool:
         """Watch it for some seconds; say whether Karpenter has ended the Node."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if self.karpenter is None or not self.karpenter.alive:
-                said = self.karpenter.tail() if self.karpenter else "it was never started"
-                raise StillwaterError(f"Karpenter does not run: {said}")
-            if self._is_gone():
-                return True
-            time.sleep(0.2)
-        return self._is_gone()
+        return is_seen_within(seconds, self._is_gone, alive=self._require_karpenter)
 
     def finish(self, seconds: float) -> None:
         if not self.over(seconds):
@@ -121,6 +113,11 @@ class LeavingMachine:
                 InstanceId=self.instance_id,
                 LifecycleActionResult="CONTINUE",
             )
+
+    def _require_karpenter(self) -> None:
+        if self.karpenter is None or not self.karpenter.alive:
+            said = self.karpenter.tail() if self.karpenter else "it was never started"
+            raise StillwaterError(f"Karpenter does not run: {said}")
 
     def _is_gone(self) -> bool:
         return find(self._api, f"{kwok.NODES}/{self.name}") is None

@@ -14,6 +14,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from bench.refill.nodes import BROKERS, BenchNodes
+from bench.waiting import until
 from core.cost import resync
 from core.errors import StillwaterError
 
@@ -215,12 +216,13 @@ def slow_disk(nodes: BenchNodes, bytes_per_s: float | None) -> dict[str, str]:
 
 
 def _until_in_sync(nodes: BenchNodes) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not nodes.in_sync(TOPIC, STAYING):
-        nodes.check_alive()
-        if time.monotonic() > deadline:
-            raise StillwaterError(f"{TOPIC} was not in sync again after {LIMIT_SECONDS:.0f} s.")
-        time.sleep(0.5)
+    until(
+        lambda: nodes.in_sync(TOPIC, STAYING),
+        f"{TOPIC} is in sync again",
+        within_seconds=LIMIT_SECONDS,
+        look_seconds=0.5,
+        alive=nodes.check_alive,
+    )
 
 
 def _first_fetch(nodes: BenchNodes) -> tuple[float, float]:

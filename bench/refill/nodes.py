@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ import urllib3
 from kafka.admin import ConfigResource, KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError
 
+from bench.waiting import until
 from core.errors import StillwaterError
 from local import environment
 from local.demo.load import unfenced_brokers
@@ -106,12 +106,15 @@ class BenchNodes:
                 raise StillwaterError(f"{child.name} ended; its last lines:\n{child.tail()}")
 
     def wait_until_up(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while unfenced_brokers(lambda: {"bootstrap_servers": self.bootstrap}) != list(BROKERS):
-            self.check_alive()
-            if time.monotonic() > deadline:
-                raise StillwaterError(f"Not every broker was up after {START_SECONDS:.0f} s.")
-            time.sleep(0.5)
+        until(
+            lambda: (
+                unfenced_brokers(lambda: {"bootstrap_servers": self.bootstrap}) == list(BROKERS)
+            ),
+            "every broker is up",
+            within_seconds=START_SECONDS,
+            look_seconds=0.5,
+            alive=self.check_alive,
+        )
 
     def log_bytes(self, node: int, topic: str) -> int:
         """Return the bytes of a topic's records in a node's directory."""

@@ -10,15 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.storm.burst import Member
+from bench.waiting import until
 from core import naming
 from core.cluster import ClusterSpec
-from core.errors import StillwaterError
 from infra.functions.interruption import INTERRUPTION
 from infra.functions.tick import TICK
 from local.twin import Twin
 
 NAMESPACE = "kafka"
-WAIT_SECONDS = 60.0
 LAMBDAS = (INTERRUPTION, TICK)
 
 
@@ -145,18 +144,3 @@ def terminate(ground: StormTwin, members: Sequence[Member]) -> dict[str, str]:
 
     until(all_announced, "every termination is announced")
     return found
-
-
-def until(
-    holds: Callable[[], bool],
-    what: str,
-    *,
-    within_seconds: float = WAIT_SECONDS,
-    look_seconds: float = 0.05,
-) -> None:
-    """Wait for something; raise StillwaterError when it does not come true."""
-    deadline = time.monotonic() + within_seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise StillwaterError(f"It did not happen within {within_seconds:.0f} s: {what}.")
-        time.sleep(look_seconds)

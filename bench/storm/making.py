@@ -14,7 +14,8 @@ from typing import Any
 from botocore.credentials import ReadOnlyCredentials
 
 from bench.storm.burst import ACCOUNT, REGION, Member
-from bench.storm.ground import LAMBDAS, NAMESPACE, BenchProgress, StormTwin, step, until
+from bench.storm.ground import LAMBDAS, NAMESPACE, BenchProgress, StormTwin, step
+from bench.waiting import until
 from core import naming
 from core.cluster import ClusterSpec
 from core.cluster.function_memory import memory_mib

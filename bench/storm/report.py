@@ -131,12 +131,10 @@ def draw(
     path: Path,
 ) -> None:
     """Draw both measurements."""
-    import matplotlib as mpl  # noqa: PLC0415 - a second that nobody else needs
+    from matplotlib.figure import Figure  # noqa: PLC0415 - a second that nobody else needs
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of a backend
-
-    figure, (times, counts) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    times, counts = figure.subplots(1, 2)
     for rows, name in ((warm, "warm"), (cold, "cold")):
         for what, style in (("decision_ms", "-"), ("replacement_ms", "--")):
             values = sorted(row[what] for row in rows)
@@ -160,4 +158,3 @@ def draw(
     counts.set_xticks(range(len(names)), names)
     counts.legend()
     figure.savefig(path, dpi=120)
-    plt.close(figure)
