@@ -75,7 +75,7 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
     from cli import class_record  # noqa: PLC0415 - starts Spark's imports
     from spark import tag_keys  # noqa: PLC0415 - the same
     from spark.jobs import report as job  # noqa: PLC0415 - starts Spark's imports
-    from spark.report import page  # noqa: PLC0415
+    from spark.report import formats  # noqa: PLC0415
     from spark.session import local_session  # noqa: PLC0415
 
     facts = _facts(asked)
@@ -101,7 +101,7 @@ def _document_of(asked: ReportOptions, console: Console, scratch: Path | None = 
         made = job.run(session, store, inputs, finished=asked.finished)
         store.tidy(datetime.now(UTC))
     kept = [NOT_READ.format(", ".join(made.kept))] if made.kept else []
-    for line in [*page.summary(made.document), *kept]:
+    for line in [*formats.summary(made.document), *kept]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return made.document
 

@@ -1,7 +1,7 @@
-"""Keeps expressions made of nothing but their arguments, for as long as Spark's Java lives.
+"""Makes tests that are false where nothing is known, and keeps expressions while Spark lives.
 
 An expression is dozens of calls to Java, each a tenth of a millisecond, and a run makes thousands.
-The second bill of a process needs none of them again.
+One made of nothing but its arguments is kept: the second bill of a process needs none of it again.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -36,3 +38,8 @@ def made_once(make: Callable[_P, _R]) -> Callable[_P, _R]:
         return mine[key]
 
     return kept
+
+
+def surely(test: Column) -> Column:
+    """Return a test that is false where nothing is known."""
+    return F.coalesce(test, F.lit(False))  # noqa: FBT003 - a literal column

@@ -6,21 +6,8 @@ COST and the inputs, and all that the report reads.
 
 from __future__ import annotations
 
-from pyspark.sql.types import (
-    BooleanType,
-    DateType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampType,
-)
-
-from spark.schemas import MONEY, struct
+from spark.schemas import BOOLEAN, DATE, DOUBLE, INTEGER, LONG, MOMENT, MONEY, STRING, struct
 from spark.tables import Table
-
-STRING, DOUBLE, LONG, INTEGER = StringType(), DoubleType(), LongType(), IntegerType()
-DATE, MOMENT, BOOLEAN = DateType(), TimestampType(), BooleanType()
 
 # One sample of one series of Prometheus, its labels read as far as a job looks.
 SAMPLES = struct(

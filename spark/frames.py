@@ -1,4 +1,4 @@
-"""Small frames made of what the driver knows, and frames kept while they are used more than once.
+"""Small frames made of what the driver knows, frames kept while used, the first rows of groups.
 
 createDataFrame hands its rows to a Python process on an executor and takes them back, even when
 there are none: seconds of a run of seconds.
@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
+from pyspark.sql.window import Window
 from pyspark.storagelevel import StorageLevel
 
 
@@ -46,6 +47,14 @@ def cached(frame: DataFrame) -> Iterator[DataFrame]:
         yield frame
     finally:
         frame.unpersist()
+
+
+def first_of(
+    frame: DataFrame, group: Sequence[str], *order: Column | str, rows: int = 1
+) -> DataFrame:
+    """Return the first rows of each group, in this order."""
+    rank = F.row_number().over(Window.partitionBy(*group).orderBy(*order))
+    return frame.withColumn("_rank", rank).where(F.col("_rank") <= rows).drop("_rank")
 
 
 def _cell(value: Any, kind: DataType) -> Column:

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DoubleType, FloatType
 
+from spark.expressions import surely
 from spark.schemas import MONEY, PARTS, TRILLIONTHS, WHOLE
 
 PLACES = 12
@@ -113,10 +114,9 @@ def parts_of(summed: DataFrame, called: str) -> list[str]:
 def is_something(summed: DataFrame, called: str) -> Column:
     """Say whether a total is known and not nought, however its parts share it out."""
     if called in summed.columns:
-        return F.coalesce(F.col(called) != 0, F.lit(False))  # noqa: FBT003 - a literal column
+        return surely(F.col(called) != 0)
     whole, rest = (F.col(part) for part in parts_of(summed, called))
-    is_other = (whole + _over(rest, TRILLION) != 0) | (rest % TRILLION != 0)
-    return F.coalesce(is_other, F.lit(False))  # noqa: FBT003 - the same
+    return surely((whole + _over(rest, TRILLION) != 0) | (rest % TRILLION != 0))
 
 
 def summed_parts(summed: DataFrame, names: Iterable[str]) -> list[Column]:

@@ -25,9 +25,11 @@ from pyspark.sql.types import (
 
 from core.errors import StillwaterError
 
+STRING, DOUBLE, LONG, INTEGER = StringType(), DoubleType(), LongType(), IntegerType()
+DATE, MOMENT, BOOLEAN = DateType(), TimestampType(), BooleanType()
 MONEY = DecimalType(38, 18)
 QUANTITY = DecimalType(38, 18)
-TEXTS = ArrayType(StringType())
+TEXTS = ArrayType(STRING)
 
 
 def struct(**columns: DataType) -> StructType:
@@ -35,16 +37,15 @@ def struct(**columns: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
 
-STRING = StringType()
 # An exact sum of doubles, in whole dollars and trillionths of one (spark.money).
 WHOLE, TRILLIONTHS = "whole", "trillionths"
-PARTS = struct(whole=LongType(), trillionths=LongType())
+PARTS = struct(whole=LONG, trillionths=LONG)
 
 # The normalised bill: what one resource, on one meter, cost on one day. Every dollar of the bill is
 # in exactly one row; what no rule or tag knows is a row too (component `other`, `unattributed`).
 USAGE = struct(
     billing_period=STRING,  # YYYY-MM, as the delivery says; the partition
-    day=DateType(),  # UTC day the usage began; null where it cannot be read
+    day=DATE,  # UTC day the usage began; null where it cannot be read
     provider=STRING,
     account=STRING,  # the account that used it
     currency=STRING,
@@ -60,8 +61,8 @@ USAGE = struct(
     attribution=STRING,  # spark.transforms.attribute.Attribution
     cluster=STRING,
     owner=STRING,  # KafkaNodePool (broker-a), `whole cluster` or `unattributed`
-    node_id=IntegerType(),  # the Kafka node id, where the charge names it
-    charges=LongType(),  # lines of the bill in this row
+    node_id=INTEGER,  # the Kafka node id, where the charge names it
+    charges=LONG,  # lines of the bill in this row
     quantity=QUANTITY,  # sum over the day, in `unit`; savings plans' negations do not count
     billed_cost=MONEY,  # what the invoice asks for
     amortised_cost=MONEY,  # commitments spread over the hours they cover
@@ -71,15 +72,15 @@ USAGE = struct(
 # The cost table: USAGE without resources and meters.
 COST = struct(
     billing_period=STRING,
-    day=DateType(),
+    day=DATE,
     component=STRING,
     attribution=STRING,
     cluster=STRING,
     owner=STRING,
-    node_id=IntegerType(),
+    node_id=INTEGER,
     zone=STRING,
     currency=STRING,
-    charges=LongType(),
+    charges=LONG,
     billed_cost=MONEY,
     amortised_cost=MONEY,
     net_cost=MONEY,
@@ -89,12 +90,12 @@ COST = struct(
 # up to that day's transfer in USAGE.
 TRANSFER = struct(
     billing_period=STRING,
-    day=DateType(),
+    day=DATE,
     cluster=STRING,
     flow=STRING,  # spark.transforms.transfer.Flow
     certainty=STRING,  # spark.transforms.transfer.Certainty
     currency=STRING,
-    billed_bytes=LongType(),  # as billed: a byte between two brokers counts on both its sides
+    billed_bytes=LONG,  # as billed: a byte between two brokers counts on both its sides
     billed_cost=MONEY,
     amortised_cost=MONEY,
     net_cost=MONEY,
@@ -103,12 +104,12 @@ TRANSFER = struct(
 
 # Input of the transfer job, from metrics: what a cluster's brokers took in and gave out on a day.
 TRAFFIC = struct(
-    day=DateType(),
+    day=DATE,
     cluster=STRING,
-    produced_bytes=LongType(),  # sum of BytesInPerSec over brokers: excludes replication
-    replicated_bytes=LongType(),  # sum of ReplicationBytesInPerSec over brokers
-    consumed_bytes=LongType(),  # sum of BytesOutPerSec over brokers: excludes replication
-    zones=IntegerType(),
+    produced_bytes=LONG,  # sum of BytesInPerSec over brokers: excludes replication
+    replicated_bytes=LONG,  # sum of ReplicationBytesInPerSec over brokers
+    consumed_bytes=LONG,  # sum of BytesOutPerSec over brokers: excludes replication
+    zones=INTEGER,
     # Whether consumers read from their own zone: `true`; `possible` where brokers let them and each
     # consumer decides; `false` where brokers do not; null where neither is known.
     rack_aware_consumers=STRING,
@@ -118,22 +119,22 @@ TRAFFIC = struct(
 # row per meter (vCPU, memory). A second view of the node's money.
 POD_HOURS = struct(
     billing_period=STRING,
-    at=TimestampType(),  # when the interval began
+    at=MOMENT,  # when the interval began
     instance_id=STRING,  # the node: i-...
     eks_cluster=STRING,
     namespace=STRING,
     workload_type=STRING,  # DaemonSet, ReplicaSet, ...; null where AWS does not know the controller
     workload=STRING,
     pod=STRING,
-    split_cost=DoubleType(),  # for the larger of what it asked for and what it used
-    unused_cost=DoubleType(),  # its part of what no pod had
-    net_split_cost=DoubleType(),
-    net_unused_cost=DoubleType(),
+    split_cost=DOUBLE,  # for the larger of what it asked for and what it used
+    unused_cost=DOUBLE,  # its part of what no pod had
+    net_split_cost=DOUBLE,
+    net_unused_cost=DOUBLE,
 )
 # An instance's lines in one interval: there are several where a commitment covers a part of it.
 NODE_HOURS = struct(
     billing_period=STRING,
-    at=TimestampType(),
+    at=MOMENT,
     instance_id=STRING,
     paid_by=STRING,  # `savings plan`, `reserved`, `spot` or `on demand`
     hours=DecimalType(24, 12),
@@ -143,7 +144,7 @@ NODE_HOURS = struct(
 # add up to its amortised cost in USAGE exactly.
 NODE_SHARES = struct(
     billing_period=STRING,
-    day=DateType(),
+    day=DATE,
     cluster=STRING,
     owner=STRING,  # KafkaNodePool (broker-a)
     zone=STRING,
@@ -171,9 +172,9 @@ TAGS_FOUND = struct(
     billing_period=STRING,
     key=STRING,  # without the export's own prefix where that is known
     value=STRING,  # the one that names Kafka, or the one with most money
-    names_kafka=BooleanType(),  # key or value says so
-    different_values=LongType(),  # about as many
-    charges=LongType(),
+    names_kafka=BOOLEAN,  # key or value says so
+    different_values=LONG,  # about as many
+    charges=LONG,
     billed_cost=MONEY,
 )
 
@@ -183,20 +184,20 @@ DELIVERIES = struct(
     bill=STRING,  # the export's name
     format=STRING,  # spark.ingest.delivery.Format
     execution=STRING,  # what tells one refresh from the next
-    files=IntegerType(),
-    lines=LongType(),
-    lines_without_cost=LongType(),
-    quarantined=LongType(),
+    files=INTEGER,
+    lines=LONG,
+    lines_without_cost=LONG,
+    quarantined=LONG,
     billed_cost=MONEY,
     previous_billed_cost=MONEY,  # of the delivery that this one replaced; null for the first
-    simulated=StringType(),  # `true` for a bill that no one was charged for
-    ingested_at=TimestampType(),
-    final_on=DateType(),  # AWS may still correct the month before this day
+    simulated=STRING,  # `true` for a bill that no one was charged for
+    ingested_at=MOMENT,
+    final_on=DATE,  # AWS may still correct the month before this day
     cluster_tag=STRING,  # what meant Kafka when the tables were made: KEY, or KEY = VALUE
     pool_tag=STRING,  # and a node's pool; both null in tables of before they were noted
     notes=STRING,  # what the bill could not say, a sentence a line; null where it says all
     final_billed_cost=MONEY,  # as it was first read after final_on; null before that
-    final_read_at=TimestampType(),  # and when
+    final_read_at=MOMENT,  # and when
     # Null in tables of before they were noted, all three.
     fingerprint=STRING,  # what tells the files that were read from others of their names
     told_by=STRING,  # what told Kafka's charges beside the tags: a cluster's name, its ledger
@@ -207,7 +208,7 @@ DELIVERIES = struct(
 # delivers, double or decimal (spark.money adds both up exactly).
 LINE_KEYS = struct(
     billing_period=STRING,
-    day=DateType(),
+    day=DATE,
     provider=STRING,
     account=STRING,
     currency=STRING,
@@ -271,7 +272,7 @@ def require_lines(frame: DataFrame, what: str) -> DataFrame:
     problems += [
         f"column {name} is {kind}, neither double, {MONEY} nor a sum's parts"
         for name, kind in amounts.items()
-        if kind not in (DoubleType(), MONEY, PARTS)
+        if kind not in (DOUBLE, MONEY, PARTS)
     ]
     _refuse(what, problems)
     return frame.select(*keys, HAS_NET, CHARGES, *amounts)

@@ -33,6 +33,7 @@ from pyspark.sql.types import (
 
 from core.errors import InvalidInput
 from spark import money
+from spark.expressions import surely
 from spark.ingest.control import Control
 from spark.ingest.lines import CORRUPT
 from spark.months import Refresh
@@ -318,11 +319,8 @@ def _is_header(name: str, kind: DataType, columns: Sequence[str]) -> Column:
     # Legacy CUR's own spelling of a name has a slash, and another header may have other columns.
     written = F.lower(F.trim(F.col(name).cast("string")))
     known = sorted({column.lower() for column in columns})
-    return F.coalesce(
-        F.col(name).try_cast("double").isNull()
-        & (written.isin(*known) | written.rlike(HEADER_CELL)),
-        F.lit(False),  # noqa: FBT003 - the same
-    )
+    is_name = written.isin(*known) | written.rlike(HEADER_CELL)
+    return surely(F.col(name).try_cast("double").isNull() & is_name)
 
 
 def _is_no_day(frame: DataFrame | Shape, name: str) -> Column:

@@ -13,7 +13,7 @@ from functools import partial, reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.expressions import made_once
+from spark.expressions import made_once, surely
 from spark.ingest.control import control_of, known_period
 from spark.ingest.delivery import (
     Delivery,
@@ -233,7 +233,7 @@ def _provider() -> Column:
 
 def _is_unused() -> Column:
     """Say whether a charge is for the part of a commitment that nothing used."""
-    return F.coalesce(text_or_null("CommitmentDiscountStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
+    return surely(text_or_null("CommitmentDiscountStatus") == "Unused")
 
 
 def _meter() -> Column:
@@ -245,8 +245,8 @@ def _is_idle() -> Column:
 
     Its meter may be the instance's own.
     """
-    is_unused = F.coalesce(text_or_null("CapacityReservationStatus") == "Unused", F.lit(False))  # noqa: FBT003 - a literal column
-    return is_unused & ~F.coalesce(_meter().contains(IDLE), F.lit(False))  # noqa: FBT003 - the same
+    is_unused = text_or_null("CapacityReservationStatus") == "Unused"
+    return surely(is_unused) & ~surely(_meter().contains(IDLE))
 
 
 def _period(raw: DataFrame | Shape) -> Column:

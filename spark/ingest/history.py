@@ -6,12 +6,13 @@ over; of rounds filed twice the later line counts.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, IntegerType, StringType, StructField, StructType
 
 from core.errors import InvalidInput
 from spark.findings import ROTATIONS
+from spark.frames import first_of
 from spark.ingest.delivery import readable
 from spark.ingest.files import address_of
 from spark.schemas import require_schema
@@ -58,15 +59,10 @@ def read(session: SparkSession, address: str, *, archive_name: str, cluster: str
 
 def rotations(lines: DataFrame, archive_name: str, cluster: str) -> DataFrame:
     """Turn the archive's lines into ROTATIONS of one cluster."""
-    latest = Window.partitionBy("id").orderBy(F.col("closed_at").desc())
     is_ours = F.col("cluster").isin(archive_name, cluster)
     is_over = F.col("closed_at").isNotNull() & F.col("node_id").isNotNull()
-    chosen = (
-        lines.where(is_ours & is_over)
-        .withColumn("_rank", F.row_number().over(latest))
-        .where(F.col("_rank") == 1)
-    )
-    found = chosen.select(
+    latest = first_of(lines.where(is_ours & is_over), ["id"], F.col("closed_at").desc())
+    found = latest.select(
         F.date_format(_moment("closed_at"), "yyyy-MM").alias("billing_period"),
         F.lit(cluster).alias("cluster"),
         F.col("id").alias("incident"),

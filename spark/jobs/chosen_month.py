@@ -1,18 +1,54 @@
-"""Which month a report is about, of those that the tables hold."""
+"""Chooses which month a report is about, of those that the tables hold, and names the others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 from pyspark.sql import Row
 
 from core.errors import InvalidInput
 from spark import tables
+from spark.jobs import restated
 from spark.months import first_day_after, month_before
 from spark.report.words import cents, enumeration
+from spark.tables import Store
 
 MONTHS_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The month to report on, and what was noted of it and of the others as they were read."""
+
+    month: str
+    today: date
+    deliveries: Mapping[str, Row]
+
+    @classmethod
+    def of(cls, store: Store, asked: str | None, today: date | None) -> Chosen:
+        """Return the month asked for, or the best one of those that the tables hold."""
+        deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
+        today = today or datetime.now(UTC).date()
+        return cls(month_to_report(asked, deliveries, today), today, deliveries)
+
+    @property
+    def note(self) -> Row:
+        return self.deliveries[self.month]
+
+    @property
+    def compared(self) -> list[str]:
+        return compared_months(self.month, self.deliveries)
+
+    def notes(self, currency: str) -> list[str]:
+        """Say what other months there are, what bills could not say, and what AWS restated."""
+        return [
+            *others(self.month, self.deliveries, currency),
+            *(self.note.notes or "").splitlines(),
+            *not_compared(self.month, self.deliveries),
+            *restated.notes(self.month, self.deliveries, currency, self.today),
+        ]
 
 
 def month_to_report(asked: str | None, deliveries: Mapping[str, Row], today: date) -> str:

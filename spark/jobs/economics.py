@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -64,8 +65,11 @@ def run(
     volumes = require_schema(storage, STORAGE, "The economics job's volumes").collect()
     seen = require_schema(rotations, RESYNC, "The economics job's rotations").collect()
     brokers = measured_brokers(volumes, seen, facts, window)
-    rows = [] if brokers is None else _rows(economics.compare(brokers, book), facts, book, window)
-    found = session.createDataFrame(list(rows), ECONOMICS)
+    rows = []
+    if brokers is not None:
+        made = economics.compare(brokers, book)
+        rows = [_row(design, made, facts, book, window) for design in made.designs]
+    found = session.createDataFrame(rows, ECONOMICS)
     return require_schema(found, ECONOMICS, "The economics table")
 
 
@@ -76,12 +80,11 @@ def measured_brokers(
     pool = next(iter(facts.brokers), None)
     if pool is None or not pool.volumes:
         return None
-    by_node: dict[tuple[str, int], int] = {}
+    by_node: Counter[tuple[str, int]] = Counter()
     for row in volumes:
         found = facts.pool_of(row.owner)
         if row.used_bytes is not None and found is not None and found.is_broker:
-            key = (row.owner, row.node_id)
-            by_node[key] = by_node.get(key, 0) + row.used_bytes
+            by_node[row.owner, row.node_id] += row.used_bytes
     held = [float(used) for used in by_node.values()] or [
         float(row.held_bytes) for row in rotations if row.held_bytes is not None
     ]
@@ -111,13 +114,6 @@ def measured_brokers(
         # A short catch-up shows how little was missed, not how fast a copy could be.
         seen_bytes_per_s=max(rates) if rates and max(rates) > append * 2 else None,
     )
-
-
-def _rows(
-    comparison: Comparison, facts: Facts, book: PriceBook, window: Window
-) -> Iterator[tuple[Any, ...]]:
-    for design in comparison.designs:
-        yield _row(design, comparison, facts, book, window)
 
 
 def _row(

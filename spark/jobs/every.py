@@ -9,7 +9,7 @@ here needs a package that Spark does not bring, so that a cluster runs it (spark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -36,19 +36,18 @@ from spark.findings import (
 )
 from spark.ingest import bill, history, metrics
 from spark.jobs import (
-    chosen_month,
     cost,
     days,
     economics,
     ingest,
     nodes,
-    restated,
     resync,
     storage,
     tagged,
     transfer,
     unread,
 )
+from spark.jobs.chosen_month import Chosen
 from spark.jobs.month_tables import evidence_of, report_of
 from spark.months import is_by_the_month
 from spark.report.evidence import Evidence
@@ -96,6 +95,13 @@ class Inputs:
         """Return when the bill is read: on the day that the report is of."""
         now = datetime.now(UTC)
         return now if self.today is None else datetime.combine(self.today, now.timetz())
+
+    def rotations(self, session: SparkSession) -> DataFrame | None:
+        """Return the cluster's rotations, where its ledger's archive is given."""
+        if self.facts is None or self.history is None:
+            return None
+        names = {"archive_name": self.facts.archive_name, "cluster": self.facts.cluster}
+        return history.read(session, self.history, **names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,28 +183,19 @@ def _run_month(
     session: SparkSession, store: Store, inputs: Inputs, read: _Read, ingested: _Ingested
 ) -> Known:
     """Run the other jobs on one month, and return what all tables say of it."""
-    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
-    today = inputs.today or datetime.now(UTC).date()
-    month = chosen_month.month_to_report(inputs.month, deliveries, today)
-    note = deliveries[month]
+    chosen = Chosen.of(store, inputs.month, inputs.today)
+    month = chosen.month
     if month not in ingested.months:
         # What the ledger and the samples say of it may be new.
         cost.run(store, [month], rotations=read.rotations)
         transfer.run(session, store, [month], traffic=read.traffic)
-    tag, _ = tagged.made_by(note) or inputs.kafka.asked
-    report = replace(report_of(store, month, deliveries, today), tag=tag)
-    evidence = replace(
-        _of_bill(store, read, report, deliveries, month, ingested.beside),
-        notes=(
-            *chosen_month.others(month, deliveries, report.currency),
-            *_of_deliveries(month, deliveries, report),
-            *_notes(inputs, report),
-        ),
-    )
+    report = _report(store, inputs, chosen)
+    evidence = _of_bill(store, read, report, chosen, ingested.beside)
+    evidence = replace(evidence, notes=(*chosen.notes(report.currency), *_left_out(inputs, report)))
     if inputs.facts is not None:
         book = inputs.book or pricing.PriceBook(inputs.facts.region, "No price file")
         book = book.beside(report.currency)
-        own = _of_cluster(session, store, inputs.facts, book, read, month, today)
+        own = _of_cluster(session, store, inputs.facts, book, read, month, chosen.today)
         evidence = replace(
             evidence,
             resync=own.rotations,
@@ -206,19 +203,16 @@ def _run_month(
             economics=own.designs,
             notes=(*evidence.notes, *own.notes),
         )
-    return Known(evidence, note.billed_cost, ingested.kept)
+    return Known(evidence, chosen.note.billed_cost, ingested.kept)
 
 
 def finished_month(store: Store, inputs: Inputs) -> Known:
     """Return what tables that every job has made say of one month; nothing is made again."""
-    deliveries = {row.billing_period: row for row in store.read(tables.DELIVERIES).collect()}
-    today = inputs.today or datetime.now(UTC).date()
-    month = chosen_month.month_to_report(inputs.month, deliveries, today)
-    recent = F.col("billing_period").isin(*chosen_month.compared_months(month, deliveries))
+    chosen = Chosen.of(store, inputs.month, inputs.today)
+    month = chosen.month
+    recent = F.col("billing_period").isin(*chosen.compared)
     own = F.col("billing_period") == month
-    note = deliveries[month]
-    tag, _ = tagged.made_by(note) or inputs.kafka.asked
-    report = replace(report_of(store, month, deliveries, today), tag=tag)
+    report = _report(store, inputs, chosen)
     evidence = replace(
         evidence_of(store, report, month, store.read(tables.COST).where(recent)),
         unit=store.read(UNIT_TABLE).where(recent).collect(),
@@ -227,38 +221,33 @@ def finished_month(store: Store, inputs: Inputs) -> Known:
         storage=store.read(STORAGE_TABLE).where(own).collect(),
         economics=store.read(ECONOMICS_TABLE).where(own).collect(),
         notes=(
-            *chosen_month.others(month, deliveries, report.currency),
-            *_of_deliveries(month, deliveries, report),
-            *tagged.other_tags(note, inputs.kafka),
-            *_notes(inputs, report),
+            *chosen.notes(report.currency),
+            *tagged.other_tags(chosen.note, inputs.kafka),
+            *_left_out(inputs, report),
         ),
     )
-    return Known(evidence, note.billed_cost)
+    return Known(evidence, chosen.note.billed_cost)
 
 
-def _of_deliveries(month: str, deliveries: Mapping[str, Row], report: Report) -> list[str]:
-    """Return what was noted when bills were read: what one cannot say, and what AWS restated."""
-    told = restated.notes(month, deliveries, report.currency, report.today)
-    apart = chosen_month.not_compared(month, deliveries)
-    return [*_missing_notes(deliveries[month]), *apart, *told]
+def _report(store: Store, inputs: Inputs, chosen: Chosen) -> Report:
+    """Return what the month's bill came to, by the tag that its tables were made by."""
+    tag, _ = tagged.made_by(chosen.note) or inputs.kafka.asked
+    return replace(report_of(store, chosen.month, chosen.deliveries, chosen.today), tag=tag)
 
 
 def kafka_of(session: SparkSession, inputs: Inputs) -> KafkaTags:
     """Return what says that a charge is Kafka's: the tags, the cluster's name, its instances."""
-    facts = inputs.facts
-    if facts is None:
+    if inputs.facts is None:
         return inputs.kafka
     learnt: dict[str, date] = {}
-    if inputs.history is not None:
-        past = history.read(
-            session, inputs.history, archive_name=facts.archive_name, cluster=facts.cluster
-        )
+    past = inputs.rotations(session)
+    if past is not None:
         ids = past.where(F.col("instance_id").isNotNull()).groupBy("instance_id")
         rows = ids.agg(F.min(F.to_date("closed_at"))).head(INSTANCES_KNOWN)
         learnt = dict(tuple(row) for row in rows)
     return replace(
         inputs.kafka,
-        name=facts.cluster,
+        name=inputs.facts.cluster,
         resources=frozenset(learnt),
         learnt_on=tuple(sorted(learnt.values())),
     )
@@ -271,13 +260,9 @@ def book_of(facts: Facts | None) -> PriceBook | None:
 
 def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
     facts = inputs.facts
-    samples = rotations = None
+    samples, rotations = None, inputs.rotations(session)
     if facts is not None and inputs.metrics is not None:
         samples = metrics.read(session, inputs.metrics, facts.cluster)
-    if facts is not None and inputs.history is not None:
-        rotations = history.read(
-            session, inputs.history, archive_name=facts.archive_name, cluster=facts.cluster
-        )
     seen = (samples if samples is not None else frames.empty(session, SAMPLES)).persist()
     past = rotations if rotations is not None else frames.empty(session, ROTATIONS)
     moved = (
@@ -289,28 +274,24 @@ def _inputs(session: SparkSession, inputs: Inputs) -> _Read:
 
 
 def _of_bill(
-    store: Store,
-    read: _Read,
-    report: Report,
-    deliveries: Mapping[str, Row],
-    month: str,
-    beside: Callable[[], object],
+    store: Store, read: _Read, report: Report, chosen: Chosen, beside: Callable[[], object]
 ) -> Evidence:
     """Run the jobs that need a bill alone, side by side; `beside` is one that needs no table."""
-    recent = chosen_month.compared_months(month, deliveries)
     with frames.cached(
-        store.read(tables.COST).where(F.col("billing_period").isin(*recent))
+        store.read(tables.COST).where(F.col("billing_period").isin(*chosen.compared))
     ) as paid:
-        known = days.known_days(paid, deliveries)
+        known = days.known_days(paid, chosen.deliveries)
         with ThreadPoolExecutor(3) as pool:
             other = pool.submit(beside)
-            units = pool.submit(days.units, store, known, read.traffic, read.samples, recent)
-            odd = pool.submit(days.anomalies, store, known, read.rotations, recent)
+            units = pool.submit(
+                days.units, store, known, read.traffic, read.samples, chosen.compared
+            )
+            odd = pool.submit(days.anomalies, store, known, read.rotations, chosen.compared)
             other.result()
             return replace(
-                evidence_of(store, report, month, paid),
+                evidence_of(store, report, chosen.month, paid),
                 unit=units.result(),
-                anomalies=[row for row in odd.result() if row.billing_period == month],
+                anomalies=[row for row in odd.result() if row.billing_period == chosen.month],
             )
 
 
@@ -362,12 +343,8 @@ def _last_days(usage: DataFrame, month: str, cluster: str, today: date) -> tuple
     return (last[0] or first, last[1] or first) if last else (first, first)
 
 
-def _missing_notes(note: Row) -> list[str]:
-    """Return what the bill of a month could not say when its tables were made."""
-    return note.notes.splitlines() if note.notes else []
-
-
-def _notes(inputs: Inputs, report: Report) -> list[str]:
+def _left_out(inputs: Inputs, report: Report) -> list[str]:
+    """Say what is in no report for want of what was not given."""
     if inputs.facts is None:
         return [NO_FACTS]
     notes = [] if inputs.metrics else [NO_METRICS]

@@ -17,12 +17,13 @@ from datetime import datetime
 from decimal import Decimal
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from core.cost.pricing import plain, total
 from core.errors import InvalidInput, StillwaterError
 from spark import frames, money, tables
+from spark.expressions import surely
 from spark.ingest.control import Control, known_period
 from spark.ingest.delivery import Delivery, readable
 from spark.jobs import guards
@@ -249,15 +250,11 @@ def _placed_by_month(rows: DataFrame, cluster: str | None) -> dict[str, Row]:
         # Of two currencies or more these are two.
         F.min(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("currency"),
         F.max(F.when(~F.col(IS_UNREADABLE), F.col("currency"))).alias("another_currency"),
-        F.max(_is(cluster)).alias("names_it"),
+        F.max(surely(F.col("cluster") == F.lit(cluster))).alias("names_it"),
         F.max(is_ours).alias("has_kafka"),
         F.max(is_discount()).alias("is_discounted"),
     )
     return {row.billing_period: row for row in months.collect()}
-
-
-def _is(cluster: str | None) -> Column:
-    return F.coalesce(F.col("cluster") == F.lit(cluster), F.lit(False))  # noqa: FBT003 - a literal column
 
 
 def _notes_elsewhere(store: Store | None, delivery: Delivery) -> dict[str, Row]:

@@ -9,6 +9,7 @@ running meanwhile, are the remedy's price. Volumes are few, so their rows fit in
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,7 +25,7 @@ from core.volumes.forecast import FillForecast
 from core.volumes.growth import DAY_SECONDS, room
 from core.volumes.limits import Gp3, Performance, step_for
 from core.volumes.policy import Policy, goals_of
-from core.volumes.shrinking import WORTH_SHRINKING, Payback, payback
+from core.volumes.shrinking import WORTH_SHRINKING, payback
 from core.volumes.sizing import (
     GP3_ITEMS,
     Goals,
@@ -98,15 +99,14 @@ def _advice_rows(
 ) -> Iterator[tuple[Any, ...]]:
     measured = any(row.used_bytes is not None for row in rows)
     alive = {(row.owner, row.node_id) for row in rows if row.kind != SNAPSHOT}
-    siblings: dict[tuple[str, int], float] = {}
+    siblings: Counter[tuple[str, int]] = Counter()
     for row in rows:
         if row.kind != SNAPSHOT and row.node_id is not None:
-            key = (row.owner, row.node_id)
-            siblings[key] = siblings.get(key, 0.0) + (row.size_gib or 0)
+            siblings[row.owner, row.node_id] += row.size_gib or 0
     left_behind = {} if measured else _left_behind(rows, facts)
     for row in rows:
         known = _known_volume(row, facts)
-        share = (row.size_gib or 0) / (siblings.get((row.owner, row.node_id)) or 1)
+        share = (row.size_gib or 0) / (siblings[row.owner, row.node_id] or 1)
         if row.kind == SNAPSHOT:
             advice = _snapshot(row, alive)
         elif measured and row.used_bytes is None and row.node_id is not None:
@@ -251,7 +251,7 @@ def _size(
     saving = change_usd(wanted, now, book)
     is_small = wanted.size_gib <= now.size_gib * WORTH_SHRINKING and wanted != now
     if is_small and (saving is None or saving > 0):
-        moved = _payback_of_move(now, wanted, use, known, book)
+        moved = payback(now, wanted, use.used_bytes, _type_of(known), book)
         once = NOTHING if moved is None else moved.once_usd
         pays = "" if moved is None else f"; the move pays after {moved.months:.1f} months"
         why = f"{reason}{pays}{_unpriced(saving)}"
@@ -263,12 +263,6 @@ def _size(
     if row.volume_exceeded_share is None:
         reason += "; whether more was asked than it gives, nobody measured"
     return Advice(Finding.FITS, reason, now)
-
-
-def _payback_of_move(
-    now: Gp3, wanted: Gp3, use: Use, known: Known, book: PriceBook
-) -> Payback | None:
-    return payback(now, wanted, use.used_bytes, _type_of(known), book)
 
 
 def _unpriced(saving: Decimal | None) -> str:

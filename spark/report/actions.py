@@ -15,10 +15,10 @@ from core.cost.economics import EBS, IN_PLACE
 from core.cost.pricing import total
 from core.naming import CLUSTER_TAG, POOL_TAG, REPLICA_SELECTOR
 from spark.months import first_day_after
+from spark.report.cells import slug
 from spark.report.document import Action
 from spark.report.evidence import Evidence, Found
-from spark.report.sections.cost import slug
-from spark.report.words import count, dollars, enumeration, percent
+from spark.report.words import count, dollars, enumeration, most, percent
 from spark.transforms.easy import HOW, Easy, EasySaving
 from spark.transforms.transfer import MEASURED, Certainty
 from spark.transforms.volumes import Finding
@@ -144,10 +144,9 @@ def _length(month: str | None) -> int:
 
 def _saving_text(each: EasySaving) -> str:
     """Say what of its cost could be saved."""
-    most = "at most " if each.at_most else ""
     if each.saving == each.usd:
-        return f"doing without saves {most}that"
-    return f"what replaces them saves {most}{percent(each.saving, each.usd)} of it"
+        return f"doing without saves {most(each.at_most)}that"
+    return f"what replaces them saves {most(each.at_most)}{percent(each.saving, each.usd)} of it"
 
 
 def _of_volumes(storage: Sequence[Found], currency: str) -> Iterator[Action]:
@@ -189,11 +188,10 @@ def _of_flows(evidence: Evidence) -> Iterator[Action]:
     length = len({row.day for row in flows if row.flow in counted}) or 30
     saved = total(row.rack_aware_saving for row in rows)
     is_known = all(row.certainty != Certainty.AT_MOST.value for row in rows)
-    at_most = "" if is_known else "at most "
     currency = evidence.report.currency
     yield Action(
         title="Let consumers read from their own zone",
-        why=f"they fetched from other zones for {at_most}{dollars(saved, currency)} "
+        why=f"they fetched from other zones for {most(not is_known)}{dollars(saved, currency)} "
         f"{currency} in {count(length, 'counted day')}",
         how=_SELECTOR if is_known else _CLIENT_RACK,
         evidence=slug("flow", "consume"),

@@ -1,4 +1,4 @@
-"""The same report in four formats: a page, a JSON document, Markdown, a message for Slack."""
+"""The same report as a page, JSON, Markdown, a message for Slack, and lines for a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from spark.report import page
 from spark.report.document import Action, Document, ReportTable, Section
-from spark.report.words import dollars
+from spark.report.words import dollars, most
 
 # A Slack section holds 3,000 characters; a message 50 blocks.
 SLACK_TEXT = 2900
@@ -124,8 +124,8 @@ def _saves(action: Action, currency: str) -> str:
     if not action.usd_per_month:
         return ""
     once = f", {dollars(action.usd_once, currency)} once" if action.usd_once else ""
-    most = "at most " if action.at_most else ""
-    return f" (saves {most}{dollars(action.usd_per_month, currency)} {currency} a month{once})"
+    amount = f"{most(action.at_most)}{dollars(action.usd_per_month, currency)}"
+    return f" (saves {amount} {currency} a month{once})"
 
 
 def as_slack(document: Document) -> str:
@@ -147,6 +147,16 @@ def as_slack(document: Document) -> str:
     said = " \N{MIDDLE DOT} ".join([*document.badges, f"Report of {document.today}"])
     blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": said}]})
     return json.dumps({"text": heading, "blocks": blocks}, indent=2, ensure_ascii=False)
+
+
+def summary(document: Document) -> Iterator[str]:
+    """Yield the story and the things to do as lines for a terminal."""
+    total = document.total
+    yield f"{document.title}, {document.label}: {total.text} {total.currency}"
+    yield from document.badges
+    yield from document.story
+    for number, action in enumerate(document.actions, 1):
+        yield f"{number}. {action.title}{_saves(action, total.currency)}: {action.why}."
 
 
 def _block(text: str) -> dict[str, object]:

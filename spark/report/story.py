@@ -8,7 +8,8 @@ asks.
 from __future__ import annotations
 
 from spark.report import actions
-from spark.report.document import Action, Document, Section, Total, legible
+from spark.report.cells import exact
+from spark.report.document import Action, Document, Total, legible
 from spark.report.evidence import Evidence, month_comparison
 from spark.report.model import Report
 from spark.report.sections import (
@@ -22,7 +23,7 @@ from spark.report.sections import (
     transfer,
     unit,
 )
-from spark.report.words import cents, count, dollars, enumeration, percent
+from spark.report.words import cents, count, dollars, enumeration, most, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
@@ -60,49 +61,26 @@ def report_document(evidence: Evidence) -> Document:
         others.section(report),
         cost.unreadable(report),
     ]
-    return _document(
-        report,
-        (*sentences(report), *_more(evidence, todo)),
-        tuple(section for section in sections if section is not None),
-        todo,
-        against,
-    )
-
-
-def of_cost(report: Report) -> Document:
-    """Return the report of a bill alone."""
-    sections = (cost.section(report), others.section(report), cost.unreadable(report))
-    chosen = tuple(section for section in sections if section is not None)
-    return _document(report, tuple(sentences(report)), chosen)
-
-
-def _document(
-    report: Report,
-    story: tuple[str, ...],
-    sections: tuple[Section, ...],
-    todo: tuple[Action, ...] = (),
-    against: str = "",
-) -> Document:
     badges = [SIMULATED] if report.simulated else []
     badges += [PROVISIONAL] if report.provisional else []
     shown = report.kafkas if report.has_kafka else report
-    made = Document(
+    document = Document(
         title="What Kafka cost" if report.has_kafka else "What is on the bill",
         label=report.label,
         today=f"{report.today}",
         total=Total(
             text=cents(shown.billed, report.currency),
-            exact=cost.exact(report.billed),
+            exact=exact(report.billed),
             currency=report.currency,
             against=against,
-            kafka=cost.exact(shown.billed) if report.has_kafka else "",
+            kafka=exact(shown.billed) if report.has_kafka else "",
         ),
         badges=tuple(badges),
-        story=story,
+        story=(*sentences(report), *_more(evidence, todo)),
         actions=todo,
-        sections=sections,
+        sections=tuple(section for section in sections if section is not None),
     )
-    return legible(made)
+    return legible(document)
 
 
 def sentences(report: Report) -> list[str]:
@@ -206,12 +184,10 @@ def _more(evidence: Evidence, todo: tuple[Action, ...]) -> list[str]:
     counted = [each for each in todo if each.is_kafkas or not evidence.report.has_kafka]
     saved = actions.saving(counted)
     if saved.usd:
-        most = "at most " if saved.at_most else ""
         one = "; of those that exclude each other one is counted" if saved.excluded else ""
         which = "The things to do below" if len(counted) == len(todo) else "Kafka's things to do"
-        told.append(
-            f"{which} would save {most}{dollars(saved.usd, currency)} {currency} a month{one}."
-        )
+        amount = f"{most(saved.at_most)}{dollars(saved.usd, currency)} {currency}"
+        told.append(f"{which} would save {amount} a month{one}.")
     elif evidence.storage or evidence.transfer:
         told.append(f"Nothing was found that would save 1 {currency} a month or more.")
     strangers = [each for each in evidence.easy if not each.is_kafkas and each.saving >= 1]

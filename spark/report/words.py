@@ -109,6 +109,10 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def most(is_most: bool) -> str:  # noqa: FBT001 - a word, left out or not
+    return "at most " if is_most else ""
+
+
 def enumeration(things: list[str]) -> str:
     return (
         " and ".join([", ".join(things[:-1]), things[-1]]) if len(things) > 1 else "".join(things)

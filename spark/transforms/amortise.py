@@ -12,6 +12,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from spark.expressions import surely
 from spark.money import Amount
 from spark.schemas import EMPTY
 
@@ -66,10 +67,7 @@ def amortised_cost(amount: Amount) -> Column:
     # published view is older than the plans of machine learning and of databases.
     is_of_a_plan = F.col("line_item_product_code").endswith("SavingsPlans")
     of_one_time = F.col("line_item_line_item_description").startswith(ONE_TIME_REFUND)
-    savings_plan_refund = (kind == "Refund") & F.coalesce(
-        is_of_a_plan & of_one_time,
-        F.lit(False),  # noqa: FBT003 - a literal column
-    )
+    savings_plan_refund = (kind == "Refund") & surely(is_of_a_plan & of_one_time)
     return (
         F.when(kind == "Usage", amount(UNBLENDED))
         .when(

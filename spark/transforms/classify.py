@@ -16,7 +16,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.expressions import made_once
+from spark.expressions import made_once, surely
 from spark.schemas import IS_UNREADABLE
 from spark.transforms.attribute import Attribution
 
@@ -252,7 +252,7 @@ def _by_rule() -> Column:
 @made_once
 def _component() -> Column:
     """Return a charge's component; whatever no rule knows is `other`."""
-    is_for_the_whole_bill = F.coalesce(F.col("category").isin(*WHOLE_BILL), F.lit(False))  # noqa: FBT003 - the same
+    is_for_the_whole_bill = surely(F.col("category").isin(*WHOLE_BILL))
     is_of_no_pool = (
         F.col("tag_cluster").isNotNull() & F.col("tag_pool").isNull() & ~F.col("is_known")
     )
@@ -265,12 +265,10 @@ def _component() -> Column:
     is_auto = F.col("usage_type").startswith(AUTO_MODE)
     # Reserved capacity that nothing ran in is no instance's, whatever its description says.
     is_idle = F.col("usage_type").rlike(IDLE)
-    is_fee = F.coalesce(F.col("service").rlike(EMR) | (is_auto & is_nobodys), F.lit(False))  # noqa: FBT003 - the same
-    is_fee = is_fee | F.coalesce(is_idle, F.lit(False))  # noqa: FBT003 - the same
+    is_fee = surely(F.col("service").rlike(EMR) | (is_auto & is_nobodys)) | surely(is_idle)
     # Bytes that cost nothing are on another meter as well, or within a zone.
     is_unpriced = F.col("usage_type").rlike(FREE_WHERE_UNPRICED) & ~F.col(IS_PRICED)
-    is_free = F.coalesce(is_unpriced, F.lit(False))  # noqa: FBT003 - the same
-    is_known = is_aws() & ~is_for_the_whole_bill & ~is_free
+    is_known = is_aws() & ~is_for_the_whole_bill & ~surely(is_unpriced)
     return (
         F.when(_is_split(), F.lit(Component.SPLIT.value))
         .when(is_known & is_compute & is_fee, other)
@@ -283,13 +281,13 @@ def _component() -> Column:
 
 def is_aws() -> Column:
     """Say whether a line is AWS's own, and of no other cloud or seller."""
-    return F.coalesce(F.col("provider").rlike(AWS), F.lit(False))  # noqa: FBT003 - a literal column
+    return surely(F.col("provider").rlike(AWS))
 
 
 def _is_split() -> Column:
     by_operation = F.col("operation").isin(*SPLIT_OPERATIONS)
     by_usage_type = F.col("usage_type").rlike(SPLIT_USAGE)
-    return F.coalesce(by_operation | by_usage_type, by_usage_type, F.lit(False))  # noqa: FBT003 - a literal
+    return surely(F.coalesce(by_operation | by_usage_type, by_usage_type))
 
 
 def _matches(rule: Rule) -> Column:
@@ -305,4 +303,4 @@ def _matches(rule: Rule) -> Column:
         has_description = F.col("description").isNotNull()
         by_description = has_description & by_description & F.col("unit").rlike(rule.unit)
         by_description &= F.col("description").rlike(rule.description)
-    return F.coalesce(by_usage_type, F.lit(False)) | F.coalesce(by_description, F.lit(False))  # noqa: FBT003 - literals
+    return surely(by_usage_type) | surely(by_description)

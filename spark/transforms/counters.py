@@ -9,6 +9,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark.expressions import surely
+
 BYTES_IN = "kafka_server_brokertopicmetrics_bytesinpersec"
 BYTES_OUT = "kafka_server_brokertopicmetrics_bytesoutpersec"
 REPLICATION_IN = "kafka_server_brokertopicmetrics_replicationbytesinpersec"
@@ -32,7 +34,7 @@ def increases(samples: DataFrame) -> DataFrame:
         samples.withColumns(
             {
                 "since": F.lag("at").over(before),
-                "began_again": F.coalesce(began_again, F.lit(False)),  # noqa: FBT003 - a column
+                "began_again": surely(began_again),
                 "increase": F.when(began_again, F.col("value")).otherwise(
                     F.col("value") - previous
                 ),

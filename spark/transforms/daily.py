@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType
 from pyspark.sql.window import Window
 
 from spark import money
-from spark.expressions import made_once
+from spark.expressions import made_once, surely
 from spark.schemas import CHARGES, EMPTY, HAS_NET, IS_UNREADABLE, LINE_AMOUNTS, LINE_KEYS
 from spark.tag_keys import CLAIM_TAG, NODE_GROUP_TAG, OURS, KafkaTags, column_spellings, spellings
 from spark.transforms.amortise import DISCOUNT
@@ -81,7 +81,7 @@ def is_kafkas(kafka: KafkaTags) -> Column:
     known = [_has_key(key) & test for key, test in by_tag]
     if kafka.resources:
         known.append(F.col("resource_id").isin(*sorted(kafka.resources)))
-    return reduce(lambda left, right: left | right, map(_surely, known))
+    return reduce(lambda left, right: left | right, map(surely, known))
 
 
 def line_attributes(rows: DataFrame, kafka: KafkaTags) -> DataFrame:
@@ -102,14 +102,14 @@ def _attribute_columns(kafka: KafkaTags) -> dict[str, Column]:
     ids = sorted(kafka.resources)
     is_known = F.col("resource_id").isin(*ids) if ids else nothing
     is_claimed = claim.rlike(kafka.claims) if kafka.claims else nothing
-    named = F.when(_surely(is_known) | _surely(is_claimed), F.lit(kafka.called))
+    named = F.when(surely(is_known) | surely(is_claimed), F.lit(kafka.called))
     by_own_tag = cluster.isNotNull() if kafka.is_own and kafka.pool == OURS.pool else nothing
     owners = {
         "tag_cluster": F.coalesce(cluster, named).cast("string"),
         "tag_pool": _tidied_tag(kafka.pool),
         "tag_claim": claim,
         "tag_node_group": _tidied_tag(NODE_GROUP_TAG),
-        IS_KNOWN: _surely(is_known) | _surely(by_own_tag),
+        IS_KNOWN: surely(is_known) | surely(by_own_tag),
     }
     # Of one currency, however a tool in between wrote its code.
     currency = F.upper(blank["currency"])
@@ -138,17 +138,12 @@ def is_of_its_month() -> Column:
 
     A correction of an earlier month, or a fee that begins later, is no day of this one.
     """
-    return _surely(F.date_format("day", "yyyy-MM") == F.col("billing_period"))
+    return surely(F.date_format("day", "yyyy-MM") == F.col("billing_period"))
 
 
 def is_discount() -> Column:
     """Say whether a row is a discount written as a line of its own."""
-    return _surely(F.col("category").endswith(DISCOUNT))
-
-
-def _surely(test: Column) -> Column:
-    """Return a test that is false where nothing is known."""
-    return F.coalesce(test, F.lit(False))  # noqa: FBT003 - a literal column
+    return surely(F.col("category").endswith(DISCOUNT))
 
 
 def _places(key: str) -> tuple[str, ...]:

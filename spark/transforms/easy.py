@@ -13,7 +13,7 @@ from enum import StrEnum
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.expressions import made_once
+from spark.expressions import made_once, surely
 from spark.schemas import MONEY
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import UNUSED, is_aws
@@ -176,9 +176,8 @@ def _finding_of() -> Column:
 
 
 def _matches(rule: Rule) -> Column:
-    by_meter = F.coalesce(F.col("usage_type").rlike(rule.usage_type), F.lit(False))  # noqa: FBT003 - the same
     by_text = F.col("usage_type").isNull() & F.col("description").rlike(rule.description)
-    meter = by_meter | F.coalesce(by_text, F.lit(False))  # noqa: FBT003 - the same
+    meter = surely(F.col("usage_type").rlike(rule.usage_type)) | surely(by_text)
     if not rule.operation:
         return meter
-    return meter & F.coalesce(F.col("operation").rlike(rule.operation), F.lit(False))  # noqa: FBT003 - the same
+    return meter & surely(F.col("operation").rlike(rule.operation))

@@ -5,9 +5,10 @@ Asked only of a bill on which nothing is known to be Kafka's: its tags are read 
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.frames import first_of
 from spark.schemas import EMPTY, MONEY, TAGS_FOUND, require_schema
 
 # Words in a key or a value by which a tag is likely to mean Kafka.
@@ -42,11 +43,9 @@ def found_tags(tagged: DataFrame) -> DataFrame:
         F.sum("charges").alias("charges"),
         F.coalesce(F.sum("cost"), F.lit(0)).cast(MONEY).alias("billed_cost"),
     )
-    dearest = Window.partitionBy("billing_period").orderBy(
-        F.col("names_kafka").desc(), F.col("billed_cost").desc(), "key"
-    )
-    kept = keys.withColumn("_rank", F.row_number().over(dearest)).where(F.col("_rank") <= KEYS_KEPT)
-    return require_schema(kept.drop("_rank"), TAGS_FOUND, "The tags found")
+    dearest = (F.col("names_kafka").desc(), F.col("billed_cost").desc(), "key")
+    kept = first_of(keys, ["billing_period"], *dearest, rows=KEYS_KEPT)
+    return require_schema(kept, TAGS_FOUND, "The tags found")
 
 
 def _shortened_text(text: Column) -> Column:

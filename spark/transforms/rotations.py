@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark.frames import first_of
 from spark.transforms.counters import (
     BYTES_IN,
     LOG_SIZE,
@@ -59,25 +60,18 @@ def _of_the_broker(windows: DataFrame, samples: DataFrame) -> DataFrame:
 
 def _restarts(own: DataFrame) -> DataFrame:
     """Return the interval in which the broker was away: where a counter begins again."""
-    likeliest = Window.partitionBy("incident").orderBy(
-        F.col("began_again").desc(), F.col("seconds").desc(), "at"
+    step = F.median("seconds").over(Window.partitionBy("incident"))
+    counted = own.where(F.col("name") == REPLICATION_IN).withColumn("step", step)
+    likeliest = first_of(
+        counted.where(F.col("at") >= F.col("opened_at")),
+        ["incident"],
+        *(F.col("began_again").desc(), F.col("seconds").desc(), "at"),
     )
-    step = Window.partitionBy("incident")
-    return (
-        own.where(F.col("name") == REPLICATION_IN)
-        .withColumn("step", F.median("seconds").over(step))
-        .where(F.col("at") >= F.col("opened_at"))
-        .withColumn("_rank", F.row_number().over(likeliest))
-        .where((F.col("_rank") == 1) & F.col("began_again"))
-        .select(
-            "incident",
-            "cluster",
-            "node_id",
-            "to",
-            F.col("since").alias("last_seen_at"),
-            F.col("at").alias("returned_at"),
-            "step",
-        )
+    return likeliest.where("began_again").select(
+        *("incident", "cluster", "node_id", "to"),
+        F.col("since").alias("last_seen_at"),
+        F.col("at").alias("returned_at"),
+        "step",
     )
 
 
@@ -147,19 +141,12 @@ def _held_bytes(restarts: DataFrame, samples: DataFrame) -> DataFrame:
         "cluster", "node_id", "at", "series", "value"
     )
     seen = restarts.select("incident", "cluster", "node_id", "last_seen_at")
-    latest = Window.partitionBy("incident", "series").orderBy(F.col("at").desc())
-    return (
-        sizes.join(seen, ["cluster", "node_id"])
-        .where(
-            F.col("at").between(
-                _shifted_moment(F.col("last_seen_at"), -BEFORE_SECONDS), F.col("last_seen_at")
-            )
-        )
-        .withColumn("_rank", F.row_number().over(latest))
-        .where(F.col("_rank") == 1)
-        .groupBy("incident")
-        .agg(F.sum("value").cast("long").alias("held_bytes"))
+    since = _shifted_moment(F.col("last_seen_at"), -BEFORE_SECONDS)
+    near = sizes.join(seen, ["cluster", "node_id"]).where(
+        F.col("at").between(since, F.col("last_seen_at"))
     )
+    latest = first_of(near, ["incident", "series"], F.col("at").desc())
+    return latest.groupBy("incident").agg(F.sum("value").cast("long").alias("held_bytes"))
 
 
 def _shifted_moment(moment: Column, seconds: int) -> Column:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from spark.frames import first_of
 from spark.schemas import MONEY
 from spark.transforms.attribute import Attribution
 
@@ -108,15 +109,8 @@ def _moved_most(cost: DataFrame, found: DataFrame) -> DataFrame:
     )
     # A fall is explained by what fell, a rise by what rose.
     same_way = F.col("owner_excess") * F.signum("excess")
-    largest = Window.partitionBy("on", "cluster", "component").orderBy(
-        same_way.desc(), "owner", "zone"
-    )
-    return (
-        moved.withColumn("_rank", F.row_number().over(largest))
-        .where((F.col("_rank") == 1) & (same_way > 0))
-        .drop("_rank", "excess", "length")
-        .withColumnRenamed("on", "day")
-    )
+    largest = first_of(moved, ["on", "cluster", "component"], *(same_way.desc(), "owner", "zone"))
+    return largest.where(same_way > 0).drop("excess", "length").withColumnRenamed("on", "day")
 
 
 def _median(ordered: Column) -> Column:

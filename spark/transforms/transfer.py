@@ -19,6 +19,7 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from spark.expressions import surely
 from spark.schemas import MONEY, TRANSFER, require_schema
 from spark.transforms.classify import Component
 from spark.transforms.traffic import NOT_RACK_AWARE, POSSIBLE, RACK_AWARE
@@ -63,7 +64,7 @@ def transfer_costs(usage: DataFrame) -> DataFrame:
     Bytes between zones are of one flow that is not known.
     """
     chosen = usage.where(F.col("component").isin(*(c.value for c in _COMPONENTS)))
-    is_bytes = F.coalesce(F.col("unit").rlike("^Gi?B$"), F.lit(False))  # noqa: FBT003 - a literal column
+    is_bytes = surely(F.col("unit").rlike("^Gi?B$"))
     size = F.when(is_bytes, F.col("quantity")).otherwise(F.lit(0)).cast("decimal(38,12)")
     rows = chosen.withColumns({"flow": _billed_flow(), "_gb": size})
     size_bytes = F.round(F.sum("_gb").cast("decimal(27,12)") * F.lit(BYTES_PER_GB)).cast("long")
@@ -120,7 +121,7 @@ def _consumed_bytes() -> Column:
 
 
 def _is_at_most() -> Column:
-    not_allowed = F.coalesce(F.col("rack_aware_consumers") == NOT_RACK_AWARE, F.lit(False))  # noqa: FBT003 - a literal column
+    not_allowed = surely(F.col("rack_aware_consumers") == NOT_RACK_AWARE)
     return (F.col("_flow") == Flow.CONSUME.value) & ~not_allowed
 
 
@@ -145,7 +146,7 @@ def _billed_flow() -> Column:
 def _crossing() -> dict[str, Column]:
     """Return, by flow, the bytes that counters say were billed for crossing zones."""
     remote = F.when(F.col("zones") > 1, (F.col("zones") - 1) / F.col("zones")).otherwise(F.lit(0.0))
-    in_own_zone = F.coalesce(F.col("rack_aware_consumers") == RACK_AWARE, F.lit(False))  # noqa: FBT003 - a literal column
+    in_own_zone = surely(F.col("rack_aware_consumers") == RACK_AWARE)
     both_sides = F.when(F.col("zones") > 1, F.lit(2.0)).otherwise(F.lit(0.0))
     return {
         "_produce": F.col("produced_bytes") * remote,

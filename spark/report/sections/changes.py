@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 
-from spark.report import plot
+from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Comparison, Evidence, month_comparison
-from spark.report.sections.cost import exact
 from spark.report.words import change, count, decimal_places, money, smallest_places
 from spark.transforms.stand_out import FEWEST_BEFORE
 
@@ -49,11 +48,10 @@ def _sentences(comparison: Comparison | None, evidence: Evidence) -> list[str]:
         places = decimal_places(comparison.totals[1], evidence.report.currency)
         said.append(_totals_text(comparison, evidence.report.currency))
         said += [
-            f"{name} {'rose' if moved > 0 else 'fell'} most: "
-            f"{money(comparison.before.get(name, Decimal(0)), places)} to "
-            f"{money(comparison.after.get(name, Decimal(0)), places)}."
-            for name, moved in moves(comparison)[:1]
-            if moved
+            f"{name} {'rose' if now > was else 'fell'} most: {money(was, places)} to "
+            f"{money(now, places)}."
+            for name, was, now in moves(comparison)[:1]
+            if now != was
         ]
     return [*said, _odd_days(evidence)]
 
@@ -95,15 +93,12 @@ def _odd_days(evidence: Evidence) -> str:
     return "No day stands out."
 
 
-def moves(comparison: Comparison) -> list[tuple[str, Decimal]]:
-    """Return by how much each component moved, the furthest first."""
-    names = {**comparison.before, **comparison.after}
-    nothing = Decimal(0)
-    moved = [
-        (name, comparison.after.get(name, nothing) - comparison.before.get(name, nothing))
-        for name in names
-    ]
-    return sorted(moved, key=lambda each: (-abs(each[1]), each[0]))
+def moves(comparison: Comparison) -> list[tuple[str, Decimal, Decimal]]:
+    """Return what each component cost before and now, the one that moved furthest first."""
+    before, after, nothing = comparison.before, comparison.after, Decimal(0)
+    names = {**before, **after}
+    both = [(name, before.get(name, nothing), after.get(name, nothing)) for name in names]
+    return sorted(both, key=lambda each: (-abs(each[2] - each[1]), each[0]))
 
 
 def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
@@ -111,20 +106,14 @@ def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
     currency = evidence.report.currency
     places = decimal_places(after, currency)
 
-    def cells(name: str, was: Decimal, is_now: Decimal) -> tuple[Cell, ...]:
+    def moved(name: str, was: Decimal, is_now: Decimal) -> tuple[Cell, ...]:
         return (
             Cell(name),
-            Cell(money(was, places), exact(was)),
-            Cell(money(is_now, places), exact(is_now)),
-            Cell(money(is_now - was, places), exact(is_now - was)),
-            Cell(change(is_now, was), exact(is_now - was)),
+            *(cells.billed(amount, places) for amount in (was, is_now, is_now - was)),
+            Cell(change(is_now, was), cells.exact(is_now - was)),
         )
 
-    nothing = Decimal(0)
-    rows = tuple(
-        Row(cells(name, comparison.before.get(name, nothing), comparison.after.get(name, nothing)))
-        for name, _ in moves(comparison)
-    )
+    rows = tuple(Row(moved(*each)) for each in moves(comparison))
     columns = (
         Column("Component", is_text=True),
         Column("Month before", currency),
@@ -136,7 +125,7 @@ def _table(comparison: Comparison, evidence: Evidence) -> ReportTable:
     title = f"The first {count(days, 'day')} of both months"
     if days != was:
         title = f"The month's {count(days, 'day')}, and the {was} of the one before"
-    return ReportTable(title, columns, rows, foot=cells("Total", before, after))
+    return ReportTable(title, columns, rows, foot=moved("Total", before, after))
 
 
 def _anomalies(evidence: Evidence) -> ReportTable:
@@ -156,9 +145,7 @@ def _anomalies(evidence: Evidence) -> ReportTable:
             (
                 Cell(f"{row.day}", f"{row.day}"),
                 Cell(row.component, note=row.cluster or "no cluster"),
-                Cell(money(row.cost, places), exact(row.cost)),
-                Cell(money(row.usual, places), exact(row.usual)),
-                Cell(money(row.excess, places), exact(row.excess)),
+                *(cells.billed(amount, places) for amount in (row.cost, row.usual, row.excess)),
                 Cell(row.reason),
             ),
             key=f"anomaly-{row.day}-{index}",

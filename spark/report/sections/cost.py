@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
-from core.cost.pricing import plain
-from spark.report import plot
+from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
 from spark.report.model import Monthless, Report, Share
-from spark.report.words import cents, count, decimal_places, money, percent
+from spark.report.words import cents, count, decimal_places
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
@@ -76,9 +73,7 @@ def unreadable(report: Report) -> Section | None:
         Row(
             (
                 Cell(bad.reason),
-                Cell("unknown")
-                if bad.billed is None
-                else Cell(money(bad.billed, places), exact(bad.billed)),
+                Cell("unknown") if bad.billed is None else cells.billed(bad.billed, places),
                 Cell(bad.line),
             )
         )
@@ -120,17 +115,10 @@ def _of_no_month(some: Monthless, currency: str) -> str:
 
 def _adds_up(report: Report) -> str:
     whose = "the bill's total" if report.is_whole else "the total of what can be read"
-    where = ", Kafka's here and the others below," if _has_both(report) else ""
+    both = report.has_kafka and report.others.lines
+    where = ", Kafka's here and the others below," if both else ""
     which = f"{report.rows:,} rows of the {'month' if report.monthless else 'bill'}"
     return f"All {which} are counted once{where} and come to {whose} exactly."
-
-
-def _has_both(report: Report) -> bool:
-    return report.has_kafka and bool(report.others.lines)
-
-
-def exact(amount: Decimal) -> str:
-    return f"{plain(amount):f}"
 
 
 def _plot(components: list[Share], report: Report) -> Plot:
@@ -147,64 +135,39 @@ def _plot(components: list[Share], report: Report) -> Plot:
 
 def components_table(report: Report, components: list[Share], title: str) -> ReportTable:
     """Return what a part of a bill bought, with its sum as the foot."""
-    places = decimal_places(report.billed, report.currency)
-
     meanings = {component.value: said for component, said in MEANINGS.items()}
-
-    def cells(share: Share) -> tuple[Cell, ...]:
-        return (
-            Cell(share.name, note=meanings.get(share.name, "")),
-            Cell(money(share.billed, places), exact(share.billed)),
-            Cell(percent(share.billed, report.billed), exact(share.billed)),
-            Cell(money(share.amortised, places), exact(share.amortised)),
-            Cell(f"{share.charges:,}", str(share.charges)),
-        )
-
-    columns = (
-        Column("Component", is_text=True),
-        Column("Billed", report.currency),
-        Column("Share"),
-        Column("Amortised", report.currency, wide=True),
-        Column("Rows", wide=True),
-    )
-    everything = Share(
-        "Total",
-        report.rows,
-        report.billed,
-        report.amortised,
-        {a: report.attributed(a) for a in Attribution},
-    )
     kind = "component" if title else "other"
-    rows = tuple(Row(cells(share), key=slug(kind, share.name)) for share in components)
-    return ReportTable(title, columns, rows, foot=cells(everything))
+    rows = tuple(
+        Row(_cells(share, report, meanings.get(share.name, "")), key=cells.slug(kind, share.name))
+        for share in components
+    )
+    everything = Share("Total", report.rows, report.billed, report.amortised, {})
+    foot = _cells(everything, report, "")
+    return ReportTable(title, _columns("Component", report), rows, foot=foot)
 
 
 def _owners(report: Report, owners: list[Share]) -> ReportTable:
-    places = decimal_places(report.billed, report.currency)
-    columns = (
-        Column("Owner", is_text=True),
+    rows = [Row(_cells(share, report, share.detail)) for share in owners]
+    first, left_out = first_rows(rows, OWNERS_SHOWN)
+    return ReportTable("Whose it is", _columns("Owner", report), first, left_out=left_out)
+
+
+def _columns(what: str, report: Report) -> tuple[Column, ...]:
+    return (
+        Column(what, is_text=True),
         Column("Billed", report.currency),
         Column("Share"),
         Column("Amortised", report.currency, wide=True),
         Column("Rows", wide=True),
     )
-    rows = [
-        Row(
-            (
-                Cell(share.name, note=share.detail),
-                Cell(money(share.billed, places), exact(share.billed)),
-                Cell(percent(share.billed, report.billed), exact(share.billed)),
-                Cell(money(share.amortised, places), exact(share.amortised)),
-                Cell(f"{share.charges:,}", str(share.charges)),
-            )
-        )
-        for share in owners
-    ]
-    first, left_out = first_rows(rows, OWNERS_SHOWN)
-    return ReportTable("Whose it is", columns, first, left_out=left_out)
 
 
-def slug(kind: str, name: str) -> str:
-    """Return a key that an address may end with."""
-    words = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
-    return f"{kind}-{words.strip('-')}"
+def _cells(share: Share, report: Report, note: str) -> tuple[Cell, ...]:
+    places = decimal_places(report.billed, report.currency)
+    return (
+        Cell(share.name, note=note),
+        cells.billed(share.billed, places),
+        cells.part(share.billed, report.billed),
+        cells.billed(share.amortised, places),
+        cells.number(share.charges),
+    )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from core.cost.economics import EBS, IN_PLACE, NVME
-from spark.report import plot
+from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
-from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, count, dollars, duration, share
 
 METHOD = (
@@ -108,7 +105,7 @@ def _table(rows: list[Found], currency: str) -> ReportTable:
     return ReportTable(
         "",
         columns,
-        tuple(Row(_cells(row, currency), key=slug("design", row.design)) for row in rows),
+        tuple(Row(_cells(row, currency), key=cells.slug("design", row.design)) for row in rows),
     )
 
 
@@ -120,16 +117,16 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
             f"{row.design}: {row.brokers} {row.instance_type}",
             note=f"{chosen}a catch-up is limited by {row.limited_by}",
         ),
-        _money(row.instances_cost, currency),
-        _money(row.storage_cost, currency),
-        _money(row.rotation_cost, currency),
-        Cell(
+        cells.paid(row.instances_cost, currency),
+        cells.paid(row.storage_cost, currency),
+        cells.paid(row.rotation_cost, currency),
+        cells.figure(
             "never" if row.rotation_seconds is None else duration(row.rotation_seconds),
-            None if row.rotation_seconds is None else f"{row.rotation_seconds}",
+            row.rotation_seconds,
         ),
-        _money(row.monthly_cost, currency),
-        Cell(DASH if risk is None else f"{risk:,.2f}", None if risk is None else f"{risk}"),
-        Cell(share(row.fill), f"{row.fill}"),
+        cells.paid(row.monthly_cost, currency),
+        cells.figure(DASH if risk is None else f"{risk:,.2f}", risk),
+        cells.figure(share(row.fill), row.fill),
     )
 
 
@@ -154,7 +151,3 @@ def _plot(ebs: Found, nvme: Found, currency: str) -> Plot:
     unit = f"{currency} a month"
     svg = plot.lines("Monthly cost by rotations", series, "rotations a month", unit, marks)
     return Plot(svg, (("EBS", "--c1"), ("local disks", "--c4")))
-
-
-def _money(amount: Decimal, currency: str) -> Cell:
-    return Cell(dollars(amount, currency), exact(amount))

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
+from spark.report import cells
 from spark.report.document import Cell, Column, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence, Found
-from spark.report.sections.cost import exact, slug
 from spark.report.words import count, decimal_places, money, percent
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
@@ -96,30 +96,24 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Share"),
     )
 
-    def cells(name: str, note: str, split: Decimal, unused: Decimal) -> tuple[Cell, ...]:
+    def halves(name: str, note: str, split: Decimal, unused: Decimal) -> tuple[Cell, ...]:
         both = split + unused
         return (
             Cell(name, note=note),
-            Cell(money(split, places), exact(split)),
-            Cell(money(unused, places), exact(unused)),
-            Cell(money(both, places), exact(both)),
-            Cell(percent(both, whole), exact(both)),
+            *(cells.billed(amount, places) for amount in (split, unused, both)),
+            cells.part(both, whole),
         )
 
     listed = [
         Row(
-            cells(_name(row), _note(row, several=several), row.split_cost, row.unused_cost),
-            key=slug("node", f"{row.cluster} {row.kind} {row.namespace} {_name(row)}"),
+            halves(_name(row), _note(row, several=several), row.split_cost, row.unused_cost),
+            key=cells.slug("node", f"{row.cluster} {row.kind} {row.namespace} {_name(row)}"),
         )
         for row in ranked
     ]
     first, left_out = first_rows(listed, ROWS_SHOWN)
-    foot = cells(
-        "What the nodes cost",
-        "",
-        _split_cost(rows),
-        total(row.unused_cost for row in rows),
-    )
+    unused = total(row.unused_cost for row in rows)
+    foot = halves("What the nodes cost", "", _split_cost(rows), unused)
     return ReportTable("", columns, first, foot=foot, left_out=left_out)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from core.cost.pricing import total
+from spark.report import cells
 from spark.report.document import Cell, Column, ReportTable, Row, Section
 from spark.report.evidence import Evidence
 from spark.report.model import Report
-from spark.report.sections.cost import components_table, exact
-from spark.report.words import cents, count, enumeration
+from spark.report.sections.cost import components_table
+from spark.report.words import cents, count, enumeration, most
 from spark.tag_keys import UNREAD_TAGS
 from spark.transforms.easy import HOW, Easy
 
@@ -64,19 +65,19 @@ def _tags(currency: str, rows: list) -> ReportTable:  # type: ignore[type-arg] #
         Column("Billed", currency),
         Column("Rows", wide=True),
     )
-    cells = tuple(
+    listed = tuple(
         Row(
             (
                 Cell(row.key),
                 Cell(row.value, note="may mean Kafka" if row.names_kafka else ""),
-                Cell(f"{row.different_values:,}", f"{row.different_values}"),
-                Cell(cents(row.billed_cost, currency), exact(row.billed_cost)),
-                Cell(f"{row.charges:,}", f"{row.charges}"),
+                cells.number(row.different_values),
+                Cell(cents(row.billed_cost, currency), cells.exact(row.billed_cost)),
+                cells.number(row.charges),
             )
         )
         for row in rows
     )
-    return ReportTable("", columns, cells)
+    return ReportTable("", columns, listed)
 
 
 def easy(evidence: Evidence) -> Section | None:
@@ -91,10 +92,10 @@ def easy(evidence: Evidence) -> Section | None:
             (
                 Cell(each.easy.value, note=HOW[each.easy]),
                 Cell("Kafka's" if each.is_kafkas else "not known to be Kafka's"),
-                Cell(cents(each.usd, currency), exact(each.usd)),
+                Cell(cents(each.usd, currency), cells.exact(each.usd)),
                 Cell(
-                    f"{'at most ' if each.at_most else ''}{cents(each.saving, currency)}",
-                    exact(each.saving),
+                    f"{most(each.at_most)}{cents(each.saving, currency)}",
+                    cells.exact(each.saving),
                 ),
             ),
             key=f"easy-{Easy(each.easy).name.lower()}-{'kafka' if each.is_kafkas else 'others'}",

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
-from spark.report import plot
+from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence, Found
 from spark.report.next_rotation import RotationForecast, forecast
-from spark.report.sections.cost import exact
-from spark.report.words import DASH, count, dollars, duration, rate, size
+from spark.report.words import count, dollars, duration, rate, size
 
 ROTATIONS_SHOWN = 100
 DRAWN = 12
@@ -135,14 +134,14 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
             f"{row.started_at:%Y-%m-%dT%H:%M:%S}",
             note=f"{row.incident}, {row.kind}, {row.outcome}",
         ),
-        Cell(duration(away), _text(away), note=note),
-        Cell(duration(row.catch_up_seconds), _text(row.catch_up_seconds)),
-        Cell(duration(row.model_seconds), _text(row.model_seconds), note=row.rate_from or ""),
-        Cell(size(row.moved_bytes), _text(row.moved_bytes), note=rate(row.append_bytes_per_s)),
-        _money(row.gross_cost, currency),
-        _money(row.incremental_cost, currency),
-        Cell(duration(row.empty_seconds), _text(row.empty_seconds)),
-        _money(row.empty_cost, currency),
+        cells.figure(duration(away), away, note),
+        cells.figure(duration(row.catch_up_seconds), row.catch_up_seconds),
+        cells.figure(duration(row.model_seconds), row.model_seconds, row.rate_from or ""),
+        cells.figure(size(row.moved_bytes), row.moved_bytes, rate(row.append_bytes_per_s)),
+        cells.paid(row.gross_cost, currency),
+        cells.paid(row.incremental_cost, currency),
+        cells.figure(duration(row.empty_seconds), row.empty_seconds),
+        cells.paid(row.empty_cost, currency),
     )
 
 
@@ -156,14 +155,6 @@ def _plot(rows: Sequence[Found]) -> Plot:
     unique = [name + "\N{ZERO WIDTH SPACE}" * index for index, name in enumerate(names)]
     svg = plot.bars("Time out of an ISR by rotation", unique, parts, "seconds out of an ISR")
     return Plot(svg, (("away", "--c3"), ("catching up", "--c1")))
-
-
-def _money(amount: Decimal | None, currency: str) -> Cell:
-    return Cell(DASH) if amount is None else Cell(dollars(amount, currency), exact(amount))
-
-
-def _text(value: float | None) -> str | None:
-    return None if value is None else f"{value}"
 
 
 def _sum(rows: Sequence[Found], name: str) -> Decimal:

@@ -8,10 +8,9 @@ from decimal import Decimal
 
 from core.cost.pricing import total
 from core.volumes.sizing import GIB
-from spark.report import plot
+from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section, first_rows
 from spark.report.evidence import Evidence, Found
-from spark.report.sections.cost import exact, slug
 from spark.report.words import DASH, count, dollars, rate, share, size
 from spark.transforms.volumes import SNAPSHOT, Finding
 
@@ -89,7 +88,9 @@ def _table(rows: Sequence[Found], currency: str) -> ReportTable:
         Column("Saves", f"{currency} a month"),
         Column("Costs once", currency, wide=True),
     )
-    listing = [Row(_cells(row, currency), key=slug("volume", row.resource_id)) for row in rows]
+    listing = [
+        Row(_cells(row, currency), key=cells.slug("volume", row.resource_id)) for row in rows
+    ]
     first, left_out = first_rows(listing, VOLUMES_SHOWN)
     return ReportTable("Volume by volume", columns, first, left_out=left_out)
 
@@ -106,13 +107,13 @@ def _cells(row: Found, currency: str) -> tuple[Cell, ...]:
         loads = f"{row.iops_p999:,.0f}, {rate(row.throughput_p999_bytes_per_s)}"
     return (
         Cell(row.resource_id, note=f"{whose}, {row.kind}"),
-        Cell(f"{row.size_gib:,}", f"{row.size_gib}", note=f"from the {row.known_from}"),
-        Cell(size(row.used_bytes), _text(row.used_bytes), note=share(fill) if fill else ""),
-        Cell(_speed(row), _text(row.iops)),
-        Cell(loads, _text(row.iops_p999)),
+        cells.figure(f"{row.size_gib:,}", row.size_gib, f"from the {row.known_from}"),
+        cells.figure(size(row.used_bytes), row.used_bytes, share(fill) if fill else ""),
+        cells.figure(_speed(row), row.iops),
+        cells.figure(loads, row.iops_p999),
         Cell(row.finding, note=f"{wanted}{row.reason}"),
-        _money(row.monthly_saving, currency),
-        _money(row.one_off_cost, currency),
+        _saved(row.monthly_saving, currency),
+        _saved(row.one_off_cost, currency),
     )
 
 
@@ -145,9 +146,5 @@ def _plot(rows: Sequence[Found]) -> Plot:
     return Plot(svg, legend)
 
 
-def _money(amount: Decimal, currency: str) -> Cell:
-    return Cell(dollars(amount, currency) if amount else DASH, exact(amount))
-
-
-def _text(value: float | None) -> str | None:
-    return None if value is None else f"{value}"
+def _saved(amount: Decimal, currency: str) -> Cell:
+    return cells.paid(amount, currency) if amount else Cell(DASH, "0")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from core.cost.pricing import total
+from spark.report import cells
 from spark.report.document import Cell, Column, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
-from spark.report.sections.cost import exact, slug
-from spark.report.words import DASH, money, percent, size, smallest_places
+from spark.report.words import DASH, money, most, percent, size, smallest_places
 from spark.transforms.transfer import Certainty
 
 METHOD = (
@@ -87,9 +87,7 @@ def by_flow(rows: Sequence[Found]) -> list[FlowCost]:
 
 
 def _saves(flow: FlowCost, places: int) -> str:
-    if not flow.saving:
-        return DASH
-    return f"{'' if flow.is_known else 'at most '}{money(flow.saving, places)}"
+    return f"{most(not flow.is_known)}{money(flow.saving, places)}" if flow.saving else DASH
 
 
 def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable:
@@ -105,12 +103,12 @@ def _table(flows: list[FlowCost], billed: Decimal, currency: str) -> ReportTable
         Row(
             (
                 Cell(flow.name, note=flow.certainty),
-                Cell(size(flow.billed_bytes), f"{flow.billed_bytes}"),
-                Cell(money(flow.billed, places), exact(flow.billed)),
-                Cell(percent(flow.billed, billed), exact(flow.billed)),
-                Cell(_saves(flow, places), exact(flow.saving)),
+                cells.figure(size(flow.billed_bytes), flow.billed_bytes),
+                cells.billed(flow.billed, places),
+                cells.part(flow.billed, billed),
+                Cell(_saves(flow, places), cells.exact(flow.saving)),
             ),
-            key=slug("flow", flow.name),
+            key=cells.slug("flow", flow.name),
         )
         for flow in flows
     )

@@ -9,12 +9,10 @@ from decimal import Decimal
 
 from core.cost.pricing import total
 from core.cost.trend import Backtest, backtest, forecast
-from core.cost.trend import forecast as of_points
-from spark.report import plot
+from spark.report import cells, plot
 from spark.report.document import Cell, Column, Plot, ReportTable, Row, Section
 from spark.report.evidence import Evidence, Found
-from spark.report.sections.cost import exact
-from spark.report.words import DASH, count, dollars
+from spark.report.words import count, dollars
 
 # column of UNIT -> what it is called, and its unit
 WEIGHTS = {"cost_per_produced_gib": "produced_gib"}
@@ -37,9 +35,9 @@ def section(evidence: Evidence) -> Section | None:
     """Return the unit costs of each cluster, or None of a bill without one or without days."""
     if evidence.is_by_the_month:
         return None
-    clusters = sorted({row.cluster for row in evidence.unit})
-    by_cluster = {name: _of(evidence.unit, name) for name in clusters}
-    told = [(name, rows) for name, rows in by_cluster.items() if rows]
+    by_day = sorted(evidence.unit, key=lambda row: row.day)
+    clusters = sorted({row.cluster for row in by_day})
+    told = [(name, [row for row in by_day if row.cluster == name]) for name in clusters]
     if not told:
         return None
     plots = [made for _, rows in told[:3] if (made := _plot(rows, evidence.report.currency))]
@@ -55,10 +53,6 @@ def section(evidence: Evidence) -> Section | None:
         tables=(_table(told, evidence.report.currency),),
         method=METHOD,
     )
-
-
-def _of(rows: Sequence[Found], cluster: str) -> list[Found]:
-    return sorted((row for row in rows if row.cluster == cluster), key=lambda row: row.day)
 
 
 def _sentences(name: str, rows: list[Found], currency: str) -> list[str]:
@@ -113,17 +107,10 @@ def _table(told: list[tuple[str, list[Found]]], currency: str) -> ReportTable:
     for name, every in told:
         of_cluster = [row for row in every if row.complete]
         paid = total(row.cost for row in of_cluster)
-        cells = [_mean(of_cluster, column, WEIGHTS.get(column), currency) for column in UNITS]
-        rows.append(
-            Row(
-                (
-                    Cell(name, note=_days(of_cluster)),
-                    *cells,
-                    Cell(dollars(paid, currency), exact(paid)),
-                ),
-                key=f"unit-{name}",
-            )
-        )
+        means = [_mean(of_cluster, column, WEIGHTS.get(column)) for column in UNITS]
+        amounts = [cells.paid(amount, currency) for amount in (*means, paid)]
+        named = Cell(name, note=_days(of_cluster))
+        rows.append(Row((named, *amounts), key=f"unit-{name}"))
     return ReportTable("", columns, tuple(rows))
 
 
@@ -133,13 +120,11 @@ def _days(rows: Sequence[Found]) -> str:
     return f"{count(len(rows), 'complete day')}{ends}"
 
 
-def _mean(rows: list[Found], column: str, weight: str | None, currency: str) -> Cell:
+def _mean(rows: list[Found], column: str, weight: str | None) -> Decimal | None:
     if weight is not None:
-        value = average(rows, column, weight)
-    else:
-        known = [row[column] for row in rows if row[column] is not None]
-        value = Decimal(repr(sum(known) / len(known))) if known else None
-    return Cell(DASH) if value is None else Cell(dollars(value, currency), f"{value:f}")
+        return average(rows, column, weight)
+    known = [row[column] for row in rows if row[column] is not None]
+    return Decimal(repr(sum(known) / len(known))) if known else None
 
 
 def _plot(rows: list[Found], currency: str) -> Plot | None:
@@ -191,7 +176,7 @@ def month_ahead(rows: Sequence[Found]) -> MonthAhead | None:
     if not points:
         return None
     last = max(x for x, _ in points)
-    told = of_points(points, last + DAYS_AHEAD / 2)
+    told = forecast(points, last + DAYS_AHEAD / 2)
     if told is None:
         return None
     return MonthAhead(

@@ -20,7 +20,9 @@ from spark.ingest import bill
 from spark.jobs import cost, ingest
 from spark.jobs.ingest import Ingested
 from spark.report import page
+from spark.report.evidence import Evidence
 from spark.report.model import BAD_ROWS_SHOWN, BadRow, Line, Report
+from spark.report.story import report_document
 from spark.session import local_session
 from spark.tables import ParquetStore, Store
 
@@ -82,7 +84,7 @@ def _page(store: Store, ingested: Ingested, out: Path, today: date) -> CostResul
         ),
     )
     html = out / "index.html"
-    html.write_text(page.render(report), encoding="utf-8")
+    html.write_text(page.of(report_document(Evidence(report=report))), encoding="utf-8")
     return CostResult(
         bill_total=ingested.billed,
         report_total=plain(report.billed),

@@ -11,8 +11,10 @@ from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
 from spark import findings, schemas
+from spark.report.document import Document
 from spark.report.evidence import DayCost, Evidence
 from spark.report.model import Line, Report
+from spark.report.story import report_document
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
 
@@ -66,6 +68,11 @@ def a_report(*lines: Line, **changes: Any) -> Report:
         "bad": (),
     }
     return Report(**{**fields, **changes})
+
+
+def document_of(report: Report) -> Document:
+    """Return the report of a bill of which nothing else is known."""
+    return report_document(Evidence(report=report))
 
 
 def a_volume(**changes: Any) -> Row:

@@ -12,14 +12,18 @@ from hypothesis import strategies as st
 from spark.months import settled_on
 from spark.report import page, words
 from spark.report import story as stories
-from spark.report.model import BadRow, Line, Monthless
+from spark.report.model import BadRow, Line, Monthless, Report
 from spark.report.sections import cost
 from spark.transforms.attribute import Attribution
 from spark.transforms.classify import Component
-from tests.unit.spark.month import a_line, a_report
+from tests.unit.spark.month import a_line, a_report, document_of
 
 UNTAGGED = {"attribution": Attribution.NOBODY, "cluster": None, "owner": "unattributed"}
 MONEY = st.decimals(min_value=-1000, max_value=1000, places=11)
+
+
+def html_of(report: Report) -> str:
+    return page.of(document_of(report))
 
 
 @given(
@@ -110,7 +114,7 @@ def test_rows_that_could_not_be_read_are_in_the_story_and_on_the_page() -> None:
     assert stories.sentences(report)[-1] == (
         "1 row could not be read; the cost of 1 is unknown and in no total."
     )
-    html = page.render(report)
+    html = html_of(report)
     assert "BilledCost &#39;abc&#39; is not a number" in html
     assert "unknown" in html
 
@@ -154,31 +158,31 @@ def test_nothing_on_the_bill_can_run_in_the_page() -> None:
         bad_rows=1,
         bad=(BadRow(attack, attack, Decimal(1)),),
     )
-    html = page.render(report)
+    html = html_of(report)
     assert "<script>alert" not in html
     assert html.count("<script>") == 1
 
 
 def test_the_page_carries_its_labels_and_needs_nothing_from_elsewhere() -> None:
-    html = page.render(a_report(a_line(), simulated=True))
+    html = html_of(a_report(a_line(), simulated=True))
     assert "Simulated" in html
     assert "Provisional" in html
     assert "src=" not in html
     assert "<link" not in html.replace('<link rel="icon" href="data:,">', "")
-    settled = page.render(a_report(a_line(), today=date(2027, 1, 1)))
+    settled = html_of(a_report(a_line(), today=date(2027, 1, 1)))
     assert "Simulated" not in settled
     assert "Provisional" not in settled
 
 
 def test_the_plot_takes_its_colours_from_the_page() -> None:
-    assert "fill: var(--c1)" in page.render(a_report(a_line(), a_line(**UNTAGGED)))
-    html = page.render(a_report(a_line(**UNTAGGED)))
+    assert "fill: var(--c1)" in html_of(a_report(a_line(), a_line(**UNTAGGED)))
+    html = html_of(a_report(a_line(**UNTAGGED)))
     assert "fill: var(--rest)" in html
     assert "#0102" not in html
 
 
 def test_the_same_report_is_the_same_page() -> None:
-    assert page.render(a_report(a_line())) == page.render(a_report(a_line()))
+    assert html_of(a_report(a_line())) == html_of(a_report(a_line()))
 
 
 @pytest.mark.parametrize(
@@ -206,6 +210,6 @@ def test_what_has_no_name_is_never_smaller_than_what_is_called_the_largest() -> 
 def test_a_name_longer_than_any_of_awss_drowns_nothing_around_it() -> None:
     key_and_value = f"{'k' * 128}={'v' * 256}"
     for name, is_cut in ((key_and_value, False), ("x" * 100_000, True)):
-        told = " ".join(stories.of_cost(a_report(a_line(cluster=name))).story)
+        told = " ".join(document_of(a_report(a_line(cluster=name))).story)
         assert (name not in told) is is_cut
         assert len(told) < 2000

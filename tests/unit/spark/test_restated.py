@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import Row
 
 from spark import schemas
-from spark.jobs import every, restated
+from spark.jobs import restated
+from spark.jobs.chosen_month import Chosen
 from spark.months import Final, NotedMonth, final_of
 from tests.unit.spark import month
 
@@ -89,9 +90,8 @@ def test_a_report_tells_of_its_own_month_the_one_before_and_what_was_restated_la
 def test_a_report_of_finished_tables_says_what_was_noted_when_their_bill_was_read() -> None:
     row = note("1200")
     noted = Row(**{**row.asDict(), "notes": "The bill names no resource."})
-    report = month.a_report(today=TODAY)
-    told = every._of_deliveries("2026-08", {"2026-08": noted}, report)
+    told = Chosen("2026-08", TODAY, {"2026-08": noted}).notes("USD")
     assert told[0] == "The bill names no resource."
     assert told[1].startswith("AWS has restated 2026-08")
     # Tables of an earlier version note nothing.
-    assert every._of_deliveries("2026-08", {"2026-08": note("1200", final=None)}, report) == []
+    assert Chosen("2026-08", TODAY, {"2026-08": note("1200", final=None)}).notes("USD") == []

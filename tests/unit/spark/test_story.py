@@ -202,7 +202,7 @@ def test_what_kafka_could_do_without_is_a_thing_to_do() -> None:
     ],
 )
 def test_headline_money_is_written_like_money(amount: str, said: str) -> None:
-    told = story.of_cost(month.a_report(month.a_line(billed=Decimal(amount))))
+    told = month.document_of(month.a_report(month.a_line(billed=Decimal(amount))))
     assert told.total.text == said
 
 
@@ -264,7 +264,7 @@ def test_the_open_month_is_provisional_everywhere(document: Document) -> None:
         assert "Provisional" in formats.write(document, kind)
     closed = month.a_report(month.a_line(), today=date(2026, 12, 20))
     for kind in Format:
-        assert "Provisional" not in formats.write(story.of_cost(closed), kind)
+        assert "Provisional" not in formats.write(month.document_of(closed), kind)
 
 
 def test_half_a_month_is_compared_with_half_a_month() -> None:
@@ -317,7 +317,7 @@ def test_json_keeps_exact_values_and_no_drawings(document: Document) -> None:
 
 def test_the_total_of_a_bill_without_kafka_is_the_headline_and_nothing_is_kafkas() -> None:
     nobodys = month.a_line(attribution=Attribution.NOBODY, cluster=None, owner="unattributed")
-    total = story.of_cost(month.a_report(nobodys)).total
+    total = month.document_of(month.a_report(nobodys)).total
     assert (total.kafka, total.headline) == ("", total.exact)
 
 
