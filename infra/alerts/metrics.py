@@ -124,17 +124,17 @@ def pod_monitor_spec(resource: str, strimzi_kind: str) -> dict[str, Any]:
                 "path": "/metrics",
                 # Rules and dashboards speak of pools, zones and nodes, not of addresses.
                 "relabelings": [
-                    _label_copy("__meta_kubernetes_pod_label_strimzi_io_(cluster|pool_name)"),
-                    _label("__meta_kubernetes_pod_node_name", "node"),
+                    {
+                        "action": "labelmap",
+                        "regex": "__meta_kubernetes_pod_label_strimzi_io_(cluster|pool_name)",
+                        "replacement": "$1",
+                    },
+                    {
+                        "action": "replace",
+                        "sourceLabels": ["__meta_kubernetes_pod_node_name"],
+                        "targetLabel": "node",
+                    },
                 ],
             }
         ],
     }
-
-
-def _label_copy(pattern: str) -> dict[str, Any]:
-    return {"action": "labelmap", "regex": pattern, "replacement": "$1"}
-
-
-def _label(source: str, target: str) -> dict[str, Any]:
-    return {"sourceLabels": [source], "targetLabel": target, "action": "replace"}

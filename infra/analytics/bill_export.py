@@ -64,11 +64,6 @@ SPLIT_COLUMNS = (
     "split_line_item_unused_cost",
 )
 TABLE = "COST_AND_USAGE_REPORT"
-_OUTPUT = aws.bcmdata.ExportExportDestinationConfigurationS3DestinationS3OutputConfigurationArgs
-# Each refresh in place of the one before.
-_WRITTEN = _OUTPUT(
-    compression="PARQUET", format="PARQUET", output_type="CUSTOM", overwrite="OVERWRITE_REPORT"
-)
 
 
 def columns(*, split: bool) -> tuple[str, ...]:
@@ -134,7 +129,15 @@ class BillExport(pulumi.ComponentResource):
                                 "s3_bucket": args.bucket,
                                 "s3_prefix": PREFIX,
                                 "s3_region": args.bucket_region,
-                                "s3_output_configurations": [_WRITTEN],
+                                "s3_output_configurations": [
+                                    {
+                                        "compression": "PARQUET",
+                                        "format": "PARQUET",
+                                        "output_type": "CUSTOM",
+                                        # Each refresh in place of the one before.
+                                        "overwrite": "OVERWRITE_REPORT",
+                                    }
+                                ],
                             }
                         ]
                     }

@@ -6,7 +6,6 @@ application costs nothing between two reports: it starts with a job and stops wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,9 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.cluster import ClusterSpec
+from core.cluster.facts import of_spec
+from core.settings import facts
 from core.volumes import samples
 from infra import buckets
 from infra.analytics import bill_export
@@ -22,6 +24,7 @@ from infra.analytics.bill_export import BillExport, BillExportArgs
 from infra.analytics.report_job import ReportJob, ReportJobArgs
 from infra.analytics.report_request import LOGS, SCRATCH
 from infra.iam import Account
+from infra.tags import Tags
 
 TYPE = "stillwater:infra:Analytics"
 OLD_VERSION_DAYS = 90
@@ -39,20 +42,10 @@ UNFINISHED_UPLOAD_DAYS = 7
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyticsArgs:
-    prefix: str
-    cluster: str
+    spec: ClusterSpec
     account: Account
-    # What core.settings.facts writes of the cluster.
-    facts: str
     # Where closed incidents are filed.
     incidents_bucket: pulumi.Input[str]
-    tags: Mapping[str, str]
-    # Its bills go with it.
-    ephemeral: bool
-    split_cost_allocation: bool = False
-    # The tags that mean Kafka and its pools on the bill, where they are not ours.
-    bill_cluster_tag: str | None = None
-    bill_pool_tag: str | None = None
     own_prices: Path | None = None  # the price file of the directory that is built from
 
 
@@ -68,9 +61,9 @@ class Analytics(pulumi.ComponentResource):
         self, name: str, args: AnalyticsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
+        spec, child = args.spec, pulumi.ResourceOptions(parent=self)
         bucket, policy = bill_export.bill_bucket(
-            f"{name}-billing", args.prefix, args.account, ephemeral=args.ephemeral, parent=self
+            f"{name}-billing", spec.prefix, args.account, ephemeral=spec.ephemeral, parent=self
         )
         rules = [_OLD_VERSIONS, *(_expiring(key, *each) for key, each in EXPIRING.items())]
         buckets.keep_versions(f"{name}-billing", bucket, rules, parent=self)
@@ -78,31 +71,31 @@ class Analytics(pulumi.ComponentResource):
             f"{name}-bill",
             BillExportArgs(
                 account=args.account,
-                prefix=args.prefix,
+                prefix=spec.prefix,
                 bucket=bucket.bucket,
                 bucket_region=args.account.region,
                 policy=policy,
-                split=args.split_cost_allocation,
+                split=spec.split_cost_allocation,
             ),
             opts=child,
         )
-        made = application(f"{name}-spark", args.prefix, child)
+        made = application(f"{name}-spark", spec.prefix, child)
         job = ReportJob(
             f"{name}-job",
             ReportJobArgs(
-                prefix=args.prefix,
-                cluster=args.cluster,
+                prefix=spec.prefix,
+                cluster=spec.name,
                 account=args.account,
                 bucket=bucket.bucket,
                 bucket_arn=bucket.arn,
                 application_arn=made.arn,
                 application_id=made.id,
                 bill=f"{bill_export.PREFIX}/{export.name}",
-                facts=args.facts,
+                facts=facts.to_json(of_spec(spec)),
                 incidents_bucket=args.incidents_bucket,
-                tags=args.tags,
-                bill_cluster_tag=args.bill_cluster_tag,
-                bill_pool_tag=args.bill_pool_tag,
+                tags=Tags.of(spec).everywhere,
+                bill_cluster_tag=spec.bill_cluster_tag,
+                bill_pool_tag=spec.bill_pool_tag,
                 own_prices=args.own_prices,
             ),
             opts=child,

@@ -9,16 +9,15 @@ the role may end instances of the system groups alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 import pulumi_kubernetes as k8s
 
-from core.cluster import requests
+from core.cluster import ClusterSpec, requests
 from infra import iam
 from infra.charts import pods
+from infra.nodes.groups import group_arns
 from infra.versions import (
     CLUSTER_AUTOSCALER_CHART,
     CLUSTER_AUTOSCALER_CHART_VERSION,
@@ -32,35 +31,26 @@ NAMESPACE = "kube-system"
 NODE_PROVISION_TIMEOUT = "15m"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterAutoscalerArgs:
-    prefix: str
-    region: str
-    eks_cluster: str
-    account: iam.Account
-    kafka_group_arns: Sequence[str]
-    pod_grace_seconds: int
-
-
 class ClusterAutoscaler(pulumi.ComponentResource):
     """The chart's release and the least it may do in AWS."""
 
     def __init__(
         self,
         name: str,
-        args: ClusterAutoscalerArgs,
+        spec: ClusterSpec,
+        account: iam.Account,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         role, association = iam.pod_role(
             f"{name}-role",
-            role_name=f"{args.prefix}-autoscaler",
-            eks_cluster=args.eks_cluster,
+            role_name=f"{spec.prefix}-autoscaler",
+            eks_cluster=spec.prefix,
             namespace=NAMESPACE,
             service_account=RELEASE,
             parent=self,
         )
-        permission = iam.allow(f"{name}-policy", role, _statements(args), self)
+        permission = iam.allow(f"{name}-policy", role, _statements(spec, account), self)
         k8s.helm.v3.Release(
             f"{name}-release",
             name=RELEASE,
@@ -68,20 +58,20 @@ class ClusterAutoscaler(pulumi.ComponentResource):
             chart=CLUSTER_AUTOSCALER_CHART,
             version=CLUSTER_AUTOSCALER_CHART_VERSION,
             repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=CLUSTER_AUTOSCALER_REPOSITORY),
-            values=values(args),
+            values=values(spec),
             opts=pulumi.ResourceOptions(parent=self, depends_on=[association, permission]),
         )
         self.register_outputs({})
 
 
-def values(args: ClusterAutoscalerArgs) -> dict[str, Any]:
+def values(spec: ClusterSpec) -> dict[str, Any]:
     """Return the chart's values."""
     return {
         # Services and Deployment are named by the release, whatever the chart is called.
         "fullnameOverride": RELEASE,
         "cloudProvider": "aws",
-        "awsRegion": args.region,
-        "autoDiscovery": {"clusterName": args.eks_cluster},
+        "awsRegion": spec.region,
+        "autoDiscovery": {"clusterName": spec.prefix},
         "rbac": {"serviceAccount": {"name": RELEASE}},
         "replicaCount": 2,
         "securityContext": pods.FILTERED_CALLS,
@@ -95,19 +85,19 @@ def values(args: ClusterAutoscalerArgs) -> dict[str, Any]:
             "skip-nodes-with-local-storage": False,
             "skip-nodes-with-system-pods": False,
             "max-node-provision-time": NODE_PROVISION_TIMEOUT,
-            "max-graceful-termination-sec": args.pod_grace_seconds,
+            "max-graceful-termination-sec": spec.timings.pod_grace_seconds,
         },
     }
 
 
-def _statements(args: ClusterAutoscalerArgs) -> list[iam.Statement]:
+def _statements(spec: ClusterSpec, account: iam.Account) -> list[iam.Statement]:
     # EKS names the group of a node group after it, with an id behind.
-    system = args.account.group_arn(f"eks-{args.prefix}-system-*")
+    system = account.group_arn(f"eks-{spec.prefix}-system-*")
     return [
         iam.Statement(
             sid="AddNodes",
             actions=["autoscaling:SetDesiredCapacity"],
-            resources=[system, *args.kafka_group_arns],
+            resources=[system, *group_arns(spec, account)],
         ),
         iam.Statement(
             sid="EndIdleSystemNodes",
@@ -117,7 +107,7 @@ def _statements(args: ClusterAutoscalerArgs) -> list[iam.Statement]:
         iam.Statement(
             sid="ReadNodeGroups",
             actions=["eks:DescribeNodegroup"],
-            resources=[args.account.arn("eks", f"nodegroup/{args.eks_cluster}/*/*")],
+            resources=[account.arn("eks", f"nodegroup/{spec.prefix}/*/*")],
         ),
         iam.Statement(
             sid="LookAround",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -16,7 +15,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster import requests
+from core.cluster import ClusterSpec, requests
 from core.constants import (
     KARPENTER_MAX_RECEIVE_COUNT,
     KARPENTER_RETENTION_SECONDS,
@@ -33,45 +32,38 @@ RELEASE = "karpenter"
 NAMESPACE = "kube-system"
 
 
-@dataclass(frozen=True, kw_only=True)
-class KarpenterArgs:
-    prefix: str
-    eks_cluster: str
-    account: iam.Account
-    # Of every volume; None: the account's default key.
-    encryption_key: str | None = None
-
-
 class Karpenter(pulumi.ComponentResource):
     """The definitions, the controller, and the queue it hears interruptions from."""
 
     def __init__(
-        self, name: str, args: KarpenterArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        account: iam.Account,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
+        self._name, self._prefix = name, spec.prefix
         self._child = pulumi.ResourceOptions(parent=self)
         queue = self._interruptions()
         role, association = iam.pod_role(
             f"{name}-role",
-            role_name=f"{args.prefix}-karpenter",
-            eks_cluster=args.eks_cluster,
+            role_name=f"{spec.prefix}-karpenter",
+            eks_cluster=spec.prefix,
             namespace=NAMESPACE,
             service_account=RELEASE,
             parent=self,
         )
-        statements = karpenter_policy.statements(
-            args.prefix, args.eks_cluster, args.account, queue.arn
-        )
+        statements = karpenter_policy.statements(spec.prefix, account, queue.arn)
         permission = iam.allow(f"{name}-policy", role, statements, self)
-        may_encrypt = encryption.grant(f"{name}-grant", args.encryption_key, role.arn, self)
+        may_encrypt = encryption.grant(f"{name}-grant", spec.encryption_key, role.arn, self)
         # Helm never upgrades definitions that a chart brings in its crds folder.
         definitions = self._release("definitions", KARPENTER_CRD_CHART, f"{RELEASE}-crd", {}, [])
         self._release(
             "release",
             KARPENTER_CHART,
             RELEASE,
-            values(args),
+            values(spec.prefix),
             [definitions, association, permission, *may_encrypt],
         )
         self.register_outputs({})
@@ -82,8 +74,8 @@ class Karpenter(pulumi.ComponentResource):
         rules = {
             key: aws.cloudwatch.EventRule(
                 f"{self._name}-{key}",
-                name=f"{self._args.prefix}-karpenter-{key}",
-                description=f"Stillwater {self._args.prefix}: {key} for Karpenter",
+                name=f"{self._prefix}-karpenter-{key}",
+                description=f"Stillwater {self._prefix}: {key} for Karpenter",
                 event_pattern=json.dumps(pattern),
                 opts=self._child,
             )
@@ -92,7 +84,7 @@ class Karpenter(pulumi.ComponentResource):
         queue = MessageQueue(
             f"{self._name}-interruptions",
             QueueArgs(
-                queue_name=queue_name(self._args.prefix),
+                queue_name=queue_name(self._prefix),
                 visibility_timeout_seconds=KARPENTER_VISIBILITY_SECONDS,
                 retention_seconds=KARPENTER_RETENTION_SECONDS,
                 max_receive_count=KARPENTER_MAX_RECEIVE_COUNT,
@@ -134,15 +126,15 @@ def queue_name(prefix: str) -> str:
     return naming.queue(prefix, "karpenter")
 
 
-def values(args: KarpenterArgs) -> dict[str, Any]:
+def values(prefix: str) -> dict[str, Any]:
     """Return the chart's values."""
     return {
         "serviceAccount": {"name": RELEASE},
         # Its documentation's own figures.
         "controller": {"resources": pods.resources(requests.KARPENTER)},
         "settings": {
-            "clusterName": args.eks_cluster,
-            "interruptionQueue": queue_name(args.prefix),
+            "clusterName": prefix,
+            "interruptionQueue": queue_name(prefix),
             "featureGates": {
                 # It would end a node with a failed check at once, past every budget.
                 "nodeRepair": False,

@@ -18,12 +18,12 @@ NODE_POOL_TAG = "karpenter.sh/nodepool"
 
 
 def statements(
-    prefix: str, eks_cluster: str, account: iam.Account, queue_arn: pulumi.Input[str]
+    prefix: str, account: iam.Account, queue_arn: pulumi.Input[str]
 ) -> list[iam.Statement]:
     """Return the statements of the controller's policy."""
     return [
-        *_launching(eks_cluster, account),
-        *_ending(eks_cluster, account),
+        *_launching(prefix, account),
+        *_ending(prefix, account),
         iam.Statement(
             sid="HearInterruptions",
             actions=["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"],
@@ -43,7 +43,7 @@ def statements(
         iam.Statement(
             sid="FindTheApiServer",
             actions=["eks:DescribeCluster"],
-            resources=[account.arn("eks", f"cluster/{eks_cluster}")],
+            resources=[account.arn("eks", f"cluster/{prefix}")],
         ),
         iam.Statement(
             sid="LookAround",

@@ -7,17 +7,17 @@ the program that registers the broker again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster import Timings, requests
+from core.cluster import ClusterSpec, requests
 from infra import iam
 from infra.charts import pods
 from infra.charts.definitions import ChartWithDefinitions, definitions
+from infra.tags import Tags
 from infra.versions import LBC_CHART, LBC_CHART_VERSION, LBC_REPOSITORY
 
 TYPE = "stillwater:infra:LoadBalancerController"
@@ -35,19 +35,6 @@ UNUSED_FEATURES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoadBalancerControllerArgs:
-    prefix: str
-    region: str
-    eks_cluster: str
-    vpc_id: pulumi.Input[str]
-    account: iam.Account
-    # Kafka's namespace: the only one it watches.
-    namespace: str
-    timings: Timings
-    cluster_tags: dict[str, str]
-
-
 class LoadBalancerController(pulumi.ComponentResource):
     """The chart's release and the least it may do in AWS."""
 
@@ -56,26 +43,28 @@ class LoadBalancerController(pulumi.ComponentResource):
     def __init__(
         self,
         name: str,
-        args: LoadBalancerControllerArgs,
+        spec: ClusterSpec,
+        account: iam.Account,
+        vpc_id: pulumi.Input[str],
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         role, association = iam.pod_role(
             f"{name}-role",
-            role_name=f"{args.prefix}-lbc",
-            eks_cluster=args.eks_cluster,
+            role_name=f"{spec.prefix}-lbc",
+            eks_cluster=spec.prefix,
             namespace=NAMESPACE,
             service_account=RELEASE,
             parent=self,
         )
-        permission = iam.allow(f"{name}-policy", role, statements(args), self)
+        permission = iam.allow(f"{name}-policy", role, statements(spec, account), self)
         brought = definitions(
             f"{name}-definitions",
             ChartWithDefinitions(
                 chart=LBC_CHART,
                 version=LBC_CHART_VERSION,
                 repository=LBC_REPOSITORY,
-                values={"clusterName": args.eks_cluster},
+                values={"clusterName": spec.prefix},
             ),
             self,
         )
@@ -87,7 +76,7 @@ class LoadBalancerController(pulumi.ComponentResource):
             repository_opts=k8s.helm.v3.RepositoryOptsArgs(repo=LBC_REPOSITORY),
             version=LBC_CHART_VERSION,
             skip_crds=True,
-            values=values(args),
+            values=values(spec, vpc_id),
             # Pods get credentials when they start, so the association comes first.
             opts=pulumi.ResourceOptions(
                 parent=self,
@@ -98,21 +87,22 @@ class LoadBalancerController(pulumi.ComponentResource):
         self.register_outputs({"release_name": self.release_name})
 
 
-def values(args: LoadBalancerControllerArgs) -> dict[str, Any]:
+def values(spec: ClusterSpec, vpc_id: pulumi.Input[str]) -> dict[str, Any]:
     """Return the chart's values."""
-    timings = args.timings
+    timings = spec.timings
     return {
-        "clusterName": args.eks_cluster,
+        "clusterName": spec.prefix,
         # Given, so that no pod asks the metadata service.
-        "region": args.region,
-        "vpcId": args.vpc_id,
+        "region": spec.region,
+        "vpcId": vpc_id,
         "serviceAccount": {"name": RELEASE},
         "podSecurityContext": pods.FILTERED_CALLS,
         "securityContext": pods.NO_CAPABILITIES,
         "resources": pods.resources(requests.LOAD_BALANCER_CONTROLLER, memory_limit_mib=512),
         "replicaCount": REPLICAS,
         "podDisruptionBudget": {"maxUnavailable": 1},
-        "watchNamespace": args.namespace,
+        # Kafka's namespace: the only one it watches.
+        "watchNamespace": spec.kubernetes.namespace,
         "targetgroupbindingRequeueDuration": f"{timings.lbc_requeue_seconds}s",
         # Its own 16 min 40 s leaves a healthy broker unready for a quarter of an hour (LBC#3622).
         "targetgroupbindingMaxExponentialBackoffDelay": f"{timings.lbc_max_backoff_seconds}s",
@@ -137,12 +127,12 @@ def values(args: LoadBalancerControllerArgs) -> dict[str, Any]:
     }
 
 
-def statements(args: LoadBalancerControllerArgs) -> list[iam.Statement]:
+def statements(spec: ClusterSpec, account: iam.Account) -> list[iam.Statement]:
     """Return what it calls for bindings without networking rules, and nothing else.
 
     Source: its code paths, 3.5.0 (research: load balancing 1.5).
     """
-    names = naming.target_group_pattern(args.prefix)
+    names = naming.target_group_pattern(spec.prefix)
     return [
         iam.Statement(
             sid="MoveBrokersInAndOut",
@@ -151,10 +141,10 @@ def statements(args: LoadBalancerControllerArgs) -> list[iam.Statement]:
                 "elasticloadbalancing:DeregisterTargets",
             ],
             # AWS ends a target group's ARN with an id of its own.
-            resources=[args.account.arn("elasticloadbalancing", f"targetgroup/{names}/*")],
+            resources=[account.arn("elasticloadbalancing", f"targetgroup/{names}/*")],
             conditions={
                 "StringEquals": {
-                    f"aws:ResourceTag/{key}": value for key, value in args.cluster_tags.items()
+                    f"aws:ResourceTag/{key}": value for key, value in Tags.of(spec).identity.items()
                 }
             },
         ),

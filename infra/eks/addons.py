@@ -13,9 +13,11 @@ from typing import Any
 import pulumi
 import pulumi_aws as aws
 
+from core.cluster import ClusterSpec
 from core.cluster.requests import NODE_MONITORING
 from infra import encryption, iam
 from infra.eks.addon_versions import version
+from infra.tags import Tags
 from infra.versions import ADDONS
 
 NAMESPACE = "kube-system"
@@ -41,21 +43,6 @@ POD_ROLES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class AddonsArgs:
-    """What all add-ons of a cluster share."""
-
-    # The cluster's name, known once it is there.
-    eks_cluster: pulumi.Input[str]
-    prefix: str
-    kubernetes_version: str
-    # Add-on -> version, in place of ours.
-    versions: Mapping[str, str]
-    volume_tags: Mapping[str, str]
-    # Of every volume; None: the account's default key.
-    encryption_key: str | None = None
-
-
 def addon_names(*, node_monitoring: bool) -> tuple[str, ...]:
     """Return the add-ons of a cluster, by name."""
     return tuple(addon for addon in ADDONS if node_monitoring or addon != NODE_MONITORING)
@@ -76,36 +63,37 @@ def configuration(addon: str, volume_tags: Mapping[str, str]) -> dict[str, Any] 
 def install(
     name: str,
     addon: str,
-    args: AddonsArgs,
+    spec: ClusterSpec,
+    cluster: aws.eks.Cluster,
     after: Sequence[pulumi.Resource],
     parent: pulumi.Resource,
 ) -> aws.eks.Addon:
     """Create an add-on, and before it the role of its pods: they get credentials as they start."""
-    told = configuration(addon, args.volume_tags)
+    told = configuration(addon, Tags.of(spec).everywhere)
     return aws.eks.Addon(
         f"{name}-addon-{addon}",
-        cluster_name=args.eks_cluster,
+        cluster_name=cluster.name,
         addon_name=addon,
-        addon_version=version(addon, args.versions),
+        addon_version=version(addon, spec.kubernetes.addon_versions),
         configuration_values=None if told is None else json.dumps(told, sort_keys=True),
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="OVERWRITE",
         opts=pulumi.ResourceOptions(
-            parent=parent, depends_on=[*after, *_pod_role(name, addon, args, parent)]
+            parent=parent, depends_on=[*after, *_pod_role(name, addon, spec, cluster, parent)]
         ),
     )
 
 
 def _pod_role(
-    name: str, addon: str, args: AddonsArgs, parent: pulumi.Resource
+    name: str, addon: str, spec: ClusterSpec, cluster: aws.eks.Cluster, parent: pulumi.Resource
 ) -> list[pulumi.Resource]:
     needed = POD_ROLES.get(addon)
     if needed is None:
         return []
     role, association = iam.pod_role(
         f"{name}-{needed.short_name}",
-        role_name=f"{args.prefix}-{needed.short_name}",
-        eks_cluster=args.eks_cluster,
+        role_name=f"{spec.prefix}-{needed.short_name}",
+        eks_cluster=cluster.name,
         namespace=NAMESPACE,
         service_account=needed.service_account,
         parent=parent,
@@ -117,7 +105,7 @@ def _pod_role(
         opts=pulumi.ResourceOptions(parent=parent),
     )
     may_encrypt = (
-        encryption.grant(f"{name}-{needed.short_name}-grant", args.encryption_key, role.arn, parent)
+        encryption.grant(f"{name}-{needed.short_name}-grant", spec.encryption_key, role.arn, parent)
         if addon == VOLUME_DRIVER
         else []
     )

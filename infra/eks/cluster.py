@@ -15,7 +15,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
-from core.cluster import Kubernetes
+from core.cluster import ClusterSpec
 from core.cluster.network import service_cidr
 from infra import encryption, iam
 from infra.eks import addons, bootstrap
@@ -33,17 +33,9 @@ NODE_POLICIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterArgs:
-    name: str
-    kubernetes: Kubernetes
-    # Every block of the VPC, the primary first.
-    vpc_blocks: Sequence[str]
+    spec: ClusterSpec
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    # AWS itself then refuses to delete the cluster.
-    deletion_protection: bool
-    tags: Tags
     account: iam.Account
-    # Of every volume; None: the account's default key.
-    encryption_key: str | None
 
 
 class EksCluster(pulumi.ComponentResource):
@@ -59,7 +51,8 @@ class EksCluster(pulumi.ComponentResource):
         self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
+        self._name, self._args, self._spec = name, args, args.spec
+        self._tags = Tags.of(args.spec)
         self._child = pulumi.ResourceOptions(parent=self)
         cluster = self._control_plane(self._secrets_key())
         before = self._addons(cluster, addons.BEFORE_NODES, [])
@@ -84,14 +77,14 @@ class EksCluster(pulumi.ComponentResource):
     def _secrets_key(self) -> aws.kms.Key:
         key = aws.kms.Key(
             f"{self._name}-secrets",
-            description=f"Kubernetes secrets of {self._args.name}",
+            description=f"Kubernetes secrets of {self._spec.prefix}",
             enable_key_rotation=True,
             deletion_window_in_days=KEY_DELETION_WINDOW_DAYS,
             opts=self._child,
         )
         aws.kms.Alias(
             f"{self._name}-secrets-alias",
-            name=f"alias/{self._args.name}-kubernetes-secrets",
+            name=f"alias/{self._spec.prefix}-kubernetes-secrets",
             target_key_id=key.key_id,
             opts=self._child,
         )
@@ -100,7 +93,7 @@ class EksCluster(pulumi.ComponentResource):
     def _control_plane(self, key: aws.kms.Key) -> aws.eks.Cluster:
         role, attachments = iam.service_role(
             f"{self._name}-role",
-            role_name=f"{self._args.name}-eks",
+            role_name=f"{self._spec.prefix}-eks",
             service="eks.amazonaws.com",
             managed_policies={"cluster": "AmazonEKSClusterPolicy"},
             parent=self,
@@ -108,18 +101,18 @@ class EksCluster(pulumi.ComponentResource):
         # EKS makes this log group itself, for ever, unless it exists.
         logs = aws.cloudwatch.LogGroup(
             f"{self._name}-logs",
-            name=f"/aws/eks/{self._args.name}/cluster",
-            retention_in_days=self._args.kubernetes.control_plane_log_retention_days,
+            name=f"/aws/eks/{self._spec.prefix}/cluster",
+            retention_in_days=self._spec.kubernetes.control_plane_log_retention_days,
             opts=self._child,
         )
-        callers = list(self._args.kubernetes.public_access_cidrs)
+        callers = list(self._spec.kubernetes.public_access_cidrs)
         return aws.eks.Cluster(
             f"{self._name}-control-plane",
-            name=self._args.name,
-            version=self._args.kubernetes.version,
+            name=self._spec.prefix,
+            version=self._spec.kubernetes.version,
             role_arn=role.arn,
             upgrade_policy=aws.eks.ClusterUpgradePolicyArgs(
-                support_type=self._args.kubernetes.upgrade_policy.upper()
+                support_type=self._spec.kubernetes.upgrade_policy.upper()
             ),
             access_config=aws.eks.ClusterAccessConfigArgs(
                 authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
@@ -131,14 +124,14 @@ class EksCluster(pulumi.ComponentResource):
                 public_access_cidrs=callers or None,
             ),
             kubernetes_network_config=aws.eks.ClusterKubernetesNetworkConfigArgs(
-                service_ipv4_cidr=service_cidr(self._args.vpc_blocks)
+                service_ipv4_cidr=service_cidr(self._spec.network.blocks)
             ),
             encryption_config=aws.eks.ClusterEncryptionConfigArgs(
                 provider=aws.eks.ClusterEncryptionConfigProviderArgs(key_arn=key.arn),
                 resources=["secrets"],
             ),
-            enabled_cluster_log_types=list(self._args.kubernetes.control_plane_logs),
-            deletion_protection=self._args.deletion_protection,
+            enabled_cluster_log_types=list(self._spec.kubernetes.control_plane_logs),
+            deletion_protection=not self._spec.ephemeral,
             # The add-ons below are the only copies.
             bootstrap_self_managed_addons=False,
             opts=pulumi.ResourceOptions(
@@ -153,23 +146,17 @@ class EksCluster(pulumi.ComponentResource):
     def _addons(
         self, cluster: aws.eks.Cluster, names: Sequence[str], after: Sequence[pulumi.Resource]
     ) -> list[aws.eks.Addon]:
-        args = addons.AddonsArgs(
-            eks_cluster=cluster.name,
-            prefix=self._args.name,
-            kubernetes_version=self._args.kubernetes.version,
-            versions=self._args.kubernetes.addon_versions,
-            volume_tags=self._args.tags.everywhere,
-            encryption_key=self._args.encryption_key,
-        )
-        wanted = addons.addon_names(node_monitoring=self._args.kubernetes.node_monitoring)
+        wanted = addons.addon_names(node_monitoring=self._spec.kubernetes.node_monitoring)
         chosen = [addon for addon in names if addon in wanted]
-        return [addons.install(self._name, addon, args, after, self) for addon in chosen]
+        return [
+            addons.install(self._name, addon, self._spec, cluster, after, self) for addon in chosen
+        ]
 
     def _system_nodes(
         self, cluster: aws.eks.Cluster, addons: list[aws.eks.Addon]
     ) -> dict[str, aws.eks.NodeGroup]:
         """Create a managed node group per zone: one over all would be replaced with every zone."""
-        system = f"{self._args.name}-system"
+        system = f"{self._spec.prefix}-system"
         role, attachments = iam.service_role(
             f"{self._name}-system-role",
             role_name=system,
@@ -181,15 +168,15 @@ class EksCluster(pulumi.ComponentResource):
             f"{self._name}-system-template",
             Launch(
                 template_name=system,
-                tags=self._args.tags.with_name(system),
-                encryption_key=self._args.encryption_key,
+                tags=self._tags.with_name(system),
+                encryption_key=self._spec.encryption_key,
             ),
             self,
         )
         # Kafka's own groups launch by the same role, in a later layer.
         may_launch = encryption.grant(
             f"{self._name}-scaling-grant",
-            self._args.encryption_key,
+            self._spec.encryption_key,
             encryption.scaling_role_arn(self._args.account),
             self,
         )
@@ -211,13 +198,13 @@ class EksCluster(pulumi.ComponentResource):
         made_of: tuple[aws.eks.Cluster, aws.iam.Role, aws.ec2.LaunchTemplate],
         opts: pulumi.ResourceOptions,
     ) -> aws.eks.NodeGroup:
-        args, (cluster, role, template) = self._args, made_of
-        instance_type = args.kubernetes.system_instance_type
-        wanted = args.kubernetes.system_nodes_per_zone
+        cluster, role, template = made_of
+        instance_type = self._spec.kubernetes.system_instance_type
+        wanted = self._spec.kubernetes.system_nodes_per_zone
         return aws.eks.NodeGroup(
             f"{self._name}-{zone}-system",
             cluster_name=cluster.name,
-            node_group_name=f"{args.name}-system-{naming.zone_suffix(zone)}",
+            node_group_name=f"{self._spec.prefix}-system-{naming.zone_suffix(zone)}",
             node_role_arn=role.arn,
             subnet_ids=[subnet_id],
             ami_type=bootstrap.managed_ami_type(instance_type),

@@ -93,12 +93,15 @@ def send(scope: Scope, sid: str, role: str) -> iam.Statement:
     return iam.Statement(sid=sid, actions=["sqs:SendMessage"], resources=[scope.queue(role)])
 
 
-def ask_and_tell(scope: Scope) -> list[iam.Statement]:
-    """Return the rights of a function that writes incidents: ticks, and stories if there are."""
-    asking = [send(scope, "AskForATick", "ticks")]
-    return (
-        asking if scope.cluster.slack is None else [*asking, send(scope, "AskForAStory", "stories")]
-    )
+def write_incidents(scope: Scope) -> list[iam.Statement]:
+    """Return the rights of a function that writes incidents, and has others go on with them."""
+    told = [] if scope.cluster.slack is None else [send(scope, "AskForAStory", "stories")]
+    return [
+        send(scope, "AskForATick", "ticks"),
+        *told,
+        keep_the_ledger(scope),
+        find_open(scope),
+    ]
 
 
 def keep_the_ledger(scope: Scope) -> iam.Statement:

@@ -6,8 +6,6 @@ read it. Without the plugin in the operator (strimzi/) nobody does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pulumi
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
@@ -30,23 +28,19 @@ def tell_of_drains(cluster: Operated) -> PolicyRule:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DrainLeaseArgs:
-    cluster: Operated
-    # Where this project's own operator runs; None: somebody else's is let in by them.
-    operator_namespace: str | None
-
-
 class DrainLease(pulumi.ComponentResource):
-    """An empty Lease, and the operator's right to read it."""
+    """An empty Lease, and the right of an operator of ours to read it."""
 
     def __init__(
-        self, name: str, args: DrainLeaseArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        cluster: Operated,
+        operator_namespace: str | None,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        metadata = ObjectMetaArgs(
-            name=naming.drain_lease(args.cluster.name), namespace=args.cluster.namespace
-        )
+        called = naming.drain_lease(cluster.name)
+        metadata = ObjectMetaArgs(name=called, namespace=cluster.namespace)
         k8s.coordination.v1.Lease(
             f"{name}-lease",
             metadata=metadata,
@@ -55,13 +49,14 @@ class DrainLease(pulumi.ComponentResource):
                 parent=self, ignore_changes=["spec", "metadata.annotations"]
             ),
         )
-        if args.operator_namespace is not None:
-            self._let_the_operator_read(name, args, args.operator_namespace)
+        # Somebody else's operator is let in by them.
+        if operator_namespace is not None:
+            self._let_the_operator_read(name, called, metadata, operator_namespace)
         self.register_outputs({})
 
-    def _let_the_operator_read(self, name: str, args: DrainLeaseArgs, operator: str) -> None:
-        called = naming.drain_lease(args.cluster.name)
-        metadata = ObjectMetaArgs(name=called, namespace=args.cluster.namespace)
+    def _let_the_operator_read(
+        self, name: str, called: str, metadata: ObjectMetaArgs, operator: str
+    ) -> None:
         read = PolicyRule(api_group=LEASES, resources=["leases"], names=[called], verbs=["get"])
         role = k8s.rbac.v1.Role(
             f"{name}-role",

@@ -11,14 +11,7 @@ from core.cluster.operated import Operated
 from core.settings.functions import RotateSettings
 from infra import iam
 from infra.functions import rbac
-from infra.functions.definition import (
-    Definition,
-    Scope,
-    find_open,
-    keep_the_ledger,
-    look,
-    send,
-)
+from infra.functions.definition import Definition, Scope, find_open, keep_the_ledger, look, send
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:

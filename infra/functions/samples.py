@@ -6,8 +6,7 @@ by GET alone, writes files and deletes none; old ones expire by the bucket's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from core import naming
 from core.cluster.operated import Operated
@@ -44,16 +43,12 @@ def _rights(cluster: Operated) -> rbac.Rights:
     return rbac.Rights(group="stillwater:samples", inside=inside, elsewhere=elsewhere)
 
 
-def _own_settings(cluster: Operated) -> Mapping[str, Any]:
-    return {"prometheus": cluster.volumes and cluster.volumes.prometheus}
-
-
 SAMPLES = Definition(
     name="samples",
     description="Files what Prometheus remembers, for the report",
     settings=SamplesSettings,
     may=_may,
-    own_settings=_own_settings,
+    own_settings=lambda cluster: {"prometheus": cluster.volumes and cluster.volumes.prometheus},
     kubernetes=_rights,
     schedule=("rate(1 hour)", "files the last hour's samples"),
     timeout_seconds=TIMEOUT_SECONDS,

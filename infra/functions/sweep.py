@@ -6,21 +6,13 @@ the sweep has no use for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from core.cluster.operated import Operated
 from core.settings.functions import SweepSettings
 from infra import iam
 from infra.functions import archive, rbac
-from infra.functions.definition import (
-    Definition,
-    Scope,
-    ask_and_tell,
-    find_open,
-    keep_the_ledger,
-    look,
-)
+from infra.functions.definition import Definition, Scope, look, write_incidents
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
@@ -28,9 +20,7 @@ def _may(scope: Scope) -> Sequence[iam.Statement]:
     bucket = archive.bucket_name(scope.cluster.prefix, account.account_id)
     filed = f"arn:{account.partition}:s3:::{bucket}/{archive.PREFIX}*"
     return [
-        *ask_and_tell(scope),
-        keep_the_ledger(scope),
-        find_open(scope),
+        *write_incidents(scope),
         look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeAvailabilityZones",
@@ -53,16 +43,12 @@ def _rights(cluster: Operated) -> rbac.Rights:
     )
 
 
-def _own_settings(cluster: Operated) -> Mapping[str, Any]:
-    return {"tick_interval_seconds": cluster.timings.tick_interval_seconds}
-
-
 SWEEP = Definition(
     name="sweep",
     description="What no event told and no tick carries, and what is over",
     settings=SweepSettings,
     may=_may,
-    own_settings=_own_settings,
+    own_settings=lambda cluster: {"tick_interval_seconds": cluster.timings.tick_interval_seconds},
     kubernetes=_rights,
     schedule=("rate(1 minute)", "wakes the sweep"),
 )

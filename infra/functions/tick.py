@@ -21,16 +21,7 @@ from core.naming import INCIDENT_TAG, budget_of_the_staying
 from core.settings.functions import TickSettings
 from infra import iam
 from infra.functions import prometheus, rbac
-from infra.functions.definition import (
-    Definition,
-    Reads,
-    Scope,
-    ask_and_tell,
-    find_open,
-    keep_the_ledger,
-    look,
-    read_queue,
-)
+from infra.functions.definition import Definition, Reads, Scope, look, read_queue, write_incidents
 from infra.functions.drain_lease import tell_of_drains
 
 GROUP_TAG = "ec2:ResourceTag/aws:autoscaling:groupName"
@@ -39,9 +30,7 @@ ACTION = "CreateReplaceRootVolumeTask"
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
-        *ask_and_tell(scope),
-        keep_the_ledger(scope),
-        find_open(scope),
+        *write_incidents(scope),
         look(
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeAvailabilityZones",

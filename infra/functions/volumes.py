@@ -7,8 +7,7 @@ and whoever wrote beside them would be undone, or would undo.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from core.cluster.operated import Operated
 from core.settings.volumes import VolumesSettings
@@ -65,16 +64,12 @@ def _rights(cluster: Operated) -> rbac.Rights:
     )
 
 
-def _own_settings(cluster: Operated) -> Mapping[str, Any]:
-    return {"volumes": cluster.volumes}
-
-
 VOLUMES = Definition(
     name="volumes",
     description="What Kafka's volumes need, and what of it may be done",
     settings=VolumesSettings,
     may=_may,
-    own_settings=_own_settings,
+    own_settings=lambda cluster: {"volumes": cluster.volumes},
     kubernetes=_rights,
     schedule=("rate(5 minutes)", "looks at the volumes"),
 )

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
@@ -23,9 +22,9 @@ from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
 from core.settings.functions import WebhookSettings
 from infra import iam
+from infra.functions import packaging
 from infra.functions.definition import Definition, Scope, know, on_items, send
 from infra.functions.function import FunctionArgs, LambdaFunction
-from infra.functions.packaging import FunctionPackage
 from infra.functions.settings import settings
 
 TYPE = "stillwater:infra:Webhook"
@@ -58,13 +57,6 @@ WEBHOOK = Definition(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class WebhookArgs:
-    spec: ClusterSpec
-    account: iam.Account
-    package: FunctionPackage
-
-
 class Webhook(pulumi.ComponentResource):
     """λ webhook behind its URL, and the Secret with the header NTH must send."""
 
@@ -75,16 +67,20 @@ class Webhook(pulumi.ComponentResource):
     secret: k8s.core.v1.Secret
 
     def __init__(
-        self, name: str, args: WebhookArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        account: iam.Account,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
+        self._name, self._scope = name, Scope(cluster=of_spec(spec), account=account)
         self._child = pulumi.ResourceOptions(parent=self)
         shared = aws.secretsmanager.Secret(
             f"{name}-token",
-            name=naming.webhook_secret(args.spec.prefix),
+            name=naming.webhook_secret(spec.prefix),
             description="What the node termination handler shows to the webhook",
-            recovery_window_in_days=0 if args.spec.ephemeral else RECOVERY_DAYS,
+            recovery_window_in_days=0 if spec.ephemeral else RECOVERY_DAYS,
             opts=self._child,
         )
         token = self._token(shared)
@@ -127,8 +123,7 @@ class Webhook(pulumi.ComponentResource):
         )
 
     def _function(self, shared: aws.secretsmanager.Secret) -> LambdaFunction:
-        scope = Scope(cluster=of_spec(self._args.spec), account=self._args.account)
-        prefix = scope.cluster.prefix
+        scope, prefix = self._scope, self._scope.cluster.prefix
         # Table and queue are a later layer's; until they exist nothing is drained.
         late = {
             "ledger_table": naming.ledger_table(prefix),
@@ -140,7 +135,7 @@ class Webhook(pulumi.ComponentResource):
             FunctionArgs(
                 definition=WEBHOOK,
                 scope=scope,
-                package=self._args.package,
+                package=packaging.build(),
                 settings=settings(WEBHOOK, scope.cluster, late),
             ),
             opts=self._child,

@@ -13,23 +13,14 @@ from core.cluster.operated import Operated
 from core.settings.functions import GateSettings
 from infra import iam
 from infra.functions import rbac
-from infra.functions.definition import (
-    Definition,
-    Scope,
-    ask_and_tell,
-    find_open,
-    keep_the_ledger,
-    look,
-)
+from infra.functions.definition import Definition, Scope, look, write_incidents
 
 NAMESPACE = "kube-system"
 
 
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
-        *ask_and_tell(scope),
-        keep_the_ledger(scope),
-        find_open(scope),
+        *write_incidents(scope),
         look("autoscaling:DescribeAutoScalingGroups", "ec2:DescribeInstances"),
     ]
 

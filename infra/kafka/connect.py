@@ -7,7 +7,6 @@ Setting one field of a probe resets its initial delay, so every field is set.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pulumi
@@ -32,20 +31,18 @@ LIVENESS_REFUSALS = 8
 READY_TIMEOUT = "15m"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConnectArgs:
-    spec: ClusterSpec
-    connect: Connect
-
-
 class ConnectCluster(pulumi.ComponentResource):
     """One KafkaConnect, and the user it is when Kafka asks for one."""
 
     def __init__(
-        self, name: str, args: ConnectArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        connect: Connect,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        spec, namespace = args.spec, args.spec.kubernetes.namespace
+        namespace = spec.kubernetes.namespace
         child = pulumi.ResourceOptions(parent=self)
         before: list[pulumi.Resource] = []
         asked = spec.kafka.internal_listener.authentication
@@ -77,7 +74,7 @@ class ConnectCluster(pulumi.ComponentResource):
                     "pulumi.com/waitFor": "condition=Ready",
                 },
             },
-            spec=connect_spec(spec, args.connect),
+            spec=connect_spec(spec, connect),
             opts=pulumi.ResourceOptions(
                 parent=self,
                 depends_on=before,

@@ -6,7 +6,6 @@ no alert's window sees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import pulumi
@@ -26,20 +25,18 @@ PORT_NAME = "probe"
 NOBODY = 65_532
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProbeDeploymentArgs:
-    spec: ClusterSpec
-    probe: ClientProbe
-
-
 class ProbeDeployment(pulumi.ComponentResource):
     """A Deployment of one pod, and the PodMonitor by which Prometheus finds it."""
 
     def __init__(
-        self, name: str, args: ProbeDeploymentArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        probe: ClientProbe,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        spec, child = args.spec, pulumi.ResourceOptions(parent=self)
+        child = pulumi.ResourceOptions(parent=self)
         called = naming.probe(spec.name)
         namespace, labels = spec.kubernetes.namespace, {"app.kubernetes.io/name": called}
         CustomResource(
@@ -52,7 +49,7 @@ class ProbeDeployment(pulumi.ComponentResource):
                 # Two at once would count every second twice.
                 "strategy": {"type": "Recreate"},
                 "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": pod_spec(spec, args.probe)},
+                "template": {"metadata": {"labels": labels}, "spec": pod_spec(spec, probe)},
             },
             opts=child,
         )

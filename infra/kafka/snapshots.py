@@ -10,64 +10,62 @@ worth.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.cluster import ClusterSpec
 from core.cluster import Snapshots as Schedule
 from core.constants import RETAIN_VOLUME
 from infra import iam
 from infra.kafka.storage import volume_tags
-from infra.tags import SNAPSHOT_TAG
+from infra.tags import SNAPSHOT_TAG, Tags
 from infra.versions import SNAPSHOT_API
 
 TYPE = "stillwater:infra:Snapshots"
 SNAPSHOT_CLASS = "ebs-kafka"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SnapshotsArgs:
-    prefix: str
-    account: iam.Account
-    schedule: Schedule | None
-    tags: Mapping[str, str]
-
-
 class SnapshotResources(pulumi.ComponentResource):
     """The snapshot class, and the lifecycle policy where the spec has a schedule."""
 
     def __init__(
-        self, name: str, args: SnapshotsArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        account: iam.Account,
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
-        self._child = pulumi.ResourceOptions(parent=self)
-        _SnapshotClass(f"{name}-class", args.tags, self._child)
-        if args.schedule is not None:
-            self._lifecycle(args.schedule)
+        self._name, self._prefix = name, spec.prefix
+        child = pulumi.ResourceOptions(parent=self)
+        _SnapshotClass(f"{name}-class", Tags.of(spec).everywhere, child)
+        if spec.snapshots is not None:
+            self._lifecycle(spec.snapshots, account)
         self.register_outputs({})
 
-    def _lifecycle(self, schedule: Schedule) -> None:
+    def _lifecycle(self, schedule: Schedule, account: iam.Account) -> None:
         role, _ = iam.service_role(
             f"{self._name}-role",
-            role_name=f"{self._args.prefix}-snapshots",
+            role_name=f"{self._prefix}-snapshots",
             service="dlm.amazonaws.com",
             managed_policies={},
             parent=self,
         )
-        permission = iam.allow(f"{self._name}-policy", role, _statements(self._args), self)
+        permission = iam.allow(
+            f"{self._name}-policy", role, _statements(self._prefix, account), self
+        )
         aws.dlm.LifecyclePolicy(
             f"{self._name}-schedule",
-            description=f"Kafka volumes of {self._args.prefix}",
+            description=f"Kafka volumes of {self._prefix}",
             execution_role_arn=role.arn,
             state="ENABLED",
             policy_details={
                 "policy_type": "EBS_SNAPSHOT_MANAGEMENT",
                 "resource_types": ["VOLUME"],
                 # Several tags would mean any of them: one, whose value no other cluster has.
-                "target_tags": {SNAPSHOT_TAG: self._args.prefix},
+                "target_tags": {SNAPSHOT_TAG: self._prefix},
                 "schedules": [_schedule(schedule)],
             },
             opts=pulumi.ResourceOptions(parent=self, depends_on=[permission]),
@@ -109,11 +107,10 @@ def _schedule(schedule: Schedule) -> aws.dlm.LifecyclePolicyPolicyDetailsSchedul
     }
 
 
-def _statements(args: SnapshotsArgs) -> list[iam.Statement]:
-    account = args.account
+def _statements(prefix: str, account: iam.Account) -> list[iam.Statement]:
     # A snapshot's ARN has no account in it.
     snapshots = f"arn:{account.partition}:ec2:{account.region}::snapshot/*"
-    ours = {"StringEquals": {f"aws:ResourceTag/{SNAPSHOT_TAG}": args.prefix}}
+    ours = {"StringEquals": {f"aws:ResourceTag/{SNAPSHOT_TAG}": prefix}}
     return [
         iam.Statement(
             sid="SnapshotOurVolumes",

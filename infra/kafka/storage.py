@@ -9,17 +9,17 @@ a volume change its class, but never drop it again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pulumi
 import pulumi_kubernetes as k8s
 
 from core import naming
-from core.cluster import NodePool, Storage
+from core.cluster import ClusterSpec, NodePool, Storage
 from core.constants import RETAIN_VOLUME
 from core.instances import table
 from core.volumes.limits import Performance, lesser, steps
 from core.volumes.troubles import class_of
+from infra.tags import Tags
 
 TYPE = "stillwater:infra:Storage"
 # Kubernetes keeps a class until its last volume has left it, and ours outlive the cluster's claims:
@@ -36,21 +36,11 @@ def attributes_class(volume: Storage) -> str:
     return class_of(volume.performance)
 
 
-@dataclass(frozen=True, kw_only=True)
-class StorageArgs:
-    pools: Sequence[NodePool]
-    # Whether volumes are raised and lowered by λ volumes, which makes no class.
-    may_change: bool = False
-    # None: the account's default key.
-    encryption_key: str | None = None
-    tags: Mapping[str, str]
-
-
 class KafkaStorage(pulumi.ComponentResource):
     """The storage class of every Kafka volume, and an attributes class per performance asked."""
 
     def __init__(
-        self, name: str, args: StorageArgs, opts: pulumi.ResourceOptions | None = None
+        self, name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         child = pulumi.ResourceOptions(parent=self)
@@ -62,16 +52,17 @@ class KafkaStorage(pulumi.ComponentResource):
                 "type": "gp3",
                 # The driver's own default is false.
                 "encrypted": "true",
-                **({} if args.encryption_key is None else {"kmsKeyId": args.encryption_key}),
+                **({} if spec.encryption_key is None else {"kmsKeyId": spec.encryption_key}),
                 "csi.storage.k8s.io/fstype": "xfs",
-                **volume_tags(args.tags),
+                **volume_tags(Tags.of(spec).of_volume(spec.prefix)),
             },
             volume_binding_mode="WaitForFirstConsumer",
             allow_volume_expansion=True,
             reclaim_policy=RETAIN_VOLUME,
             opts=child,
         )
-        for class_name, wanted in sorted(_performances(args).items()):
+        wanted_ones = _performances(spec.pools, may_change=spec.volumes.applies)
+        for class_name, wanted in sorted(wanted_ones.items()):
             k8s.storage.v1.VolumeAttributesClass(
                 f"{name}-{class_name}",
                 metadata={"name": class_name, "annotations": {SKIP_AWAIT: "true"}},
@@ -86,11 +77,14 @@ class KafkaStorage(pulumi.ComponentResource):
         self.register_outputs({})
 
 
-def _performances(args: StorageArgs) -> dict[str, Performance]:
-    """Return every performance a volume has or may be given, by its class."""
-    found = {volume.performance for pool in args.pools for volume in pool.volumes}
-    if args.may_change:
-        found.update(step for pool in args.pools for step in _reachable(pool))
+def _performances(pools: Sequence[NodePool], *, may_change: bool) -> dict[str, Performance]:
+    """Return every performance a volume has or may be given, by its class.
+
+    Where volumes are raised and lowered it is by λ volumes, which makes no class.
+    """
+    found = {volume.performance for pool in pools for volume in pool.volumes}
+    if may_change:
+        found.update(step for pool in pools for step in _reachable(pool))
     return {class_of(each): each for each in found}
 
 

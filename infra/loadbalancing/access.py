@@ -84,7 +84,6 @@ def endpoint_service(
     name: str,
     spec: ClusterSpec,
     balancer: aws.lb.LoadBalancer,
-    tags: Tags,
     opts: pulumi.ResourceOptions,
 ) -> aws.ec2.VpcEndpointService:
     """Return the PrivateLink service of the balancer, for the principals of the spec alone."""
@@ -95,7 +94,7 @@ def endpoint_service(
         # Naming somebody is accepting them.
         acceptance_required=False,
         supported_ip_address_types=["ipv4"],
-        tags=tags.with_name(f"{spec.prefix}-kafka"),
+        tags=Tags.of(spec).with_name(f"{spec.prefix}-kafka"),
         opts=opts,
     )
 

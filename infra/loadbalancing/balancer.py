@@ -39,7 +39,6 @@ class LoadBalancingArgs:
     vpc_id: pulumi.Input[str]
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    tags: Tags
 
 
 class LoadBalancing(pulumi.ComponentResource):
@@ -65,7 +64,7 @@ class LoadBalancing(pulumi.ComponentResource):
             self._binding(route, group, listener)
             arns[naming.target_group_role(route.node_id)] = group.arn
         if args.spec.load_balancer.endpoint_principals:
-            endpoint_service(name, args.spec, balancer, args.tags, self._child)
+            endpoint_service(name, args.spec, balancer, self._child)
         if args.spec.load_balancer.private_zone is not None:
             private_record(
                 name,
@@ -93,7 +92,7 @@ class LoadBalancing(pulumi.ComponentResource):
             enforce_security_group_inbound_rules_on_private_link_traffic="off",
             enable_cross_zone_load_balancing=False,
             enable_deletion_protection=not self._spec.ephemeral,
-            tags=self._args.tags.with_name(name),
+            tags=Tags.of(self._spec).with_name(name),
             opts=self._child,
         )
 
@@ -137,7 +136,7 @@ class LoadBalancing(pulumi.ComponentResource):
                     "minimum_healthy_targets_percentage": "off",
                 },
             },
-            tags=self._args.tags.with_name(name),
+            tags=Tags.of(self._spec).with_name(name),
             opts=self._child,
         )
 

@@ -7,12 +7,13 @@ when the spec asks for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
 
+from core.cluster import ClusterSpec
 from infra.tags import Tags
 
 TYPE = "stillwater:infra:Endpoints"
@@ -38,16 +39,11 @@ HTTPS = 443
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointsArgs:
-    prefix: str
-    region: str
+    spec: ClusterSpec
     vpc_id: pulumi.Input[str]
-    # Every block of the VPC, the primary first.
-    vpc_blocks: Sequence[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
     # A name that stays (a zone, a given id) -> the route table whose subnets use the gateways.
     route_table_ids: Mapping[str, pulumi.Input[str]]
-    interfaces: bool
-    tags: Tags
 
 
 class Endpoints(pulumi.ComponentResource):
@@ -57,22 +53,22 @@ class Endpoints(pulumi.ComponentResource):
         self, name: str, args: EndpointsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._args = name, args
+        self._name, self._args, self._spec = name, args, args.spec
         self._child = pulumi.ResourceOptions(parent=self)
         if args.route_table_ids:
             for service in GATEWAYS:
                 self._gateway(service)
-        if args.interfaces:
+        if self._spec.network.interface_endpoints:
             group = self._reachable_from_the_vpc()
             for service in INTERFACES:
                 self._interface(service, group)
         self.register_outputs({})
 
     def _service(self, service: str) -> str:
-        return f"com.amazonaws.{self._args.region}.{service}"
+        return f"com.amazonaws.{self._spec.region}.{service}"
 
     def _tags(self, role: str) -> dict[str, str]:
-        return self._args.tags.with_name(f"{self._args.prefix}-{role}")
+        return Tags.of(self._spec).with_name(f"{self._spec.prefix}-{role}")
 
     def _gateway(self, service: str) -> None:
         endpoint = aws.ec2.VpcEndpoint(
@@ -95,13 +91,13 @@ class Endpoints(pulumi.ComponentResource):
     def _reachable_from_the_vpc(self) -> aws.ec2.SecurityGroup:
         group = aws.ec2.SecurityGroup(
             f"{self._name}-callers",
-            name=f"{self._args.prefix}-endpoints",
+            name=f"{self._spec.prefix}-endpoints",
             description="HTTPS from inside the VPC to AWS APIs",
             vpc_id=self._args.vpc_id,
             tags=self._tags("endpoints"),
             opts=self._child,
         )
-        primary, *others = self._args.vpc_blocks
+        primary, *others = self._spec.network.blocks
         names = {"the-vpc": primary, **{block.replace("/", "-"): block for block in others}}
         for source, block in names.items():
             aws.vpc.SecurityGroupIngressRule(

@@ -9,7 +9,6 @@ kubelet's own shutdown lets Kafka stop cleanly. ADR 0017.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pulumi
 import pulumi_aws as aws
@@ -21,23 +20,20 @@ from core.constants import ABANDON, HOOKS, TERMINATING
 TYPE = "stillwater:infra:DepartureHooks"
 
 
-@dataclass(frozen=True, kw_only=True)
-class DepartureHooksArgs:
-    spec: ClusterSpec
-    # Whoever answers what stands in a hook, with their rights.
-    answering: Sequence[pulumi.Resource]
-
-
 class DepartureHooks(pulumi.ComponentResource):
     """`drain` and `gate` on the group of each pool and zone; both end in ABANDON by default."""
 
     def __init__(
-        self, name: str, args: DepartureHooksArgs, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        spec: ClusterSpec,
+        answering: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions | None = None,
     ) -> None:
+        """`answering` is whoever answers what stands in a hook, with their rights."""
         super().__init__(TYPE, name, None, opts)
-        spec = args.spec
         # A component's own order does not reach its children.
-        child = pulumi.ResourceOptions(parent=self, depends_on=list(args.answering))
+        child = pulumi.ResourceOptions(parent=self, depends_on=list(answering))
         for pool in spec.pools:
             for zone in spec.zones_of(pool):
                 group = naming.auto_scaling_group(spec.prefix, pool.name, zone)

@@ -32,10 +32,8 @@ NEVER = "Never"
 @dataclass(frozen=True, kw_only=True)
 class KarpenterNodesArgs:
     spec: ClusterSpec
-    eks_cluster: str
     cluster_security_group_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
-    tags: Tags
 
 
 class KarpenterNodes(pulumi.ComponentResource):
@@ -47,7 +45,7 @@ class KarpenterNodes(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         self._name, self._args = name, args
         profile, ready_to_join = node_identity(
-            name, prefix=args.spec.prefix, eks_cluster=args.eks_cluster, parent=self
+            name, prefix=args.spec.prefix, eks_cluster=args.spec.prefix, parent=self
         )
         for pool in args.spec.pools:
             image = bootstrap.image_id(
@@ -125,7 +123,7 @@ def node_class_spec(
             }
         ],
         # Not the handlers' tag: what has no lifecycle hook cannot be held by them.
-        "tags": {**args.tags.with_name(name), naming.POOL_TAG: pool.name},
+        "tags": {**Tags.of(args.spec).with_name(name), naming.POOL_TAG: pool.name},
         # Merged with what Karpenter tells its nodes itself: cluster, labels, taints.
         "userData": bootstrap.multipart({"kubelet": kubelet}),
     }

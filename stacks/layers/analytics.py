@@ -5,9 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from core.cluster import operated
-from core.cluster.facts import of_spec
 from core.naming import FOUNDATION, OPERATIONS
-from core.settings import facts
 from infra.analytics.workspace import Analytics, AnalyticsArgs
 from infra.functions import packaging
 from infra.functions.alone import Alone
@@ -22,16 +20,9 @@ def build(layer: Layer) -> None:
     analytics = Analytics(
         "analytics",
         AnalyticsArgs(
-            prefix=layer.spec.prefix,
-            cluster=layer.spec.name,
+            spec=layer.spec,
             account=layer.account,
-            facts=facts.to_json(of_spec(layer.spec)),
             incidents_bucket=layer.earlier(OPERATIONS).text("incidents_bucket"),
-            tags=layer.tags.everywhere,
-            ephemeral=layer.spec.ephemeral,
-            bill_cluster_tag=layer.spec.bill_cluster_tag,
-            bill_pool_tag=layer.spec.bill_pool_tag,
-            split_cost_allocation=layer.spec.split_cost_allocation,
             own_prices=layer.own_prices,
         ),
         opts=layer.on_aws,

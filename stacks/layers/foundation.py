@@ -16,28 +16,17 @@ def build(layer: Layer) -> None:
     Endpoints(
         "endpoints",
         EndpointsArgs(
-            prefix=spec.prefix,
-            region=spec.region,
+            spec=spec,
             vpc_id=network.vpc_id,
-            vpc_blocks=spec.network.blocks,
             private_subnet_ids=network.private_subnet_ids,
             route_table_ids=network.route_table_ids,
-            interfaces=spec.network.interface_endpoints,
-            tags=layer.tags,
         ),
         opts=layer.on_aws,
     )
     cluster = EksCluster(
         "cluster",
         ClusterArgs(
-            name=spec.prefix,
-            kubernetes=spec.kubernetes,
-            vpc_blocks=spec.network.blocks,
-            private_subnet_ids=network.private_subnet_ids,
-            deletion_protection=not spec.ephemeral,
-            tags=layer.tags,
-            account=layer.account,
-            encryption_key=spec.encryption_key,
+            spec=spec, private_subnet_ids=network.private_subnet_ids, account=layer.account
         ),
         opts=layer.on_aws,
     )

@@ -9,9 +9,9 @@ from infra.alerts.dashboards import Dashboards
 from infra.charts.strimzi import StrimziOperator
 from infra.kafka.budgets import DisruptionBudgets
 from infra.kafka.cluster import Kafka, bootstrap_servers
-from infra.kafka.connect import ConnectArgs, ConnectCluster
+from infra.kafka.connect import ConnectCluster
 from infra.kafka.namespace import KafkaNamespace
-from infra.kafka.probe import ProbeDeployment, ProbeDeploymentArgs
+from infra.kafka.probe import ProbeDeployment
 from infra.kafka.topics import Topics
 from infra.loadbalancing.balancer import GATED, LoadBalancing, LoadBalancingArgs
 from stacks.layer import Layer
@@ -38,7 +38,6 @@ def build(layer: Layer) -> None:
             vpc_id=foundation.text("vpc_id"),
             cluster_security_group_id=foundation.text("cluster_security_group_id"),
             private_subnet_ids=layer.private_subnet_ids(),
-            tags=layer.tags,
         ),
         opts=layer.on_both,
     )
@@ -50,15 +49,9 @@ def build(layer: Layer) -> None:
     kafka.run(after=first)
     topics = Topics("topics", spec, opts=_after(layer, kafka))
     if spec.probe is not None:
-        ProbeDeployment(
-            "probe",
-            ProbeDeploymentArgs(spec=spec, probe=spec.probe),
-            opts=_after(layer, kafka, topics),
-        )
+        ProbeDeployment("probe", spec, spec.probe, opts=_after(layer, kafka, topics))
     if spec.connect is not None:
-        ConnectCluster(
-            "connect", ConnectArgs(spec=spec, connect=spec.connect), opts=_after(layer, kafka)
-        )
+        ConnectCluster("connect", spec, spec.connect, opts=_after(layer, kafka))
     if spec.metrics.dashboards:
         after = _after(layer, namespace)
         Dashboards("dashboards", spec, opts=after, own_prices=layer.own_prices)

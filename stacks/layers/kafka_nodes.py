@@ -23,10 +23,8 @@ def build(layer: Layer) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str
             "nodes",
             KarpenterNodesArgs(
                 spec=spec,
-                eks_cluster=spec.prefix,
                 cluster_security_group_id=security_group_id,
                 private_subnet_ids=layer.private_subnet_ids(),
-                tags=layer.tags,
             ),
             opts=layer.on_both,
         )

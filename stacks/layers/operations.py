@@ -17,7 +17,7 @@ from infra.functions.alone import Alone
 from infra.functions.archive import ArchiveBucket
 from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
-from infra.functions.drain_lease import DrainLease, DrainLeaseArgs
+from infra.functions.drain_lease import DrainLease
 from infra.functions.function import FunctionPlacement, Shared
 from infra.functions.ledger import LedgerTable
 from infra.functions.loop import LoopFunctions
@@ -25,7 +25,7 @@ from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
 from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories
 from infra.gate.gate import EvictionGate, EvictionGateArgs
-from infra.nodes.hooks import DepartureHooks, DepartureHooksArgs
+from infra.nodes.hooks import DepartureHooks
 from stacks.layer import Layer
 
 
@@ -84,17 +84,10 @@ def build(layer: Layer) -> None:
         if each.name in NAMES
     }
     operator = spec.strimzi.namespace if spec.strimzi.operator == "chart" else None
-    DrainLease(
-        "drain-lease",
-        DrainLeaseArgs(cluster=cluster, operator_namespace=operator),
-        opts=layer.on_both,
-    )
+    DrainLease("drain-lease", cluster, operator, opts=layer.on_both)
     if spec.node_provisioner == "asg":
-        DepartureHooks(
-            "hooks",
-            DepartureHooksArgs(spec=spec, answering=[handlers, access["tick"], access["sweep"]]),
-            opts=layer.on_aws,
-        )
+        answering = [handlers, access["tick"], access["sweep"]]
+        DepartureHooks("hooks", spec, answering, opts=layer.on_aws)
     if spec.eviction_gate is not None:
         EvictionGate(
             "gate",

@@ -6,16 +6,15 @@ import pulumi
 
 from core import naming
 from core.naming import FOUNDATION
-from infra.charts.autoscaler import ClusterAutoscaler, ClusterAutoscalerArgs
-from infra.charts.karpenter import Karpenter, KarpenterArgs
-from infra.charts.lbc import LoadBalancerController, LoadBalancerControllerArgs
+from infra.charts.autoscaler import ClusterAutoscaler
+from infra.charts.karpenter import Karpenter
+from infra.charts.lbc import LoadBalancerController
 from infra.charts.nth import NodeTerminationHandler, NodeTerminationHandlerArgs
-from infra.functions import packaging
 from infra.functions.announcements import our_groups
 from infra.functions.termination import Termination, TerminationArgs
-from infra.functions.webhook import Webhook, WebhookArgs
-from infra.kafka.snapshots import SnapshotResources, SnapshotsArgs
-from infra.kafka.storage import KafkaStorage, StorageArgs
+from infra.functions.webhook import Webhook
+from infra.kafka.snapshots import SnapshotResources
+from infra.kafka.storage import KafkaStorage
 from infra.nodes.groups import group_arns
 from stacks.layer import Layer
 
@@ -35,11 +34,7 @@ def build(layer: Layer) -> None:
         ),
         opts=layer.on_aws,
     )
-    webhook = Webhook(
-        "webhook",
-        WebhookArgs(spec=spec, account=layer.account, package=packaging.build()),
-        opts=layer.on_both,
-    )
+    webhook = Webhook("webhook", spec, layer.account, opts=layer.on_both)
     handler = NodeTerminationHandler(
         "nth",
         NodeTerminationHandlerArgs(
@@ -58,62 +53,17 @@ def build(layer: Layer) -> None:
     )
     controller = LoadBalancerController(
         "lbc",
-        LoadBalancerControllerArgs(
-            prefix=spec.prefix,
-            region=spec.region,
-            eks_cluster=spec.prefix,
-            vpc_id=layer.earlier(FOUNDATION).text("vpc_id"),
-            account=layer.account,
-            namespace=spec.kubernetes.namespace,
-            timings=spec.timings,
-            cluster_tags=layer.tags.identity,
-        ),
+        spec,
+        layer.account,
+        layer.earlier(FOUNDATION).text("vpc_id"),
         opts=layer.on_both,
     )
-    KafkaStorage(
-        "storage",
-        StorageArgs(
-            pools=spec.pools,
-            may_change=spec.volumes.applies,
-            encryption_key=spec.encryption_key,
-            tags=layer.tags.of_volume(spec.prefix),
-        ),
-        opts=layer.on_both,
-    )
-    SnapshotResources(
-        "snapshots",
-        SnapshotsArgs(
-            prefix=spec.prefix,
-            account=layer.account,
-            schedule=spec.snapshots,
-            tags=layer.tags.everywhere,
-        ),
-        opts=layer.on_both,
-    )
+    KafkaStorage("storage", spec, opts=layer.on_both)
+    SnapshotResources("snapshots", spec, layer.account, opts=layer.on_both)
     if spec.node_provisioner == "asg" and spec.cluster_autoscaler:
-        ClusterAutoscaler(
-            "autoscaler",
-            ClusterAutoscalerArgs(
-                prefix=spec.prefix,
-                region=spec.region,
-                eks_cluster=spec.prefix,
-                account=layer.account,
-                kafka_group_arns=group_arns(spec, layer.account),
-                pod_grace_seconds=spec.timings.pod_grace_seconds,
-            ),
-            opts=layer.on_both,
-        )
+        ClusterAutoscaler("autoscaler", spec, layer.account, opts=layer.on_both)
     if spec.node_provisioner == "karpenter":
-        Karpenter(
-            "karpenter",
-            KarpenterArgs(
-                prefix=spec.prefix,
-                eks_cluster=spec.prefix,
-                account=layer.account,
-                encryption_key=spec.encryption_key,
-            ),
-            opts=layer.on_both,
-        )
+        Karpenter("karpenter", spec, layer.account, opts=layer.on_both)
     pulumi.export("events_queue_url", termination.events_queue.url)
     pulumi.export("events_queue_arn", termination.events_queue.arn)
     pulumi.export("nth_queue_url", termination.handlers_queue.url)

@@ -12,7 +12,7 @@ from core.cluster.operated import volumes
 from core.settings import codec
 from core.settings.volumes import VolumeSettings
 from core.volumes.limits import Gp3, Performance
-from infra.kafka.storage import StorageArgs, _performances
+from infra.kafka.storage import _performances
 from tests.unit.infra.programs import description, run_layer
 from tests.unit.infra.recording import Recorded
 
@@ -164,12 +164,12 @@ def test_controllers_volumes_are_grown_and_never_raised() -> None:
     assert read.prometheus is not None
     assert read.prometheus.labels == {"cluster": "prod"}
     voters = [pool for pool in described.pools if not pool.role.is_broker]
-    assert len(_performances(StorageArgs(pools=voters, may_change=True, tags={}))) == 1
+    assert len(_performances(voters, may_change=True)) == 1
 
 
 def test_classes_are_made_for_what_may_be_chosen_and_only_where_it_may() -> None:
     described = spec()
-    made = _performances(StorageArgs(pools=described.pools, tags={}))
+    made = _performances(described.pools, may_change=False)
     assert set(made) == {"gp3-4000-140"}
-    changing = _performances(StorageArgs(pools=described.pools, may_change=True, tags={}))
+    changing = _performances(described.pools, may_change=True)
     assert set(changing) == {"gp3-4000-140", "gp3-6000-140", "gp3-4000-149", "gp3-6000-149"}
