@@ -36,6 +36,12 @@ class Kind(StrEnum):
     SPOT_INTERRUPTION = "spot_interruption"
 
 
+# The machine goes in minutes: nobody waits for another one first.
+URGENT = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
+# Something is wrong with the machine, which stays: whatever else is announced, it is not over.
+ISSUES = frozenset({Kind.INSTANCE_ISSUE, Kind.INSTANCE_STORE_DEGRADED, Kind.VOLUME_PROBLEM})
+
+
 class ZoneSource(StrEnum):
     """Who said something about a zone."""
 

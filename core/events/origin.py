@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.events.announcements import Announcement, Interruption, Kind
+from core.events.announcements import ISSUES, URGENT, Announcement, Interruption, Kind
 from core.window import clock
 
 # Health's name for a region where an event is nobody's region's; it is delivered in us-east-1.
@@ -19,8 +19,6 @@ OLDEST_WARNING_SECONDS = 600.0
 OLDEST_ISSUE_SECONDS = 7 * 86_400.0
 # A date that AWS gave may slip by days; what is still planned stands on EC2's list, too.
 OLDEST_SCHEDULE_SECONDS = 7 * 86_400.0
-WARNINGS = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
-_ISSUES = frozenset({Kind.INSTANCE_ISSUE, Kind.INSTANCE_STORE_DEGRADED, Kind.VOLUME_PROBLEM})
 SPOT = "spot"
 
 
@@ -63,12 +61,12 @@ def doubt(found: Interruption, market: str | None, now: float) -> str | None:
 
     `market` is EC2's word for how the instance was bought; None: it is not known.
     """
-    if found.kind in WARNINGS:
+    if found.kind in URGENT:
         return _doubted_warning(found, market, now)
     if found.kind is Kind.SCHEDULED_CHANGE:
         return _doubted_schedule(found, now)
     age = now - found.said_at(now)
-    if found.kind in _ISSUES and not found.closed and age > OLDEST_ISSUE_SECONDS:
+    if found.kind in ISSUES and not found.closed and age > OLDEST_ISSUE_SECONDS:
         return f"{_event_name(found)} is from {clock(found.said_at(now))}: it was replayed."
     return None
 

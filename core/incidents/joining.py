@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.events import Interruption, Kind
+from core.events.announcements import ISSUES, URGENT
 from core.incidents.nodeclaims import disrupted_for
-from core.incidents.record import URGENT, Incident, State, Transition, incident_id
+from core.incidents.record import Incident, State, Transition, incident_id
 from core.incidents.schedules import ScheduledChange, apply_word, governing, is_another
 from core.incidents.sections import InPlace
 from core.naming import DRAIN_HOOK
@@ -15,15 +16,7 @@ _GRAVITY = tuple(Kind)
 
 
 # Each is a matter of its own, whatever else was announced of the machine.
-_TROUBLES = frozenset(
-    {
-        Kind.INSTANCE_ISSUE,
-        Kind.INSTANCE_STORE_DEGRADED,
-        Kind.VOLUME_PROBLEM,
-        Kind.SICK_NODE,
-        Kind.SCHEDULED_CHANGE,
-    }
-)
+_TROUBLES = ISSUES | {Kind.SICK_NODE, Kind.SCHEDULED_CHANGE}
 
 
 def open_incident(

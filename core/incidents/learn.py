@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from core.availability.presence import check_returned
 from core.events import Kind
+from core.events.announcements import ISSUES
 from core.health.lifecycle import BrokerSigns, Lifecycle, lifecycle
 from core.health.node import Role
 from core.incidents.decisions import evicting
@@ -24,16 +25,8 @@ from core.naming import DRAIN_HOOK, GATE_HOOK
 # Auto Scaling's names for an instance that stands in its terminating hooks.
 WAITING = "Terminating:Wait"
 # What a termination through the group follows, and then governs.
-_BEFORE = frozenset(
-    {
-        Kind.SCHEDULED_CHANGE,
-        Kind.STATE_CHANGE,
-        Kind.REBALANCE,
-        Kind.ROTATION,
-        Kind.SICK_NODE,
-        Kind.EVICTION,
-    }
-)
+_KINDS = tuple(Kind)
+_BEFORE = frozenset(_KINDS[: _KINDS.index(Kind.ASG_TERMINATE)]) - ISSUES
 
 
 def learn(incident: Incident, seen: Observation) -> Incident:

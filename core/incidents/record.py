@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from core.events import Kind
+from core.events.announcements import URGENT
 from core.events.scheduled import ChangeResponse, answer_to
 from core.incidents.actions import Action
 from core.incidents.schedules import ScheduledChange
@@ -65,7 +66,6 @@ ALLOWED: Mapping[State, frozenset[State]] = {
 }
 # Reasons name partitions, so they vary; the item must stay far below DynamoDB's 400 KB.
 MOST_NOTES = 200
-URGENT = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from core.incidents.record import ALLOWED, TERMINAL, URGENT, Incident, State, instance_of, round_of
+from core.events.announcements import URGENT
+from core.incidents.record import ALLOWED, TERMINAL, Incident, State, instance_of, round_of
 from core.window import clock
 
 # Functions' clocks differ, and one moment is written by two of them.

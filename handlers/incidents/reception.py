@@ -12,7 +12,8 @@ from aws_lambda_powertools import Logger
 
 from core.errors import Conflict
 from core.events import Interruption
-from core.events.origin import WARNINGS, doubt
+from core.events.announcements import URGENT
+from core.events.origin import doubt
 from core.incidents.decide import why_overruled, why_unanswered
 from core.incidents.joining import merge, open_incident, reopens
 from core.incidents.ownership import Ownership
@@ -74,10 +75,10 @@ class Reception:
 
     def _doubt(self, found: Interruption, now: float) -> str | None:
         """Say why a word about an instance of ours cannot be true; EC2 is asked for warnings."""
-        instance = self.cloud.instance(found.instance_id) if found.kind in WARNINGS else None
+        instance = self.cloud.instance(found.instance_id) if found.kind in URGENT else None
         if instance is not None and not self.whose.of(instance.tags):
             return None  # Another's, and refused as such.
-        if found.kind in WARNINGS and instance is None:
+        if found.kind in URGENT and instance is None:
             return None
         return doubt(found, None if instance is None else instance.market, now)
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from core.availability.lease import Lease
 from core.events import Kind
+from core.events.announcements import URGENT
 from core.incidents.actions import HookResult
 from core.incidents.observation import PodView
-from core.incidents.record import URGENT, Incident, State
+from core.incidents.record import Incident, State
 from core.views import ClusterView
 from tests.explorer.limits import RETENTION
 from tests.explorer.partitions import MIN_ISR, Order, Partition
