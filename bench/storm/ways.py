@@ -59,7 +59,7 @@ def through_the_toolkit(
         message.kind
         for message in distinct
         if not (
-            message.leaving <= rounds.keys() if message.leaving else _is_kept(message.body, kept)
+            message.leaving <= rounds.keys() if message.leaving else digest(message.body) in kept
         )
     )
     return BurstOutcome(
@@ -73,10 +73,6 @@ def through_the_toolkit(
             from_json(i["document"]["S"]).kind.value for i in items if "instance_id" in i
         ),
     )
-
-
-def _is_kept(body: str, kept: set[str]) -> bool:
-    return digest(body) in kept
 
 
 def through_nth(

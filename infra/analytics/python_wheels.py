@@ -52,7 +52,7 @@ def fetch_wheels(directory: Path | None = None) -> Mapping[str, Path]:
         if not target.is_dir():
             root.mkdir(parents=True, exist_ok=True)
             _fetch(root, target)
-        found = {_package(path): path for path in target.glob("*/*.whl")}
+        found = {path.name.partition("-")[0]: path for path in target.glob("*/*.whl")}
         return dict(sorted(found.items()))
     except OSError as error:
         problem = f"The wheels for EMR's Python cannot be kept in {root} ({error.strerror})."
@@ -104,10 +104,6 @@ def _pip_target() -> Sequence[str]:
         *("--implementation", "cp", "--python-version", EMR_PYTHON),
         *(word for platform in platforms for word in ("--platform", platform)),
     )
-
-
-def _package(wheel: Path) -> str:
-    return wheel.name.partition("-")[0]
 
 
 def _digest(content: bytes) -> str:

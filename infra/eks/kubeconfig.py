@@ -14,6 +14,7 @@ def kubeconfig(name: str, region: str, endpoint: str, ca: str, profile: str | No
     Nothing in it changes between runs, so the provider, and all it manages, is never replaced.
     `profile` is whom the AWS provider works as, where the stack names one.
     """
+    environment = {"env": [{"name": "AWS_PROFILE", "value": profile}]} if profile else {}
     arguments = ["eks", "get-token", "--cluster-name", name, "--region", region]
     return json.dumps(
         {
@@ -36,7 +37,7 @@ def kubeconfig(name: str, region: str, endpoint: str, ca: str, profile: str | No
                             "command": "aws",
                             "args": [*arguments, "--output", "json"],
                             "interactiveMode": "Never",
-                            **_environment(profile),
+                            **environment,
                         }
                     },
                 }
@@ -44,10 +45,6 @@ def kubeconfig(name: str, region: str, endpoint: str, ca: str, profile: str | No
         },
         sort_keys=True,
     )
-
-
-def _environment(profile: str | None) -> dict[str, list[dict[str, str]]]:
-    return {} if profile is None else {"env": [{"name": "AWS_PROFILE", "value": profile}]}
 
 
 def provider(

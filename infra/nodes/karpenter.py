@@ -93,7 +93,7 @@ def node_class_spec(
     instance_profile: pulumi.Input[str],
 ) -> dict[str, Any]:
     """Return the EC2NodeClass of a pool: what our launch template says, in Karpenter's words."""
-    name = f"{args.spec.prefix}-{pool.name}"
+    name, key = f"{args.spec.prefix}-{pool.name}", args.spec.encryption_key
     kubelet = {"config": bootstrap.kubelet_config(args.spec.timings.node_shutdown_seconds)}
     return {
         "amiFamily": "AL2023",
@@ -117,7 +117,7 @@ def node_class_spec(
                     "volumeType": "gp3",
                     "volumeSize": f"{ROOT_SIZE_GIB}Gi",
                     "encrypted": True,
-                    **_key(args.spec.encryption_key),
+                    **({} if key is None else {"kmsKeyID": key}),
                     "deleteOnTermination": True,
                 },
             }
@@ -127,10 +127,6 @@ def node_class_spec(
         # Merged with what Karpenter tells its nodes itself: cluster, labels, taints.
         "userData": bootstrap.multipart({"kubelet": kubelet}),
     }
-
-
-def _key(key: str | None) -> dict[str, str]:
-    return {} if key is None else {"kmsKeyID": key}
 
 
 def node_pool_spec(

@@ -116,7 +116,8 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
     """Yield what is paid for and cheap to do without (spark.transforms.easy)."""
     judged = {row.finding for row in evidence.storage}
     currency = evidence.report.currency
-    so_far, whole = evidence.days_so_far, _length(evidence.month)
+    month, so_far = evidence.month, evidence.days_so_far
+    whole = 30 if month is None else (first_day_after(month) - timedelta(days=1)).day
     for each in evidence.easy:
         # Kafka's own volumes are judged one by one where the cluster is known.
         known = is_kafkas and judged and each.easy in VOLUMES_OR_SNAPSHOTS
@@ -136,10 +137,6 @@ def _easy(evidence: Evidence, *, is_kafkas: bool) -> Iterator[Action]:
             is_kafkas=is_kafkas,
             at_most=each.at_most,
         )
-
-
-def _length(month: str | None) -> int:
-    return 30 if month is None else (first_day_after(month) - timedelta(days=1)).day
 
 
 def _saving_text(each: EasySaving) -> str:

@@ -54,8 +54,9 @@ def _sentences(rows: Sequence[Found], ahead: RotationForecast | None, currency: 
             f"ISR for {duration(longest.total_seconds)}."
         )
     if any(row.gross_cost is not None for row in rows):
+        moved = sum(row.moved_bytes or 0 for row in rows)
         said.append(
-            f"Replication moved {size(_sum_of_bytes(rows))} to catch up, "
+            f"Replication moved {size(moved)} to catch up, "
             f"{dollars(_sum(rows, 'gross_cost'), currency)} {currency} gross and "
             f"{dollars(incremental, currency)} {currency} more than without the rotations."
         )
@@ -159,7 +160,3 @@ def _plot(rows: Sequence[Found]) -> Plot:
 
 def _sum(rows: Sequence[Found], name: str) -> Decimal:
     return total(row[name] for row in rows if row[name] is not None)
-
-
-def _sum_of_bytes(rows: Sequence[Found]) -> int:
-    return sum(row.moved_bytes for row in rows if row.moved_bytes is not None)
