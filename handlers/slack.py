@@ -6,8 +6,6 @@ import functools
 import time
 from typing import Any
 
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-
 from core.settings.functions import SlackSettings
 from handlers.adapters import metrics
 from handlers.adapters.aws import SqsQueue
@@ -47,11 +45,7 @@ def _teller() -> Teller:
     )
 
 
-def _tell(record: SQSRecord) -> None:
-    _teller().take(record.body, time.time)
-
-
 @metrics.emits_metrics
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the stories queue; failed messages alone are delivered again."""
-    return answer(event, context, _tell)
+    return answer(event, context, lambda record: _teller().take(record.body, time.time))

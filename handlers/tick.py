@@ -6,8 +6,6 @@ import functools
 import time
 from typing import Any
 
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-
 from core.availability.kafka_rights import MOVING_LEADERS
 from core.incidents.levels import ACTING
 from core.incidents.ownership import Ownership
@@ -138,11 +136,7 @@ def _ownership(settings: TickSettings) -> Ownership | None:
     return None if known is None else Ownership(scaling_groups=known.scaling_groups)
 
 
-def _turn(record: SQSRecord) -> None:
-    _loop().turn(record.body, time.time())
-
-
 @metrics.emits_metrics
 def handler(event: dict[str, Any], context: Any) -> Any:
     """Answer a batch of the ticks queue; failed messages alone are delivered again."""
-    return answer(event, context, _turn)
+    return answer(event, context, lambda record: _loop().turn(record.body, time.time()))

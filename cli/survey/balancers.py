@@ -21,17 +21,13 @@ def balancer_controllers(found: Iterable[Object]) -> tuple[BalancerController, .
     return tuple(
         BalancerController(
             title=title_of(item),
-            version=_tag(str(container["image"])),
+            version=str(container["image"]).partition("@")[0].rpartition("/")[2].partition(":")[2],
             limits_backoff=flag(container, "targetgroupbinding-max-exponential-backoff-delay")
             is not None,
             down=down(item),
         )
         for item, container in running(found, r"aws-load-balancer-controller")
     )
-
-
-def _tag(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[2]
 
 
 def read_balanced(api: Api, namespace: str | None) -> tuple[Balanced, ...]:

@@ -113,15 +113,12 @@ class Design:
 
     def monthly_usd(self, rotations: float) -> Decimal:
         """Return a month's dollars where today's brokers see so many rotations."""
-        return self.fixed_usd + self._each_usd * Decimal(repr(rotations))
+        each_usd = self.rotation_usd * Decimal(repr(self.rotations_ratio))
+        return self.fixed_usd + each_usd * Decimal(repr(rotations))
 
     def risk_hours(self, rotations: float) -> float:
         """Return the hours a month that partitions are one replica short."""
         return rotations * self.rotations_ratio * self.rotation_seconds / 3600
-
-    @property
-    def _each_usd(self) -> Decimal:
-        return self.rotation_usd * Decimal(repr(self.rotations_ratio))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

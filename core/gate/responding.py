@@ -80,7 +80,8 @@ def report(
     was asked.
     """
     # Neither may go back, and two replicas have two clocks.
-    present = _time(max(now, call.started_at, call.heartbeat_at or 0.0))
+    latest = max(now, call.started_at, call.heartbeat_at or 0.0)
+    present = dt.datetime.fromtimestamp(latest, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if pod_uid != call.pod_uid:
         return _status(present, f"Pod {call.pod} is gone.", done=True)
     if answer is None:
@@ -133,7 +134,3 @@ def _seconds(written: object) -> float | None:
         return dt.datetime.fromisoformat(str(written)).timestamp()
     except ValueError:
         return None
-
-
-def _time(now: float) -> str:
-    return dt.datetime.fromtimestamp(now, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
