@@ -20,7 +20,7 @@ from core.events import Kind
 from core.incidents.observation import GroupView, NodeView, zones_of
 from core.incidents.ownership import Ownership
 from core.slack.zone_thread import worth_telling
-from core.zones.evidence import ZonePage, ZoneSight, evidence_of
+from core.zones.evidence import ZoneSight, evidence_of
 from core.zones.incident import LostZone, ZoneIncident, freezes_in_force
 from handlers.adapters.apart import take_each
 from handlers.adapters.aws import Cloud, Queue
@@ -90,7 +90,9 @@ class Shifts:
         """
         nodes = self._nodes()
         self._thaw_returned(nodes, now)
-        judged = self.freezes.judge(self._sight(nodes, now), self._call)
+        judged = self.freezes.judge(
+            self._sight(nodes, now), lambda page: call(self.ticks, page.reason, page=page.key)
+        )
         for incident in judged:
             if worth_telling(incident, now):
                 self.told(incident)
@@ -190,9 +192,6 @@ class Shifts:
     def _write_protected(self, protected: Protected, version: int) -> None:
         document = {name: sorted(ids) for name, ids in protected.items()}
         self.records.write(self._key, document, version)
-
-    def _call(self, page: ZonePage) -> None:
-        call(self.ticks, page.reason, page=page.key)
 
     @property
     def _key(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.incidents.pause import Pause, from_document, to_document
-from handlers.store.records import Record, Records
+from handlers.store.records import Records
 from handlers.store.retrying import over_the_newest
 
 
@@ -24,7 +24,5 @@ class Pauses:
 
     def write(self, pause: Pause | None) -> None:
         """Pause, or resume with None; the last word stands. Raises Conflict if others keep on."""
-        over_the_newest(lambda: self._write_over(self._records.read(self._key), pause))
-
-    def _write_over(self, record: Record, pause: Pause | None) -> None:
-        self._records.write(self._key, to_document(pause), record.version)
+        document, read = to_document(pause), self._records.read
+        over_the_newest(lambda: self._records.write(self._key, document, read(self._key).version))
