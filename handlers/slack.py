@@ -11,10 +11,7 @@ from handlers.adapters import metrics
 from handlers.adapters.aws import SqsQueue
 from handlers.adapters.batch import answer
 from handlers.adapters.secrets import Secret
-from handlers.adapters.slack import (
-    Channel,
-    SlackChannel,
-)
+from handlers.adapters.slack import Channel, SlackChannel
 from handlers.store.freezes import LedgerFreezes
 from handlers.store.ledger import DynamoLedger
 from handlers.store.records import DynamoRecords

@@ -10,14 +10,7 @@ from cli.survey import account, ebs, joining, keys, machine_templates, surroundi
 from cli.survey import queues as handler_queues
 from cli.survey.cluster_name import eks_cluster
 from core.instances import vcpu_quota
-from core.survey.account_facts import (
-    ControlPlane,
-    Disk,
-    EncryptionKey,
-    Subnet,
-    VpcEndpoint,
-    WayOut,
-)
+from core.survey.account_facts import ControlPlane, Disk, EncryptionKey, Subnet, VpcEndpoint, WayOut
 from core.survey.kafka_facts import Volume
 from core.survey.node_facts import MachineTemplate, Node, ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue

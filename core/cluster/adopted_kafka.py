@@ -7,13 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, field_validator
 
-from core.cluster.adopted_names import (
-    INSIDE,
-    Bootstrap,
-    Called,
-    KafkaName,
-    Namespace,
-)
+from core.cluster.adopted_names import INSIDE, Bootstrap, Called, KafkaName, Namespace
 from core.cluster.fields import Frozen, KubernetesName, visible
 
 

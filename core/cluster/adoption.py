@@ -31,12 +31,7 @@ from core.cluster.adopted_names import (
 from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
 from core.cluster.fields import SecurityGroupId, SubnetId, named_twice
-from core.cluster.limits import (
-    ARN_CHARACTERS,
-    BUCKET,
-    MOST_MATCHED_CHARACTERS,
-    RESERVED_STARTS,
-)
+from core.cluster.limits import ARN_CHARACTERS, BUCKET, MOST_MATCHED_CHARACTERS, RESERVED_STARTS
 from core.cluster.maintenance import Maintenance
 from core.cluster.reading import Locate, Place, validate
 from core.cluster.slack import Slack

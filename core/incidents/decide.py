@@ -49,13 +49,7 @@ from core.incidents.leading import given_back, led_again_by_a_run
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import closing
 from core.incidents.reboots import with_reboots
-from core.incidents.record import (
-    TERMINAL,
-    UNDRAINED,
-    Decision,
-    Incident,
-    State,
-)
+from core.incidents.record import TERMINAL, UNDRAINED, Decision, Incident, State
 from core.incidents.replacement import spare_kept
 from core.incidents.terminating import (
     forward_now,

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from core.events import Kind
-from core.incidents.actions import (
-    Action,
-    CompleteHook,
-    DropLease,
-    HookResult,
-    Page,
-    TakeLease,
-)
+from core.incidents.actions import Action, CompleteHook, DropLease, HookResult, Page, TakeLease
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import TERMINAL, Decision, Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK

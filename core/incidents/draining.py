@@ -7,14 +7,7 @@ core.incidents.terminating, what the gate waits for core.incidents.gating.
 from __future__ import annotations
 
 from core.incidents import evicted, own_drain
-from core.incidents.actions import (
-    Action,
-    CompleteHook,
-    DropLease,
-    ForwardDrain,
-    HookResult,
-    Page,
-)
+from core.incidents.actions import Action, CompleteHook, DropLease, ForwardDrain, HookResult, Page
 from core.incidents.consenting import consent
 from core.incidents.decisions import (
     ENDING,

@@ -11,15 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.incidents.actions import (
-    Action,
-    Cordon,
-    Evict,
-    HookResult,
-    Page,
-    TakeLease,
-    Uncordon,
-)
+from core.incidents.actions import Action, Cordon, Evict, HookResult, Page, TakeLease, Uncordon
 from core.incidents.consenting import consent
 from core.incidents.decisions import (
     ENDING,

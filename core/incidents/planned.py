@@ -21,13 +21,7 @@ from dataclasses import replace
 from core.events import Kind
 from core.events.scheduled import ChangeResponse, answer_to
 from core.incidents import in_place
-from core.incidents.actions import (
-    Action,
-    DropLease,
-    KeepErrors,
-    Page,
-    SetDesired,
-)
+from core.incidents.actions import Action, DropLease, KeepErrors, Page, SetDesired
 from core.incidents.decisions import asked_for, evicting, go, is_hooked, stay
 from core.incidents.evicted import given_up, nothing_to_evict
 from core.incidents.idle import looked_at_again

@@ -12,11 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from core.availability.lease import Lease, hinders
 from core.availability.presence import check_returned
-from core.incidents.observation import (
-    Observation,
-    Policy,
-    StandingDrain,
-)
+from core.incidents.observation import Observation, Policy, StandingDrain
 from core.incidents.record import Incident, State
 from core.window import clock
 

@@ -8,13 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed
-from core.survey.finding import (
-    Finding,
-    listing,
-    not_judged,
-    producer_may_stall,
-    worth_knowing,
-)
+from core.survey.finding import Finding, listing, not_judged, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
 from core.unread import Unread, of

@@ -11,13 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, pods_of, zone_of
-from core.survey.finding import (
-    Finding,
-    broker_may_die,
-    listing,
-    not_judged,
-    producer_may_stall,
-)
+from core.survey.finding import Finding, broker_may_die, listing, not_judged, producer_may_stall
 from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.survey.kafka_facts import Flavour, OtherKafka
 from core.unread import Unread, of

@@ -9,13 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
-from core.survey.finding import (
-    Finding,
-    broker_may_die,
-    listing,
-    producer_may_stall,
-    worth_knowing,
-)
+from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
 from core.unread import Unread, mapping_of, of

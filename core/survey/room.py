@@ -12,13 +12,7 @@ from core.instances import vcpu_quota
 from core.quantities import GIB_PER_TIB
 from core.survey.account_facts import AccountQuota, Subnet
 from core.survey.facts import Surveyed, machine_of, nodes_of, pool_names
-from core.survey.finding import (
-    Finding,
-    listing,
-    not_judged,
-    producer_may_stall,
-    worth_knowing,
-)
+from core.survey.finding import Finding, listing, not_judged, producer_may_stall, worth_knowing
 from core.survey.node_facts import Instance, Node
 from core.unread import Unread, mapping_of, of
 

@@ -9,13 +9,7 @@ from collections.abc import Iterator
 
 from core.survey.account_facts import TargetGroup
 from core.survey.facts import Surveyed, grace_of
-from core.survey.finding import (
-    Finding,
-    listing,
-    not_judged,
-    producer_may_stall,
-    worth_knowing,
-)
+from core.survey.finding import Finding, listing, not_judged, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
 from core.unread import Unread, mapping_of, of

@@ -12,13 +12,7 @@ from typing import Any
 
 from core.availability.zones import LOST_ZONE
 from core.stored import as_document, take_word, values_in, without
-from core.zones.incident import (
-    ZoneEntry,
-    ZoneIncident,
-    ZoneState,
-    legacy_key,
-    silence_limit,
-)
+from core.zones.incident import ZoneEntry, ZoneIncident, ZoneState, legacy_key, silence_limit
 
 VERSION = 1
 _TUPLES = frozenset({"zone_ids", "pages"})

@@ -16,14 +16,7 @@ from core.availability.zones import HEALTH_ISSUE, LOST_ZONE
 from core.incidents.inventory import StatusView
 from core.incidents.observation import NodeView
 from core.window import clock
-from core.zones.incident import (
-    AUTOSHIFT,
-    PERSON,
-    ZoneIncident,
-    ZoneState,
-    ends_at,
-    speaker,
-)
+from core.zones.incident import AUTOSHIFT, PERSON, ZoneIncident, ZoneState, ends_at, speaker
 
 ACTOR = "shift"
 

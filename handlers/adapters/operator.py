@@ -11,12 +11,7 @@ from urllib.parse import quote
 
 from core.availability.drain_notice import DrainNotice, lease_spec
 from core.health.wanted import pods_wanted, roles_wanted
-from core.naming import (
-    CLUSTER_LABEL,
-    DRAIN_REASON_ANNOTATION,
-    REVISION_ANNOTATION,
-    drain_lease,
-)
+from core.naming import CLUSTER_LABEL, DRAIN_REASON_ANNOTATION, REVISION_ANNOTATION, drain_lease
 from handlers.adapters.eks import EksApi, Json
 
 

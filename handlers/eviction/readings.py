@@ -14,13 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from core.incidents.nodeclaims import NodeClaim
-from core.incidents.observation import (
-    BudgetView,
-    GroupView,
-    InstanceView,
-    NodeView,
-    PodView,
-)
+from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin

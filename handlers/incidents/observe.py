@@ -12,13 +12,7 @@ from core.availability.lease import Lease, companions, hinders, in_the_way, leas
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
 from core.incidents.leading import asks_of_all
-from core.incidents.observation import (
-    NOT_ASKED,
-    Observation,
-    PodView,
-    RootTask,
-    StandingDrain,
-)
+from core.incidents.observation import NOT_ASKED, Observation, PodView, RootTask, StandingDrain
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.standing_drains import without_lease

@@ -24,13 +24,7 @@ from core.rotation.plan import to_document as to_plan_document
 from core.rotation.preconditions import unkeepable
 from core.rotation.requests import abort, pause, resume
 from core.rotation.run_codec import to_document
-from core.rotation.run_record import (
-    DEFAULT_DEADLINE_SECONDS,
-    NodeTurn,
-    Options,
-    Run,
-    open_run,
-)
+from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, NodeTurn, Options, Run, open_run
 from core.rotation.selection import Selection, turns_of
 from handlers.adapters.aws import Queue
 from handlers.adapters.templates import Templates
