@@ -6,7 +6,7 @@ the next look, and the page leaves it alone. What was not read is said, and is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -121,7 +121,7 @@ def verdict(reading: DeskReading, sources: list[SourceState], now: float) -> Des
         return DeskVerdict(Tone.UNKNOWN, "Nobody can tell who is out", troubles)
     out = names_out(seen, now)
     waiting = [each for each in seen.incidents if each.open and each.state not in OUT]
-    alarms = _alarms(seen) + _ill(reading)
+    alarms = tuple(_alarms(seen, reading))
     pause = () if seen.pause is None else (seen.pause.sentence,)
     frozen = tuple(each.freeze().sentence for each in seen.zones if each.holds(now))
     running = seen.run is not None and seen.run.state is RunState.RUNNING
@@ -192,21 +192,15 @@ def _waits_of_run(run: Run) -> list[DeskWait]:
     ]
 
 
-def _alarms(seen: LedgerSeen) -> tuple[str, ...]:
-    found = [
-        f"{subject(each).capitalize()} needs a person: {each.reason}"
-        for each in seen.incidents
-        if each.state in {State.RETAINED, State.LOST} or (each.open and each.pages)
-    ]
+def _alarms(seen: LedgerSeen, reading: DeskReading) -> Iterator[str]:
+    for each in seen.incidents:
+        if each.state in {State.RETAINED, State.LOST} or (each.open and each.pages):
+            yield f"{subject(each).capitalize()} needs a person: {each.reason}"
     if seen.run is not None and seen.run.state is RunState.STOPPED:
-        found.append(f"The rotation stopped: {seen.run.reason}")
-    return tuple(found)
-
-
-def _ill(reading: DeskReading) -> tuple[str, ...]:
+        yield f"The rotation stopped: {seen.run.reason}"
     said: Mapping[str, Any] | None = reading.of(DeskSource.HEALTH).value
-    ill = said is not None and said.get("status") in {Health.UNHEALTHY, Health.UNKNOWN}
-    return (f"λ health: {said['message']}",) if said is not None and ill else ()
+    if said is not None and said.get("status") in {Health.UNHEALTHY, Health.UNKNOWN}:
+        yield f"λ health: {said['message']}"
 
 
 def _holder_name(seen: LedgerSeen, lease: Lease) -> str:

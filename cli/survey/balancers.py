@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from cli.survey.listing import custom, items, one
 from cli.survey.objects import labels, name_of, title_of
@@ -54,12 +54,11 @@ def _binding(api: Api, group: str, item: Object) -> tuple[Balanced, tuple[str, s
     return made, (where, name)
 
 
-def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> list[Balanced]:
+def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> Iterator[Balanced]:
     """Return Services of nodes' ports, by a load balancer or without, that nothing binds to pods.
 
     One of a class that is not AWS's is somebody else's, of whom nothing is known.
     """
-    found = []
     for item in items(api, "/api/v1", "services", namespace):
         spec, where = item.get("spec") or {}, str(item["metadata"].get("namespace"))
         name = name_of(item)
@@ -67,18 +66,15 @@ def _unbound(api: Api, namespace: str | None, bound: set[tuple[str, str]]) -> li
             continue
         if not spec.get("loadBalancerClass"):
             selector = spec.get("selector") or {}
-            found.append(
-                Balanced(
-                    namespace=where,
-                    name=name,
-                    selector=selector,
-                    by_node=True,
-                    kind="Service",
-                    # Its brokers tell clients the address of their own node.
-                    own_port=spec["type"] == "NodePort" and STRIMZI in labels(item),
-                )
+            yield Balanced(
+                namespace=where,
+                name=name,
+                selector=selector,
+                by_node=True,
+                kind="Service",
+                # Its brokers tell clients the address of their own node.
+                own_port=spec["type"] == "NodePort" and STRIMZI in labels(item),
             )
-    return found
 
 
 def gated_namespaces(api: Api) -> dict[str, frozenset[str]]:
