@@ -81,7 +81,7 @@ DISPLAYED = {
 }
 AWS_NAME, MARKETPLACE = "AWS", "AWS Marketplace"
 # Who publishes what AWS sells itself: its companies, and in China those that run its regions.
-PUBLISHERS = r"(?i)\b(AWS|AISPL|Amazon)\b|Sinnet|Western Cloud Data"
+PUBLISHERS = r"(?i)\b(AWS|AISPL|Amazon|NWCD)\b|Sinnet|Western Cloud Data"
 # What is not known where an export leaves a column out that no line needs.
 LACKING = {
     "Tags": "no tag can say whose a charge is, until the export lists them",

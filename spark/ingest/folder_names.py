@@ -46,6 +46,12 @@ def with_columns(frame: DataFrame, patterns: dict[str, str]) -> DataFrame:
 
 
 def _value(pattern: str) -> Column:
-    # An address is written as a URI here.
-    value = F.url_decode(F.regexp_extract(F.input_file_name(), pattern, 1))
+    # An address is written as a URI here, and Hive and Spark escape a time's colons before that.
+    value = _decoded(_decoded(F.regexp_extract(F.input_file_name(), pattern, 1)))
     return F.when(~value.isin("", NOTHING), value)
+
+
+def _decoded(written: Column) -> Column:
+    """Return a text without escapes, or as it is where its signs of percent are no escapes."""
+    kept = F.replace(written, F.lit("+"), F.lit("%2B"))
+    return F.coalesce(F.try_url_decode(kept), written)

@@ -133,7 +133,8 @@ def _newest_by_period(files: Files, folder: str) -> tuple[str, dict[str, str]]:
     _require_one_way(folder, deliveries)
     names: list[str] = []
     for path in deliveries:
-        parts = path.split("/")
+        # The folder nearest to the manifest: what an export lies in may be called so as well.
+        parts = path.split("/")[::-1]
         modern = next((m[1] for part in parts if (m := _PERIOD.match(part))), None)
         month = next((m for part in parts if (m := _LEGACY_PERIOD.match(part))), None)
         if modern is not None or month is not None:
@@ -201,7 +202,7 @@ def _require_nothing_beside(files: Files, folder: str, own: str) -> None:
 def _export_of(manifest: str) -> str:
     """Return the folder of the export that a manifest describes a month of."""
     parts = manifest.split("/")
-    month = next(i for i, p in enumerate(parts) if _PERIOD.match(p) or _LEGACY_PERIOD.match(p))
+    month = max(i for i, p in enumerate(parts) if _PERIOD.match(p) or _LEGACY_PERIOD.match(p))
     return "/".join(parts[: month - (parts[month - 1] == "metadata")])
 
 
@@ -299,7 +300,7 @@ def _below_export(files: Files, folder: str, name: str) -> str | None:
     parts = [part for part in name.split("/") if part]
     if ".." in parts:
         return None
-    month = next((i for i, part in enumerate(parts) if _PERIOD.match(part)), None)
+    month = max((i for i, part in enumerate(parts) if _PERIOD.match(part)), default=None)
     if month is not None:
         starts = [i for i, part in enumerate(parts[:month]) if part == "data"]
         return f"{folder}/{'/'.join(parts[starts[-1] :])}" if starts else None

@@ -1,9 +1,10 @@
-"""More traps of bills (96 to 99): what a query or a tool makes of tags, and zones by their ids."""
+"""More traps of bills (96 to 100): what a query or a tool makes of tags, and zones by their ids."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 
@@ -105,3 +106,18 @@ def test_99_a_maps_value_is_no_tag_where_another_file_has_text(
         pq.write_table(table.rename_columns(spelled), folder / f"{name}.parquet")
     found = usage(session, folder)
     assert {row.cluster: row.billed_cost for row in found} == {"harbour": Decimal(2), None: 1}
+
+
+def test_100_times_that_folders_say_are_read_as_spark_escapes_them(
+    session: SparkSession, tmp_path: Path
+) -> None:
+    named = {
+        "bill_billing_period_start_date": "2026-11-01 00%3A00%3A00",
+        "line_item_usage_start_date": "2026-11-20T12%3A00%3A00+00%3A00",
+    }
+    (part,) = bills.cur_export(tmp_path / "e", [{}], without=[*named]).glob("data/*/*.parquet")
+    place = tmp_path / "bill" / Path(*(f"{name}={value}" for name, value in named.items()))
+    place.mkdir(parents=True)
+    part.rename(place / "100%.parquet")
+    (found,) = usage(session, tmp_path / "bill")
+    assert (found.billing_period, found.day) == ("2026-11", date(2026, 11, 20))

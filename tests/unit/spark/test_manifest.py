@@ -248,6 +248,13 @@ def test_a_month_that_is_both_overwritten_and_kept_is_refused_since_neither_is_n
     assert pinned(tmp_path).periods == ["2026-10", "2026-11"]
 
 
+def test_an_export_may_lie_in_a_folder_that_is_called_like_a_month(tmp_path: Path) -> None:
+    own = tmp_path / "BILLING_PERIOD=2025-01" / "export"
+    deliver(own, ["a.parquet"])
+    assert pinned(own).periods == ["2026-11"]
+    assert list(manifest.refreshes(LocalFiles(), str(own))[1]) == ["2026-11"]
+
+
 def test_an_export_is_found_below_the_folder_that_was_named(tmp_path: Path) -> None:
     own = tmp_path / "prefix" / "export"
     deliver(own, ["a.parquet"])
