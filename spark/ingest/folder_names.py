@@ -17,6 +17,8 @@ from spark.ingest.delivery import letters
 ACCOUNT = re.compile(r"^\d{12}$")
 # A folder's key that means a line's account, by its letters.
 ACCOUNT_KEYS = ("account", "accountid", "accountnumber", "linkedaccount", "linkedaccountid")
+# And one that means a line's month, as Data Exports and Glue partition a bill.
+MONTH_KEY = "billingperiod"
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -27,13 +29,16 @@ def columns_of_folders(place: str, addresses: Iterable[str], frame: DataFrame) -
     """
     known = {letters(name) for name in frame.columns}
     is_focus = not known.isdisjoint({"billedcost", "effectivecost"})
-    account = "SubAccountId" if is_focus else "line_item_usage_account_id"
+    account, month = ("line_item_usage_account_id", "bill_billing_period_start_date")
+    if is_focus:
+        account, month = "SubAccountId", "BillingPeriodStart"
+    called = {**dict.fromkeys(ACCOUNT_KEYS, account), MONTH_KEY: month}
     patterns: dict[str, str] = {}
     for folder in sorted({address.removeprefix(place).rpartition("/")[0] for address in addresses}):
         for part in folder.split("/"):
             key, equals, _ = part.partition("=")
             if equals:
-                name = account if letters(key) in ACCOUNT_KEYS else key
+                name = called.get(letters(key), key)
                 patterns.setdefault(name, rf"/{re.escape(key)}=([^/]*)/")
             elif ACCOUNT.match(part):
                 patterns.setdefault(account, r"/(\d{12})/")
