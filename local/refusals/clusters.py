@@ -31,6 +31,8 @@ _POLICIES = frozenset(
         *("NetworkingPolicy", "SecretReaderPolicy", "ViewPolicy"),
     }
 )
+# EKS user guide, "Create access entries": how no group of Kubernetes' may begin.
+_RESERVED = ("system:", "eks:", "aws:", "amazon:", "iam:")
 MOST_PUBLIC_CIDRS = 40
 # RFC 5737's, which Python calls private.
 _DOCUMENTED = ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")
@@ -151,8 +153,10 @@ def name_and_configuration_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
 
 @limit("eks/accessEntry:AccessEntry", source=f"{_EKS}APIReference/API_CreateAccessEntry.html")
 def kind_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
-    """One of seven; only STANDARD ones have a user name."""
+    """One of seven; only STANDARD ones have a name and groups, and none of Kubernetes' own."""
     kind = wanted.inputs.get("type") or "STANDARD"
+    groups = wanted.inputs.get("kubernetesGroups") or ()
+    reserved = [each for each in groups if str(each).startswith(_RESERVED)]
     yield from first_of(
         "CreateAccessEntry",
         "InvalidParameterException",
@@ -161,6 +165,19 @@ def kind_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
             kind != "STANDARD" and wanted.inputs.get("userName"),
             "username can only be set for access entries of type STANDARD",
             "userName",
+        ),
+        (
+            kind != "STANDARD" and groups,
+            "kubernetesGroups can only be set for access entries of type STANDARD",
+            "kubernetesGroups",
+        ),
+        (
+            reserved,
+            (
+                f"The kubernetes group name {''.join(reserved[:1])} is invalid, it cannot start "
+                "with system:, eks:, aws:, amazon: or iam:"
+            ),
+            "kubernetesGroups",
         ),
     )
 

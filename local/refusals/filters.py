@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.refusals.documents import parse
-from local.refusals.limits import first_about, limit
+from local.refusals.limits import first_about, first_of, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _SNS = "https://docs.aws.amazon.com/sns/latest/"
@@ -19,6 +19,9 @@ _ENDPOINTS: Mapping[str, re.Pattern[str]] = {
     protocol: re.compile(form)
     for protocol, form in {
         "application": r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:(app|endpoint)/.+",
+        # Of an e-mail address: ASCII with one @.
+        "email": r"[!-?A-~]+@[!-?A-~]+",
+        "email-json": r"[!-?A-~]+@[!-?A-~]+",
         "firehose": r"arn:aws[a-z-]*:firehose:[a-z0-9-]+:\d{12}:deliverystream/.+",
         "http": r"http://[^/\s]+.*",
         "https": r"https://[^/\s]+.*",
@@ -27,16 +30,44 @@ _ENDPOINTS: Mapping[str, re.Pattern[str]] = {
         "sqs": r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:.+",
     }.items()
 }
+# What SNS says of one in another form, where it speaks of no ARN.
+_ENDPOINT_WORDS = {
+    **dict.fromkeys(("email", "email-json"), "Email address"),
+    **dict.fromkeys(("http", "https"), "Endpoint must match the specified protocol"),
+    "sms": "SMS endpoint",
+}
 
 
 @limit("sns/topicSubscription:TopicSubscription", source=f"{_SNS}api/API_Subscribe.html")
 def endpoint_of_a_protocol(wanted: Wanted) -> Iterator[Refusal]:
-    """An endpoint in the form that its protocol has."""
+    """A protocol that there is, and an endpoint in the form that it has."""
     protocol, endpoint = str(wanted.inputs.get("protocol")), str(wanted.inputs.get("endpoint"))
     form = _ENDPOINTS.get(protocol)
-    if form is not None and form.fullmatch(endpoint) is None:
-        message = f"Invalid parameter: {protocol.upper()} endpoint: {endpoint}"
-        yield Refusal("Subscribe", "InvalidParameter", message, "endpoint")
+    said = _ENDPOINT_WORDS.get(protocol, f"{protocol.upper()} endpoint ARN")
+    yield from first_of(
+        "Subscribe",
+        "InvalidParameter",
+        (
+            form is None,
+            f"Invalid parameter: Does not support this protocol string: {protocol}",
+            "protocol",
+        ),
+        (
+            form is not None and form.fullmatch(endpoint) is None,
+            f"Invalid parameter: {said}: {endpoint}",
+            "endpoint",
+        ),
+        (
+            protocol == "sqs"
+            and endpoint.endswith(".fifo")
+            and not str(wanted.inputs.get("topic")).endswith(".fifo"),
+            (
+                "Invalid parameter: Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be "
+                "subscribed to standard SNS topics"
+            ),
+            "endpoint",
+        ),
+    )
 
 
 @limit(

@@ -72,16 +72,6 @@ def who_may_send_dead_letters(wanted: Wanted) -> Iterator[Refusal]:
     )
 
 
-@limit("sqs/queue:Queue", source=f"{_SQS}API_SetQueueAttributes.html")
-def keys_of_a_redrive(wanted: Wanted) -> Iterator[Refusal]:
-    """Two, and no third."""
-    policy = parse(wanted.inputs.get("redrivePolicy") or {}) or {}
-    unknown = sorted(set(policy) - {"deadLetterTargetArn", "maxReceiveCount"})
-    if unknown:
-        message = f"Value for parameter RedrivePolicy is invalid. Reason: Unknown key {unknown[0]}."
-        yield Refusal("CreateQueue", "InvalidParameterValue", message, "redrivePolicy")
-
-
 @limit("sns/topic:Topic", source=f"{_SNS}dg/sns-message-delivery-retries.html")
 def retries_of_a_topic(wanted: Wanted) -> Iterator[Refusal]:
     """Delays of an hour at most, the least before the most, a hundred retries."""

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
-from local.refusals.documents import is_json, parse
-from local.refusals.limits import first_of, limit, outside
+from local.refusals.documents import is_json, parse, text
+from local.refusals.limits import first_about, first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 _SQS = "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/"
-_SNS = "https://docs.aws.amazon.com/sns/latest/api/"
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/api/"
 _EVENTS = "https://docs.aws.amazon.com/eventbridge/latest/APIReference/"
-PROTOCOLS = frozenset(
-    {
-        *("application", "email", "email-json", "firehose", "http", "https"),
-        *("lambda", "sms", "sqs"),
-    }
-)
 DISK_MB = (512, 10_240)
 PATHS = 100
-
-
+# SQS developer guide, "Dead-letter queues": how often a message may be received before it goes.
+MOST_RECEIVES = 1000
 _QUEUE_ARN = re.compile(r"arn:aws[a-z-]*:sqs:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,80}(\.fifo)?")
 
 
@@ -55,88 +47,44 @@ def encryption_and_order_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
 
 @limit("sqs/queue:Queue", source=f"{_SQS}API_SetQueueAttributes.html")
 def dead_letters_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
-    """A target and a number; the dead-letter queue is of the queue's own kind."""
-    policy = parse(wanted.inputs.get("redrivePolicy") or {}) or {}
+    """A target of the queue's own kind, a number up to a thousand, and no third key."""
+    given = wanted.inputs.get("redrivePolicy") or {}
+    policy = parse(given)
+    if policy is None:
+        message = "Invalid value for the parameter RedrivePolicy."
+        yield Refusal("CreateQueue", "InvalidAttributeValue", message, "redrivePolicy")
     if not policy:
         return
-    fifo = bool(wanted.inputs.get("fifoQueue"))
-    target = str(policy.get("deadLetterTargetArn") or "")
-    shown = f"Value {json.dumps(policy)} for parameter RedrivePolicy is invalid. Reason: "
-    yield from first_of(
+    target, count = str(policy.get("deadLetterTargetArn") or ""), policy.get("maxReceiveCount")
+    unknown = sorted(set(policy) - {"deadLetterTargetArn", "maxReceiveCount"})
+    shown = f"Value {text(given)} for parameter RedrivePolicy is invalid. Reason: "
+    lacks = f"{shown}Redrive policy does not contain mandatory attribute: "
+    yield from first_about(
         "CreateQueue",
         "InvalidParameterValue",
-        (
-            not target,
-            f"{shown}Redrive policy does not contain mandatory attribute: deadLetterTargetArn.",
-            "redrivePolicy",
-        ),
-        (
-            policy.get("maxReceiveCount") is None,
-            f"{shown}Redrive policy does not contain mandatory attribute: maxReceiveCount.",
-            "redrivePolicy",
-        ),
+        "redrivePolicy",
+        (not target, f"{lacks}deadLetterTargetArn."),
+        (count is None, f"{lacks}maxReceiveCount."),
+        (unknown, f"{shown}Unknown key {unknown[:1]}."),
         (
             _QUEUE_ARN.fullmatch(target) is None,
             f"{shown}Invalid value for deadLetterTargetArn.",
-            "redrivePolicy",
         ),
         (
-            re.fullmatch(r"\d+", str(policy.get("maxReceiveCount"))) is None,
-            f"{shown}Invalid value for maxReceiveCount: {policy.get('maxReceiveCount')}.",
-            "redrivePolicy",
+            not str(count).isdecimal() or outside(count, 1, MOST_RECEIVES),
+            (
+                f"{shown}Invalid value for maxReceiveCount: {count}, valid values are from 1 to "
+                f"{MOST_RECEIVES} both inclusive."
+            ),
         ),
         (
             # A queue that is being made cannot be found yet.
             target.rpartition(":")[2] == wanted.inputs.get("name"),
             f"{shown}Dead letter target does not exist.",
-            "redrivePolicy",
         ),
         (
-            target.endswith(".fifo") != fifo,
+            target.endswith(".fifo") != bool(wanted.inputs.get("fifoQueue")),
             f"{shown}Dead-letter queue must be same type of queue as the source.",
-            "redrivePolicy",
-        ),
-    )
-
-
-@limit("sns/topicSubscription:TopicSubscription", source=f"{_SNS}API_Subscribe.html")
-def way_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
-    """A protocol that there is, and an endpoint of that protocol."""
-    inputs = wanted.inputs
-    protocol, endpoint = str(inputs.get("protocol")), str(inputs.get("endpoint"))
-    fifo = str(inputs.get("topic")).endswith(".fifo")
-    by_arn = protocol in {"lambda", "sqs", "firehose", "application"}
-    filtered = inputs.get("filterPolicy")
-    yield from first_of(
-        "Subscribe",
-        "InvalidParameter",
-        (
-            protocol not in PROTOCOLS,
-            f"Invalid parameter: Does not support this protocol string: {protocol}",
-            "protocol",
-        ),
-        (
-            protocol in {"http", "https"} and not endpoint.startswith(f"{protocol}://"),
-            "Invalid parameter: Endpoint must match the specified protocol",
-            "endpoint",
-        ),
-        (
-            by_arn and not endpoint.startswith("arn:"),
-            f"Invalid parameter: {protocol.upper()} endpoint ARN",
-            "endpoint",
-        ),
-        (
-            protocol == "sqs" and endpoint.endswith(".fifo") and not fifo,
-            (
-                "Invalid parameter: Invalid parameter: Endpoint Reason: FIFO SQS Queues can not be "
-                "subscribed to standard SNS topics"
-            ),
-            "endpoint",
-        ),
-        (
-            filtered and parse(filtered) is None,
-            "Invalid parameter: FilterPolicy: failed to parse JSON.",
-            "filterPolicy",
         ),
     )
 
@@ -169,22 +117,32 @@ def network_and_disk_of_a_function(wanted: Wanted) -> Iterator[Refusal]:
     "lambda/eventSourceMapping:EventSourceMapping",
     source=f"{_LAMBDA}API_CreateEventSourceMapping.html",
 )
-def batches_of_a_fifo_queue(wanted: Wanted) -> Iterator[Refusal]:
-    """Ten messages, and no window to wait in."""
-    if not str(wanted.inputs.get("eventSourceArn")).endswith(".fifo"):
-        return
+def batches_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
+    """Ten messages, of a FIFO queue no more and without a window; of others more with one."""
+    fifo = str(wanted.inputs.get("eventSourceArn")).endswith(".fifo")
+    size, window = (
+        wanted.inputs.get(key) for key in ("batchSize", "maximumBatchingWindowInSeconds")
+    )
     yield from first_of(
         "CreateEventSourceMapping",
         "InvalidParameterValueException",
         (
-            outside(wanted.inputs.get("batchSize"), 1, 10),
+            fifo and outside(size, 1, 10),
             "Batch size must be less than or equal to 10 for FIFO queues.",
             "batchSize",
         ),
         (
-            wanted.inputs.get("maximumBatchingWindowInSeconds"),
+            fifo and window,
             "Batching window is not supported for FIFO queues",
             "maximumBatchingWindowInSeconds",
+        ),
+        (
+            int(size or 10) > 10 and not window,
+            (
+                "Maximum batch window in seconds must be greater than 0 if maximum batch size is "
+                "greater than 10"
+            ),
+            "batchSize",
         ),
     )
 

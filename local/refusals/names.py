@@ -118,21 +118,6 @@ def name_of_an_alias(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
-    "dlm/lifecyclePolicy:LifecyclePolicy",
-    source="https://docs.aws.amazon.com/dlm/latest/APIReference/API_CreateRule.html",
-)
-def schedule_of_snapshots(wanted: Wanted) -> Iterator[Refusal]:
-    """Every 1, 2, 3, 4, 6, 8, 12 or 24 hours, from hh:mm."""
-    for schedule in wanted.inputs["policyDetails"].get("schedules") or ():
-        rule = schedule.get("createRule") or {}
-        if rule.get("interval") is not None and rule["interval"] not in {1, 2, 3, 4, 6, 8, 12, 24}:
-            message = f"Interval {rule['interval']} is invalid; valid are 1, 2, 3, 4, 6, 8, 12, 24"
-            yield Refusal(
-                "CreateLifecyclePolicy", "InvalidRequestException", message, "policyDetails"
-            )
-
-
-@limit(
     "route53/zone:Zone",
     "route53/record:Record",
     source="https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DomainNameFormat.html",
@@ -155,20 +140,6 @@ def name_of_a_zone_or_record(wanted: Wanted) -> Iterator[Refusal]:
         wrong = "UnsupportedCharacter (Value contains unsupported characters)"
     if wrong:
         yield Refusal(operation, code, f"FATAL problem: {wrong} encountered with '{name}'", "name")
-
-
-@limit(
-    "sns/topicSubscription:TopicSubscription",
-    source="https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html",
-)
-def endpoint_of_a_subscription(wanted: Wanted) -> Iterator[Refusal]:
-    """An e-mail address is ASCII with one @."""
-    if wanted.inputs.get("protocol") not in {"email", "email-json"}:
-        return
-    endpoint = str(wanted.inputs.get("endpoint"))
-    if re.fullmatch(r"[!-?A-~]+@[!-?A-~]+", endpoint) is None:
-        message = "Invalid parameter: Email address"
-        yield Refusal("Subscribe", "InvalidParameter", message, "endpoint")
 
 
 @limit(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 
 from local.refusals.cidrs import network
-from local.refusals.documents import parse, text
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -87,51 +85,6 @@ def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
 
 
 @limit(
-    "dynamodb/table:Table",
-    source="https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_CreateTable.html",
-)
-def capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
-    """Named unless it is paid per request; a stream and a time to live say of what."""
-    paid = wanted.inputs.get("billingMode", "PROVISIONED") == "PAY_PER_REQUEST"
-    if not paid and not (wanted.inputs.get("readCapacity") and wanted.inputs.get("writeCapacity")):
-        message = "One or more parameter values were invalid: ReadCapacityUnits and "
-        message += "WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
-        yield Refusal("CreateTable", "ValidationException", message, "billingMode")
-    if wanted.inputs.get("streamEnabled") and not wanted.inputs.get("streamViewType"):
-        message = "One or more parameter values were invalid: StreamViewType must be specified "
-        message += "when StreamEnabled is true"
-        yield Refusal("CreateTable", "ValidationException", message, "streamViewType")
-    lasting = wanted.inputs.get("ttl") or {}
-    if lasting.get("enabled") and not lasting.get("attributeName"):
-        message = "TimeToLive AttributeName must be given to be enabled"
-        yield Refusal("UpdateTimeToLive", "ValidationException", message, "ttl")
-
-
-@limit(
-    "dynamodb/tableItem:TableItem",
-    source="https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PutItem.html",
-)
-def key_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
-    """Every part of it is in the item."""
-    item = parse(wanted.inputs["item"])
-    if item is None or not all(isinstance(each, dict) for each in item.values()):
-        message = "Supplied AttributeValue is empty, must contain exactly one of the supported "
-        message += "datatypes"
-        yield Refusal("PutItem", VALIDATION, message, "item")
-        return
-    for key in (wanted.inputs.get("hashKey"), wanted.inputs.get("rangeKey")):
-        if key and item.get(key) in ({"S": ""}, {"B": ""}):
-            message = "One or more parameter values are not valid. The AttributeValue for a key "
-            message += f"attribute cannot contain an empty string value. Key: {key}"
-            yield Refusal("PutItem", VALIDATION, message, "item")
-        if key and key not in item:
-            message = (
-                f"One or more parameter values were invalid: Missing the key {key} in the item"
-            )
-            yield Refusal("PutItem", VALIDATION, message, "item")
-
-
-@limit(
     "cloudwatch/metricAlarm:MetricAlarm",
     source="https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDataQuery.html",
 )
@@ -188,34 +141,6 @@ def labels_and_updates_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
         wrong = "Only one of maxUnavailable and maxUnavailablePercentage can be specified"
     if wrong:
         yield Refusal("CreateNodegroup", "InvalidParameterException", wrong)
-
-
-@limit(
-    "lambda/eventSourceMapping:EventSourceMapping",
-    source="https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-parameters.html",
-)
-def batches_of_a_mapping(wanted: Wanted) -> Iterator[Refusal]:
-    """More than ten messages of a queue take a window to wait in."""
-    window = wanted.inputs.get("maximumBatchingWindowInSeconds")
-    if int(wanted.inputs.get("batchSize") or 10) > 10 and not window:
-        message = "Maximum batch window in seconds must be greater than 0 if maximum batch size is "
-        message += "greater than 10"
-        code = "InvalidParameterValueException"
-        yield Refusal("CreateEventSourceMapping", code, message, "batchSize")
-
-
-@limit(
-    "sqs/queue:Queue",
-    source="https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html",
-)
-def redrive_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
-    """JSON."""
-    policy = wanted.inputs.get("redrivePolicy")
-    try:
-        json.loads(text(policy or {}))
-    except ValueError:
-        message = "Invalid value for the parameter RedrivePolicy."
-        yield Refusal("CreateQueue", "InvalidAttributeValue", message, "redrivePolicy")
 
 
 @limit(

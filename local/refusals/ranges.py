@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -63,14 +62,6 @@ def attributes_of_a_queue(wanted: Wanted) -> Iterator[Refusal]:
         if outside(wanted.inputs.get(key), least, most):
             message = f"Invalid value for the parameter {name}."
             yield Refusal("CreateQueue", "InvalidAttributeValue", message, key)
-    redrive = re.search(r'"maxReceiveCount"\s*:\s*"?(\d+)', str(wanted.inputs.get("redrivePolicy")))
-    if redrive and outside(redrive.group(1), 1, 1000):
-        message = (
-            f"Value {wanted.inputs['redrivePolicy']} for parameter RedrivePolicy is invalid. "
-            f"Reason: Invalid value for maxReceiveCount: {redrive.group(1)}, valid values are from "
-            f"1 to 1000 both inclusive."
-        )
-        yield Refusal("CreateQueue", "InvalidParameterValue", message, "redrivePolicy")
 
 
 @limit(
@@ -201,25 +192,6 @@ def health_check_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     if timeout is not None and int(timeout) > int(interval):
         message = "Health check timeout must be smaller than or equal to the interval"
         yield Refusal("CreateTargetGroup", "ValidationError", message, "healthCheck")
-
-
-@limit(
-    "eks/accessEntry:AccessEntry",
-    source="https://docs.aws.amazon.com/eks/latest/userguide/creating-access-entries.html",
-)
-def groups_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
-    """Only STANDARD entries have groups, and none of Kubernetes' own."""
-    groups = wanted.inputs.get("kubernetesGroups") or ()
-    if groups and wanted.inputs.get("type", "STANDARD") != "STANDARD":
-        message = "kubernetesGroups can only be set for access entries of type STANDARD"
-        at = "kubernetesGroups"
-        yield Refusal("CreateAccessEntry", "InvalidParameterException", message, at)
-    for group in groups:
-        if str(group).startswith(("system:", "eks:", "aws:", "amazon:", "iam:")):
-            message = f"The kubernetes group name {group} is invalid, it cannot start with system:,"
-            message += " eks:, aws:, amazon: or iam:"
-            at = "kubernetesGroups"
-            yield Refusal("CreateAccessEntry", "InvalidParameterException", message, at)
 
 
 @limit(

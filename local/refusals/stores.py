@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from local.refusals.documents import parse
-from local.refusals.limits import first_about, first_of, limit
+from local.refusals.limits import first_about, limit
 from local.refusals.refusal import Refusal, Wanted
 
 _S3 = "https://docs.aws.amazon.com/AmazonS3/latest/API/"
@@ -18,19 +17,8 @@ _CLASSES = frozenset(
     }
 )
 _DAYS_BEFORE_IA = 30
-# Of an item's values: the kind and what JSON type stands below it.
-_KINDS: Mapping[str, type] = {
-    "S": str,
-    "N": str,
-    "B": str,
-    "BOOL": bool,
-    "NULL": bool,
-    "SS": list,
-    "NS": list,
-    "BS": list,
-    "L": list,
-    "M": dict,
-}
+# Between two snapshots.
+_HOURS = (1, 2, 3, 4, 6, 8, 12, 24)
 
 
 @limit(
@@ -168,64 +156,28 @@ def key_of_an_encryption(wanted: Wanted) -> Iterator[Refusal]:
             yield Refusal("PutBucketEncryption", "InvalidArgument", message, "rules")
 
 
-@limit("dynamodb/table:Table", source=f"{_TABLES}API_CreateTable.html")
-def keys_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
-    """Two attributes for two keys; each index's name once."""
-    inputs = wanted.inputs
-    kinds = ("globalSecondaryIndexes", "localSecondaryIndexes")
-    names = [index.get("name") for kind in kinds for index in inputs.get(kind) or ()]
-    attributes = [each.get("name") for each in inputs.get("attributes") or ()]
-    same = inputs.get("hashKey") and inputs.get("hashKey") == inputs.get("rangeKey")
-    yield from first_of(
-        "CreateTable",
-        "ValidationException",
-        (
-            same,
-            "Both the Hash Key and the Range Key element in the KeySchema have the same name",
-            "rangeKey",
-        ),
-        (
-            len(set(attributes)) < len(attributes),
-            "One or more parameter values were invalid: Duplicate attribute name",
-            "attributes",
-        ),
-        (
-            len(set(names)) < len(names),
-            "One or more parameter values were invalid: Duplicate index name",
-            "globalSecondaryIndexes",
-        ),
-    )
-
-
-@limit("dynamodb/tableItem:TableItem", source=f"{_TABLES}API_AttributeValue.html")
-def values_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
-    """Each says its kind, and a number is written as text."""
-    item = parse(wanted.inputs["item"]) or {}
-    if not all(name and _is_a_value(value) for name, value in item.items()):
-        message = "Supplied AttributeValue is empty, must contain exactly one of the supported "
-        message += "datatypes"
-        yield Refusal("PutItem", "ValidationException", message, "item")
-
-
-def _is_a_value(value: Any) -> bool:
-    if not isinstance(value, dict) or len(value) != 1:
-        return False
-    ((kind, inside),) = value.items()
-    return kind in _KINDS and isinstance(inside, _KINDS[kind])
-
-
 @limit(
     "dlm/lifecyclePolicy:LifecyclePolicy",
     source="https://docs.aws.amazon.com/dlm/latest/APIReference/API_CreateRule.html",
 )
 def rule_of_snapshots(wanted: Wanted) -> Iterator[Refusal]:
-    """An interval or a cron."""
+    """An interval, which is one of eight, or a cron."""
     for schedule in wanted.inputs["policyDetails"].get("schedules") or ():
         rule = schedule.get("createRule") or {}
-        if bool(rule.get("interval")) == bool(rule.get("cronExpression")):
-            message = "Exactly one of Interval and CronExpression must be specified"
-            code, at = "InvalidRequestException", "policyDetails"
-            yield Refusal("CreateLifecyclePolicy", code, message, at)
+        interval = rule.get("interval")
+        yield from first_about(
+            "CreateLifecyclePolicy",
+            "InvalidRequestException",
+            "policyDetails",
+            (
+                bool(interval) == bool(rule.get("cronExpression")),
+                "Exactly one of Interval and CronExpression must be specified",
+            ),
+            (
+                interval is not None and interval not in _HOURS,
+                f"Interval {interval} is invalid; valid are {', '.join(map(str, _HOURS))}",
+            ),
+        )
 
 
 @limit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +17,19 @@ _GUIDE = "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
 _INVALID = "One or more parameter values were invalid: "
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+# Of an item's values: the kind and what JSON type stands below it.
+_KINDS: Mapping[str, type] = {
+    "S": str,
+    "N": str,
+    "B": str,
+    "BOOL": bool,
+    "NULL": bool,
+    "SS": list,
+    "NS": list,
+    "BS": list,
+    "L": list,
+    "M": dict,
+}
 DIGITS = 38
 LARGEST = Decimal("9.9999999999999999999999999999999999999E+125")
 PROJECTED = 100
@@ -27,7 +40,7 @@ KEYS = 4
 
 @limit("dynamodb/table:Table", source=f"{_TABLES}API_CreateTable.html")
 def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
-    """No capacity of what is paid per request; an index says what it holds."""
+    """Capacity of what is not paid per request; two keys; an index says what it holds."""
     inputs = wanted.inputs
     paid = inputs.get("billingMode", "PROVISIONED") == "PAY_PER_REQUEST"
     own = [k for k in ("readCapacity", "writeCapacity") if inputs.get(k)]
@@ -35,6 +48,8 @@ def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     local = [*values(inputs, "localSecondaryIndexes.*")]
     regions = values(inputs, "replicas.*.regionName")
     held = [name for each in (*indexes, *local) for name in each.get("nonKeyAttributes") or ()]
+    names = [each.get("name") for each in (*indexes, *local)]
+    attributes = [each.get("name") for each in inputs.get("attributes") or ()]
     starved = [e for e in indexes if not (e.get("readCapacity") and e.get("writeCapacity"))]
     yield from first_of(
         "CreateTable",
@@ -44,6 +59,34 @@ def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
             paid and own,
             f"{''.join(own[:1])} can not be set when billing_mode is PAY_PER_REQUEST",
             "".join(own[:1]),
+        ),
+        (
+            not paid and len(own) < 2,
+            (
+                f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when "
+                "BillingMode is PROVISIONED"
+            ),
+            "billingMode",
+        ),
+        (
+            inputs.get("streamEnabled") and not inputs.get("streamViewType"),
+            f"{_INVALID}StreamViewType must be specified when StreamEnabled is true",
+            "streamViewType",
+        ),
+        (
+            inputs.get("hashKey") and inputs.get("hashKey") == inputs.get("rangeKey"),
+            "Both the Hash Key and the Range Key element in the KeySchema have the same name",
+            "rangeKey",
+        ),
+        (
+            len(set(attributes)) < len(attributes),
+            f"{_INVALID}Duplicate attribute name",
+            "attributes",
+        ),
+        (
+            len(set(names)) < len(names),
+            f"{_INVALID}Duplicate index name",
+            "globalSecondaryIndexes",
         ),
         (
             not paid and starved,
@@ -90,6 +133,15 @@ def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     )
 
 
+@limit("dynamodb/table:Table", source=f"{_TABLES}API_UpdateTimeToLive.html")
+def lasting_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
+    """A time to live says of what."""
+    lasting = wanted.inputs.get("ttl") or {}
+    if lasting.get("enabled") and not lasting.get("attributeName"):
+        message = "TimeToLive AttributeName must be given to be enabled"
+        yield Refusal("UpdateTimeToLive", "ValidationException", message, "ttl")
+
+
 def _of_index(index: dict[str, Any]) -> str:
     kind, held = index.get("projectionType", "ALL"), index.get("nonKeyAttributes")
     if kind == "INCLUDE" and not held:
@@ -100,12 +152,23 @@ def _of_index(index: dict[str, Any]) -> str:
 
 
 @limit("dynamodb/tableItem:TableItem", source=f"{_GUIDE}HowItWorks.NamingRulesDataTypes.html")
-def numbers_and_sets_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
-    """A number is one, of 38 digits; no set is empty or holds a value twice."""
-    found = (_wrong(each) for each in (parse(wanted.inputs["item"]) or {}).values())
-    wrong = next(filter(None, found), "")
+def values_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
+    """Each says its kind; a number is one, of 38 digits; no set is empty or has a value twice."""
+    item = parse(wanted.inputs["item"])
+    wrong = ""
+    if item is None or not all(name and _is_a_value(value) for name, value in item.items()):
+        wrong = "Supplied AttributeValue is empty, must contain exactly one of the supported "
+        wrong += "datatypes"
+    wrong = wrong or next(filter(None, map(_wrong, (item or {}).values())), "")
     if wrong:
         yield Refusal("PutItem", "ValidationException", wrong, "item")
+
+
+def _is_a_value(value: Any) -> bool:
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    ((kind, inside),) = value.items()
+    return kind in _KINDS and isinstance(inside, _KINDS[kind])
 
 
 def _wrong(value: Any) -> str:
@@ -161,10 +224,20 @@ KEY_BYTES, SORT_KEY_BYTES, LEVELS = 2048, 1024, 32
 
 @limit("dynamodb/tableItem:TableItem", source=f"{_GUIDE}Constraints.html")
 def key_and_depth_of_an_item(wanted: Wanted) -> Iterator[Refusal]:
-    """A key is a short text, number or bytes; 32 levels; bytes in base64."""
-    item = parse(wanted.inputs["item"]) or {}
+    """A key is there, a short text, number or bytes; 32 levels; bytes in base64."""
+    item = parse(wanted.inputs["item"])
+    if item is None:
+        return
     for name, most in (("hashKey", KEY_BYTES), ("rangeKey", SORT_KEY_BYTES)):
-        value = item.get(str(wanted.inputs.get(name)))
+        key = wanted.inputs.get(name)
+        value = item.get(str(key))
+        if key and value in ({"S": ""}, {"B": ""}):
+            message = "One or more parameter values are not valid. The AttributeValue for a key "
+            message += f"attribute cannot contain an empty string value. Key: {key}"
+            yield Refusal("PutItem", "ValidationException", message, "item")
+        if key and key not in item:
+            message = f"{_INVALID}Missing the key {key} in the item"
+            yield Refusal("PutItem", "ValidationException", message, "item")
         if not isinstance(value, dict) or len(value) != 1:
             continue
         ((kind, inside),) = value.items()

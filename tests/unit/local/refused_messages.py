@@ -77,6 +77,11 @@ REFUSED: Mapping[str, tuple[str, Mapping[str, Any], str]] = {
         {"name": "q", "redrivePolicy": json.dumps({"maxReceiveCount": 3})},
         "InvalidParameterValue",
     ),
+    "a queue: redrive, no object": (
+        QUEUES,
+        {"name": "q", "redrivePolicy": "5"},
+        "InvalidAttributeValue",
+    ),
     "a queue: redrive no count": (
         QUEUES,
         {"name": "q", "redrivePolicy": json.dumps({"deadLetterTargetArn": QUEUE})},
