@@ -154,7 +154,8 @@ def name_and_configuration_of_an_addon(wanted: Wanted) -> Iterator[Refusal]:
 @limit("eks/accessEntry:AccessEntry", source=f"{_EKS}APIReference/API_CreateAccessEntry.html")
 def kind_of_an_access_entry(wanted: Wanted) -> Iterator[Refusal]:
     """One of seven; only STANDARD ones have a name and groups, and none of Kubernetes' own."""
-    kind = wanted.inputs.get("type") or "STANDARD"
+    given = wanted.inputs.get("type")
+    kind = "STANDARD" if given is None else given
     groups = wanted.inputs.get("kubernetesGroups") or ()
     reserved = [each for each in groups if str(each).startswith(_RESERVED)]
     yield from first_of(

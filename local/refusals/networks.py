@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from local.refusals.cidrs import Network, is_within, network
-from local.refusals.limits import limit, outside
+from local.refusals.limits import first_of, limit, outside
 from local.refusals.refusal import Refusal, Wanted
 
 SECURITY_GROUPS_PER_INTERFACE = 5
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
-_PORTED = frozenset({"tcp", "udp"})
+_RULES = (
+    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
+    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+)
+_SOURCES = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
 # What a rule may call a protocol by its number, or otherwise: EC2 keeps the name.
 _PROTOCOLS = {"1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6", "all": "-1"}
 
@@ -25,39 +29,115 @@ def protocol(written: object) -> str:
     return _PROTOCOLS.get(said, said)
 
 
-@limit(
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html",
-)
+@limit(*_RULES, source=f"{_EC2}API_IpPermission.html")
 def ports_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
-    """The first before the last, none beyond 65,535."""
+    """Both of a protocol that has ports, the first before the last; types and codes of ICMP."""
     first, last = wanted.inputs.get("fromPort"), wanted.inputs.get("toPort")
-    if first is None or last is None or protocol(wanted.inputs.get("ipProtocol")) not in _PORTED:
-        return
-    if outside(first, 0, 65_535) or outside(last, 0, 65_535) or int(first) > int(last):
-        message = f"Invalid value '{first}-{last}' for portRange: from-port must be less than or "
-        message += "equal to to-port and both between 0 and 65535"
-        yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, "fromPort")
+    spoken = protocol(wanted.inputs.get("ipProtocol"))
+    ported, icmp = spoken in {"tcp", "udp"}, spoken in {"icmp", "icmpv6"}
+    ports = [int(each) for each in (first, last) if each is not None]
+    yield from first_of(
+        _authorizes(wanted),
+        "InvalidParameterValue",
+        (
+            ported and len(ports) < 2,
+            "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange.",
+            "fromPort",
+        ),
+        (
+            ported and (ports != sorted(ports) or any(outside(each, 0, 65_535) for each in ports)),
+            (
+                f"Invalid value '{first}-{last}' for portRange: from-port must be less than or "
+                "equal to to-port and both between 0 and 65535"
+            ),
+            "fromPort",
+        ),
+        # A type and a code of a byte each, or -1 for all; of all types, all codes.
+        (
+            icmp and outside(first, -1, 255),
+            f"ICMP type/code {first} is not valid",
+            "fromPort",
+        ),
+        (
+            icmp and (outside(last, -1, 255) or (first == -1 and last not in (None, -1))),
+            f"ICMP type/code {last} is not valid",
+            "toPort",
+        ),
+    )
+    if spoken == "-1" and {first, last} - {None, -1}:
+        # EC2 makes the rule of all ports, and refuses the update that the next `up` then tries:
+        # https://github.com/hashicorp/terraform-provider-aws/issues/30035
+        message = "You may not specify all protocols and specific ports. Please specify each "
+        message += "protocol and port range combination individually, or all protocols and no port "
+        message += "range."
+        yield Refusal("ModifySecurityGroupRules", "InvalidParameterValue", message, "fromPort")
 
 
-@limit(
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-    source="https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_IpPermission.html",
-)
-def types_of_icmp(wanted: Wanted) -> Iterator[Refusal]:
-    """A type and a code of a byte each, or -1 for all; of all types, all codes."""
-    if protocol(wanted.inputs.get("ipProtocol")) not in {"icmp", "icmpv6"}:
-        return
-    kind, code = (wanted.inputs.get(key) for key in ("fromPort", "toPort"))
-    for key, value, wrong in (
-        ("fromPort", kind, outside(kind, -1, 255)),
-        ("toPort", code, outside(code, -1, 255) or (kind == -1 and code not in (None, -1))),
-    ):
-        if wrong:
-            message = f"ICMP type/code {value} is not valid"
-            yield Refusal("AuthorizeSecurityGroupIngress", "InvalidParameterValue", message, key)
+def _authorizes(rule: Wanted) -> str:
+    return f"AuthorizeSecurityGroup{'In' if 'Ingress' in rule.type else 'E'}gress"
+
+
+@limit(*_RULES, source=f"{_EC2}API_IpRange.html")
+def source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
+    """There is one source or destination, and a block is a block."""
+    given = [key for key in _SOURCES if wanted.inputs.get(key) is not None]
+    narrow, wide = wanted.inputs.get("cidrIpv4"), wanted.inputs.get("cidrIpv6")
+    operation = _authorizes(wanted)
+    if len(given) > 1:
+        # The provider's own, before any call.
+        message = f"2 attributes specified when one (and only one) of [{', '.join(_SOURCES)}] is "
+        message += "required"
+        yield Refusal(operation, "Invalid Attribute Combination", message, given[-1])
+    if not given:
+        message = "Missing source specification: include source security group or CIDR information"
+        yield Refusal(operation, "MissingParameter", message)
+    elif not _is_block(narrow):
+        message = f"CIDR block {narrow} is malformed"
+        yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv4")
+    elif not _is_ipv6(wide):
+        message = f"CIDR block {wide} is no network of IPv6"
+        yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv6")
+    elif _has_host_bits(narrow):
+        # The provider's own, before any call: EC2 would keep the network and show another block
+        # than the program's (terraform-provider-aws, IPv4CIDRNetworkAddress).
+        message = "Attribute cidr_ipv4 value must be a valid IPv4 CIDR that represents a network "
+        message += f"address, got: {narrow}"
+        yield Refusal(operation, "Invalid Attribute Value", message, "cidrIpv4")
+
+
+@limit("ec2/route:Route", source=f"{_EC2}API_CreateRoute.html")
+def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
+    """A block, of the kind that its input has."""
+    wide = wanted.inputs.get("destinationIpv6CidrBlock")
+    narrow = wanted.inputs.get("destinationCidrBlock")
+    if not _is_ipv6(wide) or (narrow is not None and ":" in str(narrow)):
+        message = f"{wide if not _is_ipv6(wide) else narrow} is no block of this kind"
+        at = "destinationCidrBlock" if _is_ipv6(wide) else "destinationIpv6CidrBlock"
+        yield Refusal("CreateRoute", "InvalidParameterValue", message, at)
+    block = wanted.inputs.get("destinationCidrBlock")
+    if not _is_block(block):
+        message = f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a "
+        message += "valid CIDR block."
+        yield Refusal("CreateRoute", "InvalidParameterValue", message, "destinationCidrBlock")
+    elif _has_host_bits(block):
+        # The provider's own, as of a rule's block.
+        message = f'"{block}" is not a valid IPv4 CIDR block; did you mean '
+        message += f'"{network(block)}"?'
+        yield Refusal("CreateRoute", "Invalid Attribute Value", message, "destinationCidrBlock")
+
+
+def _is_ipv6(written: object) -> bool:
+    """Say whether a block is one of IPv6's, without host bits; none at all is in order."""
+    found = network(written, strict=True)
+    return written is None or (found is not None and found.version == 6)
+
+
+def _has_host_bits(written: object) -> bool:
+    return written is not None and str(network(written)) != str(written)
+
+
+def _is_block(written: object) -> bool:
+    return written is None or ("/" in str(written) and network(written) is not None)
 
 
 # VPC user guide, "Route tables": what AWS's own services answer at inside every VPC.

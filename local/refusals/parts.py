@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from local.refusals.cidrs import network
 from local.refusals.limits import limit
 from local.refusals.refusal import Refusal, Wanted
 
@@ -32,18 +31,6 @@ def what_a_rule_waits_for(wanted: Wanted) -> Iterator[Refusal]:
     if not wanted.inputs.get("scheduleExpression") and not wanted.inputs.get("eventPattern"):
         message = "Parameter(s) EventPattern or ScheduleExpression must be specified."
         yield Refusal("PutRule", "ValidationException", message, "eventPattern")
-
-
-@limit(
-    "scheduler/schedule:Schedule",
-    source="https://docs.aws.amazon.com/scheduler/latest/APIReference/API_FlexibleTimeWindow.html",
-)
-def window_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
-    """A flexible one says how many minutes."""
-    window = wanted.inputs.get("flexibleTimeWindow") or {}
-    if window.get("mode") == "FLEXIBLE" and not window.get("maximumWindowInMinutes"):
-        message = "FlexibleTimeWindow must have MaximumWindowInMinutes when its mode is FLEXIBLE"
-        yield Refusal("CreateSchedule", "ValidationException", message, "flexibleTimeWindow")
 
 
 @limit("sns/topic:Topic", source="https://docs.aws.amazon.com/sns/latest/api/API_CreateTopic.html")
@@ -84,27 +71,6 @@ def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
             yield Refusal(operation, "InvalidArgument", message, "rules")
 
 
-@limit(
-    "cloudwatch/metricAlarm:MetricAlarm",
-    source="https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_MetricDataQuery.html",
-)
-def what_an_alarm_looks_at(wanted: Wanted) -> Iterator[Refusal]:
-    """One metric, or up to 20 queries whose names begin in lower case."""
-    queries, metric = wanted.inputs.get("metricQueries") or (), wanted.inputs.get("metricName")
-    wrong = ""
-    if bool(queries) == bool(metric):
-        wrong = "Exactly one of MetricName and Metrics must be specified"
-    elif len(queries) > 20:
-        wrong = "The collection Metrics must not have a size greater than 20."
-    elif any(not re.fullmatch(r"[a-z][A-Za-z0-9_]{0,254}", str(each["id"])) for each in queries):
-        wrong = (
-            "The id of a metric data query must begin with a lower-case letter and have letters, "
-        )
-        wrong += "digits and underscores alone"
-    if wrong:
-        yield Refusal("PutMetricAlarm", "ValidationError", wrong, "metricQueries")
-
-
 @limit("eks/cluster:Cluster", source=f"{_EKS}API_VpcConfigRequest.html")
 def network_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     """Two subnets, four groups, and one way at least to the API server."""
@@ -141,67 +107,6 @@ def labels_and_updates_of_a_node_group(wanted: Wanted) -> Iterator[Refusal]:
         wrong = "Only one of maxUnavailable and maxUnavailablePercentage can be specified"
     if wrong:
         yield Refusal("CreateNodegroup", "InvalidParameterException", wrong)
-
-
-@limit(
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
-    source=f"{_EC2}API_IpRange.html",
-)
-def source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
-    """There is one, and a block is a block."""
-    keys = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
-    operation = f"AuthorizeSecurityGroup{'In' if 'Ingress' in wanted.type else 'E'}gress"
-    if all(wanted.inputs.get(key) is None for key in keys):
-        message = "Missing source specification: include source security group or CIDR information"
-        yield Refusal(operation, "MissingParameter", message)
-    elif not _is_block(wanted.inputs.get("cidrIpv4")):
-        message = f"CIDR block {wanted.inputs['cidrIpv4']} is malformed"
-        yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv4")
-    elif not _is_ipv6(wanted.inputs.get("cidrIpv6")):
-        message = f"CIDR block {wanted.inputs['cidrIpv6']} is no network of IPv6"
-        yield Refusal(operation, "InvalidParameterValue", message, "cidrIpv6")
-    elif _has_host_bits(wanted.inputs.get("cidrIpv4")):
-        # The provider's own, before any call: EC2 would keep the network and show another block
-        # than the program's (terraform-provider-aws, IPv4CIDRNetworkAddress).
-        message = "Attribute cidr_ipv4 value must be a valid IPv4 CIDR that represents a network "
-        message += f"address, got: {wanted.inputs['cidrIpv4']}"
-        yield Refusal(operation, "Invalid Attribute Value", message, "cidrIpv4")
-
-
-@limit("ec2/route:Route", source=f"{_EC2}API_CreateRoute.html")
-def destination_of_a_route(wanted: Wanted) -> Iterator[Refusal]:
-    """A block, of the kind that its input has."""
-    wide = wanted.inputs.get("destinationIpv6CidrBlock")
-    narrow = wanted.inputs.get("destinationCidrBlock")
-    if not _is_ipv6(wide) or (narrow is not None and ":" in str(narrow)):
-        message = f"{wide if not _is_ipv6(wide) else narrow} is no block of this kind"
-        at = "destinationCidrBlock" if _is_ipv6(wide) else "destinationIpv6CidrBlock"
-        yield Refusal("CreateRoute", "InvalidParameterValue", message, at)
-    block = wanted.inputs.get("destinationCidrBlock")
-    if not _is_block(block):
-        message = f"Value ({block}) for parameter destinationCidrBlock is invalid. This is not a "
-        message += "valid CIDR block."
-        yield Refusal("CreateRoute", "InvalidParameterValue", message, "destinationCidrBlock")
-    elif _has_host_bits(block):
-        # The provider's own, as of a rule's block.
-        message = f'"{block}" is not a valid IPv4 CIDR block; did you mean '
-        message += f'"{network(block)}"?'
-        yield Refusal("CreateRoute", "Invalid Attribute Value", message, "destinationCidrBlock")
-
-
-def _is_ipv6(written: object) -> bool:
-    """Say whether a block is one of IPv6's, without host bits; none at all is in order."""
-    found = network(written, strict=True)
-    return written is None or (found is not None and found.version == 6)
-
-
-def _has_host_bits(written: object) -> bool:
-    return written is not None and str(network(written)) != str(written)
-
-
-def _is_block(written: object) -> bool:
-    return written is None or ("/" in str(written) and network(written) is not None)
 
 
 @limit("ec2/vpcEndpoint:VpcEndpoint", source=f"{_EC2}API_CreateVpcEndpoint.html")

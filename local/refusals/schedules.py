@@ -170,6 +170,11 @@ def days_of_a_schedule(wanted: Wanted) -> Iterator[Refusal]:
         "CreateSchedule",
         "ValidationException",
         (
+            window.get("mode") == "FLEXIBLE" and not window.get("maximumWindowInMinutes"),
+            "FlexibleTimeWindow must have MaximumWindowInMinutes when its mode is FLEXIBLE",
+            "flexibleTimeWindow",
+        ),
+        (
             zone is not None and zone not in zoneinfo.available_timezones(),
             f"Invalid Schedule Expression Timezone: {zone}",
             "scheduleExpressionTimezone",

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from local.refusals.limits import first_about, first_of, limit
-from local.refusals.networks import protocol
 from local.refusals.refusal import Refusal, Wanted
 
 _EC2 = "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/"
@@ -23,34 +22,6 @@ _DESTINATIONS = ("destinationCidrBlock", "destinationIpv6CidrBlock", "destinatio
 _OF_AWS = re.compile(r"(.*\.)?amazonaws\.com(\.cn)?")
 _TOP_LEVEL = re.compile(r"[a-z]{2}|com|net|org|info|biz|edu|gov|mil|int|arpa|aero|app|dev|cloud")
 _CHARACTERS_OF_A_STRING, _CHARACTERS_OF_A_TXT = 255, 4000
-
-
-@limit(
-    "vpc/securityGroupEgressRule:SecurityGroupEgressRule",
-    "vpc/securityGroupIngressRule:SecurityGroupIngressRule",
-    source=f"{_EC2}API_IpPermission.html",
-)
-def one_source_of_a_rule(wanted: Wanted) -> Iterator[Refusal]:
-    """One source or destination, and both ports where the protocol has ports."""
-    keys = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
-    given = [key for key in keys if wanted.inputs.get(key) is not None]
-    ports = [wanted.inputs.get(key) for key in ("fromPort", "toPort")]
-    operation = f"AuthorizeSecurityGroup{'In' if 'Ingress' in wanted.type else 'E'}gress"
-    if len(given) > 1:
-        # The provider's own, before any call.
-        message = f"2 attributes specified when one (and only one) of [{', '.join(keys)}] is "
-        message += "required"
-        yield Refusal(operation, "Invalid Attribute Combination", message, given[-1])
-    if protocol(wanted.inputs.get("ipProtocol")) in {"tcp", "udp"} and None in ports:
-        message = "Invalid value 'Must specify both from and to ports with TCP/UDP.' for portRange."
-        yield Refusal(operation, "InvalidParameterValue", message, "fromPort")
-    if protocol(wanted.inputs.get("ipProtocol")) == "-1" and set(ports) - {None, -1}:
-        # EC2 makes the rule of all ports, and refuses the update that the next `up` then tries:
-        # https://github.com/hashicorp/terraform-provider-aws/issues/30035
-        message = "You may not specify all protocols and specific ports. Please specify each "
-        message += "protocol and port range combination individually, or all protocols and no port "
-        message += "range."
-        yield Refusal("ModifySecurityGroupRules", "InvalidParameterValue", message, "fromPort")
 
 
 @limit("ec2/securityGroup:SecurityGroup", source=f"{_EC2}API_CreateSecurityGroup.html")

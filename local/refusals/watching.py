@@ -16,6 +16,7 @@ _PERCENTILE = re.compile(
 _STATISTICS = frozenset({"Average", "Maximum", "Minimum", "SampleCount", "Sum"})
 _SHORT_PERIODS = frozenset({1, 5, 10, 20, 30})
 _IDENTIFIER = re.compile(r"(?<![\w.\"'])([a-z][A-Za-z0-9_]*)\b(?!\s*\()")
+_ID = re.compile(r"[a-z][A-Za-z0-9_]{0,254}")
 _MISSING = frozenset({"breaching", "notBreaching", "ignore", "missing"})
 
 
@@ -83,7 +84,7 @@ def parts_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
 
 @limit("cloudwatch/metricAlarm:MetricAlarm", source=f"{_WATCH}API_MetricDataQuery.html")
 def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
-    """A metric or an expression, a statistic that there is, and names that are given."""
+    """One metric, or 20 queries of a metric or an expression each, and names that are given."""
     queries = [*values(wanted.inputs, "metricQueries.*")]
     stats = [str(each) for each in values(queries, "*.metric.stat")]
     unknown = [each for each in stats if not is_statistic(each)]
@@ -101,6 +102,24 @@ def queries_of_an_alarm(wanted: Wanted) -> Iterator[Refusal]:
     yield from first_of(
         "PutMetricAlarm",
         "ValidationError",
+        (
+            bool(queries) == bool(wanted.inputs.get("metricName")),
+            "Exactly one of MetricName and Metrics must be specified",
+            "metricQueries",
+        ),
+        (
+            len(queries) > 20,
+            "The collection Metrics must not have a size greater than 20.",
+            "metricQueries",
+        ),
+        (
+            not all(map(_ID.fullmatch, ids)),
+            (
+                "The id of a metric data query must begin with a lower-case letter and have "
+                "letters, digits and underscores alone"
+            ),
+            "metricQueries",
+        ),
         (
             both,
             "Each metric data query must have exactly one of MetricStat and Expression.",
