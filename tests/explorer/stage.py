@@ -255,11 +255,9 @@ class Stage:
 
 
 def remember(world: World) -> World:
-    """Return a copy of a world that knows the moments before it."""
+    """Return a copy of a world that knows the moments before it; nobody changes that world now."""
     following = world.copy()
-    moment = world.copy()
-    moment.past = ()
-    following.past = (*world.past[-(REMEMBERED - 1) :], moment)
+    following.past = (*world.past[-(REMEMBERED - 1) :], world.moment())
     return following
 
 

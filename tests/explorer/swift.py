@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
@@ -63,10 +63,16 @@ def setters_of(kind: type) -> dict[str, Setter]:
     return {name: getattr(kind, name).__set__ for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
-def copier(kind: type) -> Callable[[Any], Any]:
-    """Return a function that copies a slotted record; its fields are written out, one by one."""
+def copier(kind: type, containers: Collection[str] = ()) -> Callable[[Any], Any]:
+    """Return a function that copies a slotted record; its fields are written out, one by one.
+
+    Those of `containers` are copied themselves: what is put into one is not in the other.
+    """
     setters = setters_of(kind)
-    lines = [f"    set_{name}(twin, record.{name})" for name in setters]
+    lines = [
+        f"    set_{name}(twin, record.{name}{'.copy()' if name in containers else ''})"
+        for name in setters
+    ]
     source = ["def copied(record):", "    twin = new(kind)", *lines, "    return twin"]
     known: dict[str, Any] = {f"set_{name}": setter for name, setter in setters.items()}
     known |= {"new": object.__new__, "kind": kind}

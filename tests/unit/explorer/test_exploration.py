@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -10,8 +11,9 @@ from core import timing
 from core.cluster.timings import Timings
 from core.incidents.verify import breaks
 from tests.effort import EFFORT
+from tests.explorer import agenda
 from tests.explorer.canonical import state_of
-from tests.explorer.choices import Choice, is_seldom, passes
+from tests.explorer.choices import Choice, drawn, is_seldom, passes, take_step
 from tests.explorer.limits import HEARTBEAT, LATE, SWEEP, TIMINGS
 from tests.explorer.rest_rules import nobody_called
 from tests.explorer.scenarios import (
@@ -81,6 +83,21 @@ def test_a_copy_of_a_world_is_the_same_state_and_its_own(stage: Stage) -> None:
     stage.step(twin)
     twin.incidents.clear()
     assert world.incidents
+
+
+def test_no_step_changes_the_world_before_it_whose_moments_are_shared(stage: Stage) -> None:
+    world, dice = PARTIES[0].world(), random.Random(3)  # noqa: S311 - to be repeated
+    for _ in range(120):
+        following = agenda.due(world)
+        if following is None:
+            break
+        choice = drawn(dice, world, following[1])
+        worlds = (world, *world.past)
+        before = [each.copy() for each in worlds]
+        changed, _ = take_step(stage, world, (choice,) if choice is not None else ())
+        assert [*worlds] == before
+        world = changed
+    assert world.past
 
 
 def usual(choice: Choice) -> bool:

@@ -1,21 +1,17 @@
 """Answers what a program asks of Pulumi's engine at once: no thread, and nothing is read twice.
 
 Pulumi's own mock monitor is asked from a pool of threads, starts an event loop in each of them, and
-reads and writes every property of every resource twice. What it answers is the same. And of every
-property of every resource, most of which nobody reads, Pulumi makes four futures and a task.
+reads and writes every property of every resource twice. What it answers is the same.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections import deque
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
 from typing import Any
 
 from google.protobuf import struct_pb2
-from pulumi.output import Output, _OutputData
 from pulumi.runtime import mocks, rpc
 from pulumi.runtime.proto import resource_pb2
 
@@ -106,44 +102,3 @@ def _struct(values: Mapping[str, Any]) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
     struct.update({key: value for key, value in values.items() if value is not None})
     return struct
-
-
-def transferred(
-    resource: Any,
-    properties: Mapping[str, Any],
-    custom: bool,
-) -> dict[str, Callable[..., None]]:
-    """Give a resource an output for each property, as rpc.transfer_properties does: of one future.
-
-    Returns what resolves each of them.
-    """
-    resolvers: dict[str, Callable[..., None]] = {}
-    for name in properties:
-        if name == "urn" or (name == "id" and custom):
-            continue
-        data = asyncio.get_running_loop().create_future()
-        resolvers[name] = functools.partial(_resolved, resource, data)
-        resource.__dict__[name] = Output._from_data(data)
-    return resolvers
-
-
-def _resolved(
-    resource: Any,
-    data: asyncio.Future[Any],
-    value: Any,
-    is_known: bool,
-    is_secret: bool,
-    dependencies: AbstractSet[Any] | None,
-    failed: Exception | None,
-) -> None:
-    if failed is not None:
-        data.set_exception(failed)
-    else:
-        data.set_result(
-            _OutputData(
-                resources={*(dependencies or ()), resource},
-                value=value,
-                is_known=is_known,
-                is_secret=is_secret,
-            )
-        )

@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import gc
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pulumi
-import pulumi_aws as aws
-from pulumi.runtime import mocks, rpc, settings, stack, sync_await
-from pulumi.runtime import resource as registration
-from pulumi.runtime.proto.source_pb2 import StackTrace
+from pulumi.runtime import mocks, settings, stack, sync_await
 
-from infra.analytics import spark_zip
-from infra.functions import packaging
-from tests.unit.infra.monitor import AtOnce, Monitor, transferred
+from tests.unit.infra.monitor import AtOnce, Monitor
 from tests.unit.infra.real_outputs import real
+from tests.unit.infra.swift_programs import swiftly
 
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
@@ -150,7 +142,7 @@ def run_program(
             with warnings.catch_warnings():
                 # pulumi_aws announces its own deprecated classes while it is imported.
                 warnings.filterwarnings("ignore", category=DeprecationWarning, module="pulumi_aws")
-                with _swiftly(preview=preview):
+                with swiftly(preview=preview):
                     sync_await._sync_await(stack.run_in_stack(program))
         finally:
             # The one thing not kept per context: a failed program's tasks would fail the next one.
@@ -170,55 +162,6 @@ def run_program(
     recorded.resources.sort(key=lambda resource: resource.urn)
     recorded.invokes.sort(key=lambda invoke: json.dumps(invoke, sort_keys=True, default=str))
     return recorded
-
-
-# Every layer with a function zips the same sources, some more than once.
-_BUILDS = {packaging: packaging.build, spark_zip: spark_zip.build}
-
-
-def _built_once(build: Callable[..., Any], *, own_prices: Path | None = None) -> Any:
-    return _built(build, packaging.cache_directory(), own_prices)
-
-
-@functools.cache
-def _built(build: Callable[..., Any], _directory: Path, own_prices: Path | None) -> Any:
-    return build(own_prices=own_prices)
-
-
-def _first_answer(ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what answers every question of one program as the first."""
-    answers: list[Any] = []
-
-    def answered(**given: Any) -> Any:
-        if not answers:
-            answers.append(ask(**given))
-        return answers[0]
-
-    return answered
-
-
-def _has_no_unknowns(_value: object) -> bool:
-    return False
-
-
-@contextmanager
-def _swiftly(*, preview: bool) -> Iterator[None]:
-    """Leave out of Pulumi's own work what nobody here reads."""
-    with ExitStack() as patches:
-        # Where in the source a resource was made is a tenth of a run, and the futures of its
-        # outputs are a quarter.
-        patches.enter_context(mock.patch.object(registration, "_get_stack_trace", StackTrace))
-        patches.enter_context(mock.patch.object(rpc, "transfer_properties", transferred))
-        for zipped, build in _BUILDS.items():
-            once = functools.partial(_built_once, build)
-            patches.enter_context(mock.patch.object(zipped, "build", once))
-        # Asked for each of AWS's own policies, it is answered by entering the loop once more.
-        first = _first_answer(aws.get_partition)
-        patches.enter_context(mock.patch.object(aws, "get_partition", first))
-        if not preview:
-            # Every value is looked through several times for what is unknown: there is nothing.
-            patches.enter_context(mock.patch.object(rpc, "contains_unknowns", _has_no_unknowns))
-        yield
 
 
 def _cancel_what_is_left(loop: asyncio.AbstractEventLoop) -> None:

@@ -69,3 +69,29 @@ def test_a_preview_does_not_know_what_only_aws_knows() -> None:
 
     run_program(program, preview=True)
     assert seen == []
+
+
+def test_a_program_that_is_run_again_is_recorded_as_the_first_time() -> None:
+    """What the engine answered is read for a property that is asked for, whenever that is."""
+    late: list[pulumi.Output[str]] = []
+
+    def program() -> None:
+        a_protected_queue()
+        late.append(aws.sqs.Queue("other").arn)
+        pulumi.export("arn", aws.sqs.Queue("last").url.apply(lambda _: late[-1]))
+
+    first, second = run_program(program), run_program(program)
+    assert second.outputs["arn"].endswith(":other")
+    assert (first.outputs, first.resources) == (second.outputs, second.resources)
+
+
+def test_what_an_input_raises_reaches_the_test_though_nobody_reads_the_resource() -> None:
+    def fail(_: str) -> str:
+        raise pulumi.RunError("a sentence about an input")
+
+    def program() -> None:
+        name = aws.kms.Key("key").arn.apply(fail)
+        aws.sqs.Queue("queue", name=name, opts=pulumi.ResourceOptions(protect=True))
+
+    with pytest.raises(pulumi.RunError, match="about an input"):
+        run_program(program)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
@@ -11,17 +13,43 @@ from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn
 from core.views import ClusterView, PartitionView, VoterView
 
+T = TypeVar("T")
 NODES = tuple(range(6))
 LAGS = (0.0, 0.1, 1.9, 2.0, 5.0, None)
+
+
+# To make a strategy takes longer than to draw from it; one of the same arguments draws the same.
+_orders = functools.cache(st.permutations)
+
+
+@functools.cache
+def _in_sync(factor: int) -> st.SearchStrategy[int]:
+    """Which of the replicas are in the ISR, as bits; all of them as often as any."""
+    return st.integers(0, 2**factor - 1) | st.just(2**factor - 1)
+
+
+@functools.cache
+def _lags(voters: int) -> st.SearchStrategy[tuple[float | None, ...]]:
+    return st.tuples(*(st.sampled_from(LAGS) for _ in range(voters)))
+
+
+@functools.cache
+def _some_partitions(brokers: tuple[int, ...]) -> st.SearchStrategy[list[PartitionView]]:
+    return st.lists(partitions(brokers), min_size=1, max_size=3)
+
+
+@functools.cache
+def _one_of(*values: T) -> st.SearchStrategy[T]:
+    return st.sampled_from(values)
 
 
 @st.composite
 def partitions(draw: st.DrawFn, brokers: tuple[int, ...]) -> PartitionView:
     """A partition on some brokers; its ISR is a subset of its replicas, its leader one of those."""
-    order = draw(st.permutations(brokers))
+    order = draw(_orders(brokers))
     factor = draw(st.integers(1, min(len(order), 5)))
     replicas = tuple(order[:factor])
-    mask = draw(st.integers(0, 2**factor - 1) | st.just(2**factor - 1))
+    mask = draw(_in_sync(factor))
     isr = tuple(r for place, r in enumerate(replicas) if mask & (1 << place))
     return PartitionView(
         topic="t",
@@ -36,12 +64,12 @@ def partitions(draw: st.DrawFn, brokers: tuple[int, ...]) -> PartitionView:
 @st.composite
 def clusters(draw: st.DrawFn) -> ClusterView:
     """Up to five voters and six brokers; the first nodes may have both roles."""
-    voters = NODES[: draw(st.sampled_from((1, 2, 3, 3, 3, 4, 5)))]
+    voters = NODES[: draw(_one_of(1, 2, 3, 3, 3, 4, 5))]
     combined = draw(st.booleans())
     brokers = NODES[: draw(st.integers(2, 6))] if combined else tuple(n + 10 for n in NODES)
-    lags = draw(st.tuples(*(st.sampled_from(LAGS) for _ in voters)))
-    leader = draw(st.sampled_from((*voters, None)))
-    fenced = draw(st.sampled_from(((), (), (brokers[0],), (brokers[1],), brokers[:2])))
+    lags = draw(_lags(len(voters)))
+    leader = draw(_one_of(*voters, None))
+    fenced = draw(_one_of((), (), (brokers[0],), (brokers[1],), brokers[:2]))
     return ClusterView(
         brokers=frozenset(brokers),
         fenced=frozenset(fenced),
@@ -49,7 +77,7 @@ def clusters(draw: st.DrawFn) -> ClusterView:
             VoterView(n, 0.0 if n == leader else lag) for n, lag in zip(voters, lags, strict=True)
         ),
         quorum_leader=leader,
-        partitions=tuple(draw(st.lists(partitions(brokers), min_size=1, max_size=3))),
+        partitions=tuple(draw(_some_partitions(brokers))),
         stale=leader is None,
     )
 

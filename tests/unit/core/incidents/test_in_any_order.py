@@ -5,6 +5,7 @@ Mostly what a rotation that goes well shows, or no walk would ever get far.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import TypeVar
 
@@ -34,11 +35,18 @@ from tests.unit.core.incidents.announced_incidents import NEW, OLD, POLICY, anno
 from tests.unit.policies import policy_with
 
 T = TypeVar("T")
+ATTACHED = (("old", ("pvc-10",)),)
 SENT = Forwarding(first_at=0.0, last_at=0.0)
 
 
 def mostly(draw: st.DrawFn, good: T, *others: T) -> T:
-    return draw(st.sampled_from((*[good] * 24, *others)))
+    return draw(_mostly(good, *others))
+
+
+@functools.lru_cache(maxsize=None, typed=True)
+def _mostly(good: T, *others: T) -> st.SearchStrategy[T]:
+    """To make a strategy takes longer than to draw from it."""
+    return st.sampled_from((*[good] * 24, *others))
 
 
 @st.composite
@@ -106,7 +114,7 @@ def observations(draw: st.DrawFn, now: float, *, moved: bool) -> Observation:
         ),
         nodes=(old, draw(new_nodes())) if came else (old,),
         pods=mostly(draw, (pod,), ()),
-        attachments=mostly(draw, {} if moved else {"old": ("pvc-10",)}, {"old": ("pvc-10",)}),
+        attachments=dict(mostly(draw, () if moved else ATTACHED, ATTACHED)),
         kafka=draw(kafka_views()),
         kafka_silence="Kafka is silent.",
         lease_holder=mostly(draw, OLD, None, "i-other"),
