@@ -10,7 +10,8 @@ import yaml
 from cli.reference_cost import EXAMPLE
 from core import cluster
 from core.cluster.operated import of_spec
-from core.settings.functions import FUNCTION_CALLS, kept_fields
+from core.settings.functions import kept_fields
+from core.settings.kafka_calls import FUNCTION_CALLS
 from infra import iam
 from infra.functions.catalogue import EVERY
 from infra.functions.definition import Definition, Scope

@@ -10,7 +10,8 @@ from core.cluster.operated import SASL, Operated, policy, secrets_of
 from core.cluster.rights import GATE
 from core.incidents.levels import Level
 from core.incidents.ownership import Mark, Ownership
-from core.settings.functions import FUNCTION_CALLS, KafkaIdentity
+from core.settings.functions import KafkaIdentity
+from core.settings.kafka_calls import FUNCTION_CALLS
 
 # Labels of nodes, and tags of their instances, that EKS and Karpenter write by themselves. Auto
 # Mode's are of AmazonEKSComputePolicy.

@@ -13,7 +13,7 @@ from core import naming
 from core.availability.kafka_rights import EVERY, READING, KafkaRequest, KafkaResource, rights_for
 from core.cluster.identity import TAKES_EVERYTHING, Acl, Asking, Operation, User
 from core.cluster.kafka import Kafka
-from core.settings.functions import FUNCTION_CALLS
+from core.settings.kafka_calls import FUNCTION_CALLS
 
 if TYPE_CHECKING:
     from core.cluster.spec import ClusterSpec

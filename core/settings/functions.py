@@ -2,7 +2,7 @@
 
 A function gets only what it reads. Fields marked KEPT are too long for a function's environment and
 wait in the ledger's table (infra.functions.kept, handlers.store.settings). What each asks of Kafka
-stands here too: its ACLs there follow (core.cluster.rights).
+stands in core.settings.kafka_calls.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from core.availability.kafka_rights import MOVING_LEADERS, READING, THROTTLING, KafkaRequest
 from core.incidents.levels import OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership, ours
@@ -22,13 +21,6 @@ KEPT: Mapping[str, Any] = {"kept": True}
 # A tick takes seconds. One that takes longer than this is taken for dead and its incident carried
 # on; where it was only slow, versions in the ledger and idempotent effects keep that harmless.
 LONGEST_TICK_SECONDS = 45.0
-# What each function that speaks to Kafka sends there.
-FUNCTION_CALLS: Mapping[str, frozenset[KafkaRequest]] = {
-    "tick": READING | MOVING_LEADERS | THROTTLING,
-    "rotate": READING,
-    "health": READING,
-    "volumes": frozenset({KafkaRequest.DESCRIBE_CLUSTER, KafkaRequest.DESCRIBE_LOG_DIRS}),
-}
 
 
 def kept_fields(kind: type) -> frozenset[str]:

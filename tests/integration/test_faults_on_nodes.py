@@ -15,7 +15,7 @@ import pytest
 
 from core import naming
 from core.incidents.record import Incident, State
-from core.settings.functions import FUNCTION_CALLS
+from core.settings.kafka_calls import FUNCTION_CALLS
 from local import environment
 from local.aws.instances import MARKET_TAG
 from local.demo import clients

@@ -80,6 +80,8 @@ def test_start_check_and_estimate_import_nothing_heavy() -> None:
         check=True,
     ).stdout.split()
     assert not HEAVY & {name.partition(".")[0] for name in said}
+    # A sixth of the start of `check`: a description is read without incidents.
+    assert not [name for name in said if name.startswith("core.incidents")]
 
 
 def test_only_the_report_and_the_twin_need_what_an_extra_brings() -> None:

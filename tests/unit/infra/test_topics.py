@@ -9,7 +9,7 @@ import pytest
 from core.availability.kafka_rights import rights_for
 from core.cluster import Topic
 from core.cluster.rights import clients
-from core.settings.functions import FUNCTION_CALLS
+from core.settings.kafka_calls import FUNCTION_CALLS
 from infra.kafka.cluster import kafka_spec
 from infra.kafka.topics import resource_name, topic_spec, user_spec
 from tests.every_case import every_case
