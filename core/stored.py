@@ -30,18 +30,24 @@ def as_document(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return value
-    if (fields := getattr(kind, "__dataclass_fields__", None)) is not None:
-        found = {
-            # Most of a record is plain: a call for each would be half of the time.
-            name: each if type(each := getattr(value, name)) in _PLAIN else as_document(each)
-            for name in fields
-        }
-        return {**found, **unread} if (unread := found.pop(UNREAD, None)) else found
+    if hasattr(kind, "__dataclass_fields__"):
+        found = own_document(value)
+        return {**found, **as_document(kept)} if (kept := getattr(value, UNREAD, None)) else found
     if kind is tuple or kind is list:
         return kind([as_document(each) for each in value])
     if kind is dict:
         return {key: as_document(each) for key, each in value.items()}
     return value
+
+
+def own_document(record: Any) -> dict[str, Any]:
+    """Return what JSON can hold of a record, without what nobody here can read of it."""
+    return {
+        # Most of a record is plain: a call for each would be half of the time.
+        name: each if type(each := getattr(record, name)) in _PLAIN else as_document(each)
+        for name in record.__dataclass_fields__
+        if name != UNREAD
+    }
 
 
 def values_in(of: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:

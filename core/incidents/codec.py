@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.events import Kind
@@ -31,7 +31,7 @@ from core.incidents.sections import (
     Release,
     Replacement,
 )
-from core.stored import UNREAD, as_document, take_word, values_in
+from core.stored import UNREAD, own_document, take_word, values_in
 
 # What stands in the place of a word that cannot be read: open, and nothing that acts by itself.
 _KIND, _STATE = Kind.STATE_CHANGE, State.HOLDING
@@ -123,14 +123,15 @@ _ADDED_MEANWHILE = frozenset(
 )
 # Of what stands in a document's place, so much is kept as evidence.
 LONGEST_KEPT = 4096
-_TIMES = ("_at", "_until", "_since")
 _OWN = Incident.__dataclass_fields__.keys() - SECTIONS.keys() - {UNREAD}
 _KNOWN = _OWN | {key for section in SECTIONS.values() for key in section.keys.values()}
+_TIMED = frozenset(key for key in _KNOWN if key.endswith(("_at", "_until", "_since")))
+_MOMENT = (int, float, type(None))
 
 
 def flat(incident: Incident) -> dict[str, Any]:
     """Return an incident's fields as the ledger names them, without what it could not read."""
-    document: dict[str, Any] = as_document(replace(incident, unread={}))
+    document = own_document(incident)
     sections = {name: document.pop(name) for name in SECTIONS}
     for name, section in SECTIONS.items():
         document |= section.flat(sections[name])
@@ -193,8 +194,7 @@ def _moment(stored: Mapping[str, Any], name: str) -> float | None:
 
 def _read(stored: Mapping[str, Any]) -> Incident:
     for name, value in stored.items():
-        timed = name in _KNOWN and name.endswith(_TIMES)
-        if timed and not isinstance(value, int | float | None):
+        if name in _TIMED and not isinstance(value, _MOMENT):
             raise TypeError(f"{name} is {value!r}, and no time.")
     known = {k: v for k, v in stored.items() if k in _OWN}
     known[UNREAD] = {k: v for k, v in stored.items() if k not in _KNOWN}
