@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 from bisect import bisect
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import lru_cache
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 from core.incidents.codec import SECTIONS
@@ -33,8 +35,25 @@ _PLACES: Mapping[str, tuple[str | None, str]] = {
     **{f.name: (None, f.name) for f in fields(Incident) if f.name not in SECTIONS},
     **{key: (of, name) for of, each in SECTIONS.items() for name, key in each.keys.items()},
 }
-_TIMES = tuple(n for n in _PLACES if n not in _IGNORED and n.endswith(("_at", "_until")))
-_FACTS = tuple(name for name in _PLACES if name not in _IGNORED | set(_TIMES))
+# Of the record itself (None) and of each section: names, and what reads them all.
+_Reading = Mapping[str | None, tuple[tuple[str, ...], Callable[[Any], Iterable[Any]]]]
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
+def _reading(*, times: bool) -> _Reading:
+    """Return what reads the moments of a record, or everything else of it that counts."""
+    found: dict[str | None, dict[str, str]] = {}
+    for name, (of, attribute) in _PLACES.items():
+        if name not in _IGNORED and name.endswith(("_at", "_until")) is times:
+            found.setdefault(of, {})[name] = attribute
+    return {
+        # Of a single attribute attrgetter returns no tuple: it is read twice, and once not used.
+        of: ((*names,), attrgetter(*names.values(), *list(names.values())[:1]))
+        for of, names in found.items()
+    }
+
+
+_TIMES, _FACTS = _reading(times=True), _reading(times=False)
 
 
 def state_of(world: World) -> int:
@@ -116,17 +135,21 @@ def _facts(incident: Incident) -> _Read:
         return known[1]
     if len(_KNOWN) > 20_000:
         _KNOWN.clear()
-    moments = {name: at for name in _TIMES if (at := _value(incident, name)) is not None}
-    facts = tuple(_hashable(_value(incident, name)) for name in _FACTS)
+    moments = {name: at for name, at in _values(incident, _TIMES) if at is not None}
+    facts = tuple(
+        value if type(value) in _PLAIN else _hashable(value)
+        for _, value in _values(incident, _FACTS)
+    )
     read = ((*facts, *moments), tuple(moments.values()))
     _KNOWN[id(incident)] = (incident, read)
     return read
 
 
-def _value(incident: Incident, name: str) -> Any:
-    of, attribute = _PLACES[name]
-    holder = incident if of is None else getattr(incident, of)
-    return None if holder is None else getattr(holder, attribute)
+def _values(incident: Incident, read: _Reading) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a record by their names, None for those of a section it has not."""
+    for of, (names, values_of) in read.items():
+        holder = incident if of is None else getattr(incident, of)
+        yield from zip(names, repeat(None) if holder is None else values_of(holder), strict=False)
 
 
 def _hashable(value: Any) -> Any:
