@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from core.cluster.operated import nodes
+from core.cluster.node_places import nodes
 from core.cluster.spec import ClusterSpec
 
 OBJECT_BYTES = 1024**2

@@ -15,6 +15,7 @@ from core.cluster.alerts import Alerts
 from core.cluster.eviction_gate import EvictionGate
 from core.cluster.function_memory import memory_mib
 from core.cluster.maintenance import Maintenance
+from core.cluster.node_places import nodes
 from core.cluster.nodes import NodePool
 from core.cluster.rights import calls, functions_authentication
 from core.cluster.slack import Slack
@@ -24,7 +25,8 @@ from core.health import kafka_metrics
 from core.incidents.levels import ACTING, OWN, Level
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership
-from core.settings.functions import KafkaIdentity, NodePlace
+from core.settings.functions import KafkaIdentity
+from core.settings.node_place import NodePlace
 from core.settings.probe import ProbeBudget
 from core.settings.prometheus_address import Address
 from core.settings.volumes import PoolSettings, PrometheusSettings, VolumeSettings
@@ -271,23 +273,6 @@ def policy(
         planned_margin_seconds=timings.planned_margin_seconds,
         maintenance=None if maintenance is None else maintenance.window,
         stops_together=stops_together,
-    )
-
-
-def nodes(spec: ClusterSpec) -> tuple[NodePlace, ...]:
-    """Return every Kafka node.
-
-    Strimzi gives a pool's nodes the first ids of those reserved in a zone.
-    """
-    return tuple(
-        NodePlace(
-            node_id=node_id,
-            node_pool=naming.kafka_node_pool(pool.name, zone),
-            role=pool.role.value,
-        )
-        for pool in spec.pools
-        for zone, reserved in spec.node_ids_of(pool).items()
-        for node_id in reserved[: pool.nodes_per_zone]
     )
 
 

@@ -15,6 +15,7 @@ from core.incidents.levels import OWN, Level, Reach
 from core.incidents.observation import Policy
 from core.incidents.ownership import Ownership, ours
 from core.naming import NODE_POOL_LABEL
+from core.settings.node_place import NodePlace
 from core.settings.probe import ProbeBudget
 
 KEPT: Mapping[str, Any] = {"kept": True}
@@ -52,15 +53,6 @@ class KafkaIdentity:
     secret: str
     authority_secret: str
     token_url: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlace:
-    """One node of the spec: its pool in its zone, and its role."""
-
-    node_id: int
-    node_pool: str
-    role: Literal["broker", "controller", "combined"]
 
 
 @dataclass(frozen=True, kw_only=True)
