@@ -12,6 +12,8 @@ from collections.abc import Set as AbstractSet
 from core.views import ClusterView, PartitionView, Verdict, id_list
 
 NOBODY: frozenset[int] = frozenset()
+_CATCH_UP = "wait until its other replicas have caught up"
+_ONE_BY_ONE = "let one of them go after the other, each when the last is back"
 
 
 def may_leave(
@@ -41,11 +43,12 @@ def may_leave_together(
 
     Without them, every partition they hold must keep `min.insync.replicas + isr_margin` members in
     sync, or all its replicas but one where the replication factor allows no more. A partition whose
-    replication factor does not exceed its minimum cannot be kept writable; then one other replica
-    in sync is enough, and one that has no other never blocks. A node that is in both roles, or in
-    one, is asked about each role it has, and a controller never goes with another node. Brokers
-    that are fenced and hold nothing, and partitions that only removed brokers had, stop nobody:
-    core.rotation.plan names them. Some of the set may be out already; anybody else may not.
+    replication factor does not exceed its minimum cannot be kept writable; no less is asked of it,
+    so that a minimum which is raised lets nobody go. One with a single replica never blocks. A node
+    that is in both roles, or in one, is asked about each role it has, and a controller never goes
+    with another node. Brokers that are fenced and hold nothing, and partitions that only removed
+    brokers had, stop nobody: core.rotation.plan names them. Some of the set may be out already;
+    anybody else may not.
 
     `even_last` lets the last in-sync replica of a partition that cannot be kept go while another is
     behind, and says so: AWS takes the machine, and every other rule holds.
@@ -93,13 +96,9 @@ def needed_in_sync(partition: PartitionView, isr_margin: int) -> int:
 
     One without a leader is judged apart (`ClusterView.offline`).
     """
-    factor = len(partition.replicas)
-    if partition.leader is None or factor == 1:
+    if partition.leader is None:
         return 0
-    if not partition.keepable:
-        # It cannot be kept writable whoever goes; but what it holds must stay somewhere.
-        return 1
-    return min(partition.min_isr + isr_margin, factor - 1)
+    return min(partition.min_isr + isr_margin, len(partition.replicas) - 1)
 
 
 def breaks(leaving: AbstractSet[int], partition: PartitionView, isr_margin: int) -> bool:
@@ -166,23 +165,21 @@ def _is_last_in_sync(leaving: AbstractSet[int], partition: PartitionView) -> boo
 def _breach_sentence(leaving: AbstractSet[int], partition: PartitionView, isr_margin: int) -> str:
     """Say what a partition would be left with; it breaks."""
     left = sorted(set(partition.isr) - leaving)
-    if not partition.keepable:
-        behind = [r for r in partition.replicas if r not in leaving]
+    if not partition.keepable and not left:
         if len(leaving) == 1:
+            lagging = id_list([r for r in partition.replicas if r not in leaving])
             return (
                 f"it is the last in-sync replica of partition {partition.name}, and "
-                f"{id_list(behind)} is behind; wait until another has caught up."
+                f"{lagging} is behind; wait until another has caught up."
             )
-        return (
-            f"partition {partition.name} has no in-sync replica but on them; let one of them go "
-            f"after the other, each when the last is back."
-        )
+        return f"partition {partition.name} has no in-sync replica but on them; {_ONE_BY_ONE}."
+    behind = set(partition.replicas) - leaving - set(partition.isr)
+    remedy = _ONE_BY_ONE if len(leaving) > 1 and not behind else _CATCH_UP
     return (
         f"partition {partition.name} would keep "
         f"{len(left)} in-sync replicas ({id_list(left)}) of {len(partition.replicas)}, and it "
         f"needs {needed_in_sync(partition, isr_margin)} "
-        f"(min.insync.replicas {partition.min_isr}, margin {isr_margin}); wait until its other "
-        f"replicas have caught up."
+        f"(min.insync.replicas {partition.min_isr}, margin {isr_margin}); {remedy}."
     )
 
 

@@ -7,6 +7,7 @@ from core.incidents.actions import Action, CompleteHook, DropLease, HookResult, 
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import TERMINAL, Decision, Incident, State
 from core.naming import DRAIN_HOOK, GATE_HOOK
+from core.window import clock
 
 # EC2's states of an instance that is ending, and of one that certainly runs nothing any more;
 # None is an instance EC2 has already forgotten.
@@ -84,10 +85,14 @@ def lease_renewal(incident: Incident) -> tuple[Action, ...]:
 
 def retain(incident: Incident, key: str, reason: str) -> Decision:
     """Keep the instance: ABANDON, which the group's instance lifecycle policy turns into retain."""
+    taken_at = None if incident.called_off else incident.taken_at
+    told = (
+        reason if taken_at is None else f"{reason} AWS takes it at {clock(taken_at)} all the same."
+    )
     return go(
         State.RETAINED,
-        reason,
-        Page(key, reason),
+        told,
+        Page(key, told),
         *complete(incident, HookResult.ABANDON),
         DropLease(),
     )

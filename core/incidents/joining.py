@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from core.events import Interruption, Kind
@@ -20,11 +21,20 @@ _TROUBLES = ISSUES | {Kind.SICK_NODE, Kind.SCHEDULED_CHANGE}
 
 
 def open_incident(
-    interruption: Interruption, now: float, *, round_number: int = 1, actor: str = "interruption"
+    interruption: Interruption,
+    now: float,
+    *,
+    after: Sequence[Incident] = (),
+    actor: str = "interruption",
 ) -> Incident:
-    """Open the incident an announcement asks for."""
+    """Open the incident an announcement asks for, as the next round `after` its instance's others.
+
+    One that kept the instance has given no room back, since a person might let it go: this one
+    does, or lets the instance go with it.
+    """
+    last = after[-1] if after else None
     blank = Incident(
-        id=incident_id(interruption.instance_id, round_number),
+        id=incident_id(interruption.instance_id, len(after) + 1),
         instance_id=interruption.instance_id,
         kind=interruption.kind,
         state=State.OPENED,
@@ -32,6 +42,7 @@ def open_incident(
         announced_at=interruption.announced_at(now),
         announcements=(),
         reason=_opening(interruption),
+        surge_to=last.surge_to if last is not None and last.state is State.RETAINED else None,
     )
     opened = Transition(now, State.OPENED, actor, blank.reason)
     return merge(replace(blank, transitions=(opened,)), interruption, now)

@@ -84,12 +84,15 @@ def spoken_for(seen: Observation) -> int:
     return len(held) + len(seen.asking - {node.spare_for for node in seen.nodes})
 
 
-def has_room(seen: Observation) -> bool:
-    """Say whether the instance's group wants more instances than run a Kafka pod now."""
+def has_room(incident: Incident, seen: Observation) -> bool:
+    """Say whether the instance's group wants more than it has Kafka pods, the incident's counted.
+
+    A group that retains the instance has replaced it already, and wants none for it any more.
+    """
     if seen.group is None:
         return True
-    busy, staying = seen.busy, seen.staying
-    occupied = [n for n in seen.nodes if n.name in busy and n.instance_id in staying]
+    busy, counted = seen.busy, seen.staying | {incident.instance_id}
+    occupied = [n for n in seen.nodes if n.name in busy and n.instance_id in counted]
     return seen.group.desired > len(occupied)
 
 

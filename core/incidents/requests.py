@@ -67,6 +67,7 @@ def ask_release(incident: Incident, actor: str, now: float) -> Incident:
         announcements=incident.announcements,
         group=incident.group,
         release=asked,
+        surge_to=incident.surge_to,
         reason=said,
         transitions=(Transition(now, State.OPENED, actor, said),),
     )

@@ -1,4 +1,4 @@
-"""Finds machines of Kafka's that their group has set aside by hand: standby, detached, warm pool.
+"""Finds machines of Kafka's that no group looks after: standby, detached, warm pool, groups gone.
 
 AWS announces none of these. Such a machine serves on, and nobody replaces it when it dies; a
 termination of it runs no hook, so its broker would stop without a drain. A person is told, once a
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import GroupView, NodeView
 from core.incidents.sickness import Concern
 
 # What a group does with an instance in the ordinary course; hooks of both kinds among it.
 _ORDINARY = ("InService", "Pending", "Terminating", "Terminated")
+MOST_NAMED = 5
 
 
 def set_aside(
@@ -21,25 +23,56 @@ def set_aside(
     nodes: Sequence[NodeView],
     states: Mapping[str, str],
     leaving: Collection[str],
+    claims: Sequence[NodeClaim] | None,
 ) -> Iterator[Concern]:
     """Yield a concern for each running node whose group has it elsewhere, or not at all.
 
-    `states` is EC2's of our instances, `leaving` those with an open incident. Nodes that no group
-    launches (Karpenter's) belong nowhere, and are no concern.
+    `states` is EC2's of our instances, `leaving` those with an open incident. Karpenter's machines
+    belong to no group, by their `claims`; None: nobody told, so none is known to belong nowhere.
     """
-    if not groups:
-        return
+    claimed = {claim.instance_id for claim in claims or ()}
     lifecycles = {id_: state for group in groups for id_, state in group.instances.items()}
-    for node in nodes:
-        id_ = node.instance_id or ""
-        lifecycle = lifecycles.get(id_)
-        if states.get(id_) != "running" or id_ in leaving:
-            continue
-        if lifecycle is None or not lifecycle.startswith(_ORDINARY):
-            yield _concern(node, id_, lifecycle)
+    running = [
+        node
+        for node in nodes
+        if node.instance_id is not None
+        and states.get(node.instance_id) == "running"
+        and node.instance_id not in leaving
+    ]
+    nowhere = [
+        node
+        for node in running
+        if node.instance_id not in lifecycles
+        and claims is not None
+        and node.instance_id not in claimed
+    ]
+    if nowhere and not groups:
+        yield _without_groups(nowhere)
+        nowhere = []
+    for node in running:
+        lifecycle = lifecycles.get(node.instance_id or "")
+        elsewhere = lifecycle is not None and not lifecycle.startswith(_ORDINARY)
+        if elsewhere or node in nowhere:
+            yield _concern(node, lifecycle)
 
 
-def _concern(node: NodeView, instance_id: str, lifecycle: str | None) -> Concern:
+def _without_groups(nodes: Sequence[NodeView]) -> Concern:
+    named = ", ".join(f"{n.instance_id}" for n in nodes[:MOST_NAMED])
+    more = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
+    machines = f"{len(nodes)} machines run" if len(nodes) > 1 else "1 machine runs"
+    return Concern(
+        key="set_aside:no groups",
+        page="set_aside",
+        reason=(
+            f"The cluster has no Auto Scaling group any more, and {machines} Kafka ({named}{more}):"
+            f" nobody replaces one that dies, and no hook holds it when it ends. Were the groups "
+            f"deleted, or is the tag or name gone by which they are known? Make them again, and "
+            f"attach the machines (`aws autoscaling attach-instances`)."
+        ),
+    )
+
+
+def _concern(node: NodeView, lifecycle: str | None) -> Concern:
     where = "in no group of the cluster any more" if lifecycle is None else f"{lifecycle} there"
     remedy = (
         "Attach it again (`aws autoscaling attach-instances`)"
@@ -47,10 +80,10 @@ def _concern(node: NodeView, instance_id: str, lifecycle: str | None) -> Concern
         else "Put it in service again (`aws autoscaling exit-standby`), or wait if AWS is at work"
     )
     return Concern(
-        key=f"set_aside:{instance_id}:{lifecycle or 'detached'}",
+        key=f"set_aside:{node.instance_id}:{lifecycle or 'detached'}",
         page="set_aside",
         reason=(
-            f"Instance {instance_id} ({node.name}) runs Kafka and is {where}: nobody replaces it, "
-            f"and no hook holds it when it ends. {remedy}, or move its broker away first."
+            f"Instance {node.instance_id} ({node.name}) runs Kafka and is {where}: nobody replaces "
+            f"it, and no hook holds it when it ends. {remedy}, or move its broker away first."
         ),
     )

@@ -44,7 +44,7 @@ class Snapshot:
     states: Mapping[str, str] = field(default_factory=dict)  # our instance -> EC2's state of it
     nodes: tuple[NodeView, ...] | None = None  # Kafka's; None: Kubernetes did not answer
     pods: tuple[PodView, ...] = ()  # Kafka's, as far as Kubernetes told
-    claims: tuple[NodeClaim, ...] = ()  # Karpenter's that leave
+    claims: tuple[NodeClaim, ...] | None = ()  # Karpenter's that leave; None: nobody told
     standing: tuple[NodeClaim, ...] = ()  # Karpenter's of Kafka's pools that it means to keep
     incidents: tuple[Incident, ...] = ()  # the open ones
     zones_in_trouble: frozenset[str] = frozenset()  # names of zones with an incident of their own
@@ -112,17 +112,16 @@ def findings(seen: Snapshot, whose_turn: Sequence[str], late_seconds: float) -> 
     """Yield what is lost or stuck among the instances whose turn it is."""
     for instance_id in whose_turn:
         incident = next((i for i in seen.incidents if i.instance_id == instance_id), None)
-        told = False
-        for found in _missing_announcements(seen, instance_id, incident):
-            told = True
-            yield found
-        if incident is not None and not told:
+        missing = tuple(_missing_announcements(seen, instance_id, incident))
+        yield from missing
+        if incident is not None and not missing:
             yield from _overdue_wakes(seen, incident, late_seconds)
     yield from _disruptions(seen)
     yield from _sick(seen)
     yield from left_out(seen.pods, seen.incidents, seen.now)
     leaving = {i.instance_id for i in seen.incidents}
-    yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving)
+    claims = None if seen.claims is None else (*seen.claims, *seen.standing)
+    yield from set_aside(seen.groups, seen.nodes or (), seen.states, leaving, claims)
 
 
 def is_stranded(lease: Lease, holder: Incident | None, now: float) -> bool:
@@ -269,7 +268,7 @@ def _disruptions(seen: Snapshot) -> Iterator[Announce]:
     There may be no gate to ask, and a deadline that runs is a person's matter from its beginning.
     """
     hosts = {pod.node_name for pod in seen.pods}
-    for claim in seen.claims:
+    for claim in seen.claims or ():
         if claim.node_name is None or claim.node_name not in hosts:
             continue
         status = seen.statuses.get(claim.instance_id or "")

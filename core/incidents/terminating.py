@@ -349,7 +349,7 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
         return kept
     leased = () if incident.node_id is None else (TakeLease(),)
     # What an incident has written down it may not have asked the group for yet.
-    raised = incident.surge_to is not None and has_room(seen)
+    raised = incident.surge_to is not None and has_room(incident, seen)
     if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
         # Asked already; a second time would lower the desired capacity twice.
         return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)

@@ -214,7 +214,7 @@ class Gate:
             instance_id=instance_id,
             event_type=asked.username,
         )
-        opened = open_incident(found, now, round_number=number, actor="gate")
+        opened = open_incident(found, now, after=history, actor="gate")
         return replace(merge(opened, found, now), drainer=_drainer(asked, now))
 
     def _others(self, incident: Incident, now: float) -> str | None:

@@ -75,7 +75,7 @@ class _Found:
 
     nodes: tuple[NodeView, ...] | None  # Kafka's; None: Kubernetes did not answer
     pods: tuple[PodView, ...]
-    claims: tuple[NodeClaim, ...]
+    claims: tuple[NodeClaim, ...] | None  # None: they could not be read
     unread: tuple[str, ...]  # what could not be read
 
 
@@ -203,7 +203,7 @@ class Broom:
     def _kubernetes(self) -> _Found:
         """Read Kubernetes' lists, the pods before the ledger: what is known of each is as old."""
         unread: list[str] = []
-        claims = self._read("NodeClaims", self.claims.claims, unread) or ()
+        claims = self._read("NodeClaims", self.claims.claims, unread)
         nodes = self._read("Nodes", self.nodes.nodes, unread)
         kafkas = tuple(n for n in nodes or () if _kafkas(n.pool) and n.instance_id)
         return _Found(
@@ -221,8 +221,8 @@ class Broom:
             states=self.inventory.instance_states(whose),
             nodes=found.nodes,
             pods=found.pods,
-            claims=tuple(each for each in found.claims if each.leaves),
-            standing=tuple(c for c in found.claims if not c.leaves and _kafkas(c.pool)),
+            claims=found.claims and tuple(each for each in found.claims if each.leaves),
+            standing=tuple(c for c in found.claims or () if not c.leaves and _kafkas(c.pool)),
             incidents=self.reception.ledger.open_incidents(),
             zones_in_trouble=self._zones_in_trouble(),
         )
@@ -267,7 +267,7 @@ class Broom:
                 foreign.add(instance_id)
         kept = tuple(n for n in seen.nodes or () if n.instance_id not in foreign)
         # EC2 hides all that it is asked about behind one that it has just forgotten.
-        ended = sorted({c.instance_id for c in seen.claims if c.instance_id} - set(running))
+        ended = sorted({c.instance_id for c in seen.claims or () if c.instance_id} - set(running))
         statuses = {**(self.inventory.statuses(ended) if ended else {})}
         return replace(
             seen,

@@ -146,7 +146,7 @@ class Reception:
             refusal = self._foreign(found.instance_id)
         if refusal:
             return ReceptionResult(None, refusal)
-        opened = open_incident(found, now, round_number=len(history) + 1, actor=actor)
+        opened = open_incident(found, now, after=history, actor=actor)
         return ReceptionResult(self.ledger.put(opened), changed=True)
 
     def _overruling(self, found: Interruption, now: float) -> str | None:

@@ -38,7 +38,7 @@ ORDERS = (
     Mutant(
         "room that was only written down is given back",
         "core",
-        "raised = incident.surge_to is not None and has_room(seen)",
+        "raised = incident.surge_to is not None and has_room(incident, seen)",
         "raised = incident.surge_to is not None",
     ),
     Mutant(

@@ -21,7 +21,7 @@ class Told:
     pages: tuple[str, ...] = ()
 
 
-def ends_as_told(history: str, told: Told) -> None:
+def ends_as_told(history: str, told: Told) -> Scene:
     """Assert that a history ends so, that nothing is left of it, and that somebody knows."""
     scene = Scene(Station(policy=PATIENT), lambda _: 0)
     scene.play(history)
@@ -40,3 +40,4 @@ def ends_as_told(history: str, told: Told) -> None:
         assert {group.name: group.desired for group in groups if group.desired != 1} == {}
     over = {node.spare_for for node in scene.station.cluster.node_views.values()}
     assert over - {i.id for i in scene.station.ledger.open_incidents()} <= {None}
+    return scene

@@ -5,6 +5,7 @@ tests.unit.handlers.scenes plays histories in it, and says which words there are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from core.availability.lease import Lease
 from core.errors import StillwaterError
+from core.incidents.observation import PodView
 from core.incidents.record import Incident, State
 from core.views import ClusterView, Doubt
 from tests.unit.handlers.fakes import group_of, node_named
@@ -56,6 +58,10 @@ class Scenery(World):
     heard: list[str] = field(default_factory=list)  # every announcement, as it came
     withheld: list[str] | None = None  # announcements on their way; None: they come at once
     backup: TableInMemory | None = None
+    # What readings of Kafka show otherwise, by name, each over the last.
+    kafka_changes: dict[str, Callable[[ClusterView], ClusterView]] = field(default_factory=dict)
+    missing_pods: dict[int, PodView] = field(default_factory=dict)  # nobody makes them again
+    stuck: dict[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes that stay
 
     def __post_init__(self) -> None:
         self._announced, self.station.announce = self.station.announce, self._hear  # type: ignore[method-assign]
@@ -92,6 +98,7 @@ class Scenery(World):
 
     # What the world does otherwise than usual.
     def _tick(self) -> None:
+        self.station.cluster.attached |= self.stuck
         try:
             super()._tick()
         except (StillwaterError, ClientError):
@@ -136,14 +143,25 @@ class Scenery(World):
                 del self.warned[zone]
                 end_machine(self, zone)
         super()._end()
+        cluster = self.station.cluster
+        for group in list(cluster.groups.values()):
+            for instance_id, state in group.instances.items():
+                if state == "Terminating:Proceed":
+                    cluster.set_state(instance_id, "terminated")
+                    cluster.set_groups_without(instance_id)
+                    cluster.node_views.pop(instance_id, None)
 
     def _start(self) -> None:
         cluster = self.station.cluster
         for node_id, pod in cluster.pods.items():
-            idle = self._idle(ZONES[node_id])
+            idle = self._idle(ZONES[node_id]) if node_id in ZONES else []
             if pod.node_name is None and idle and node_id not in self.claimless:
                 cluster.place_pod(node_id, idle[0])
                 return
+
+    def _catch_up(self) -> None:
+        if not self.out & self.missing_pods.keys():
+            super()._catch_up()
 
     def _idle(self, zone: str) -> list[str]:
         nodes = self.station.cluster.node_views
@@ -158,6 +176,9 @@ class Scenery(World):
         if cluster.kafka is not None:
             fenced = cluster.kafka.fenced - self.failed_disks
             cluster.kafka = replace(cluster.kafka, fenced=fenced)
+        if cluster.kafka is not None:
+            for change in self.kafka_changes.values():
+                cluster.kafka = change(cluster.kafka)
         cluster.kafka = _view_by_mood(cluster.kafka, self.mood)
 
     # Whom a letter names.

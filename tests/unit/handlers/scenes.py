@@ -14,7 +14,7 @@ from core.incidents.pause import Pause
 from core.incidents.record import Incident, State
 from core.incidents.requests import ask_release, hold, ignore
 from handlers.store.pauses import Pauses
-from tests.unit.handlers import scene_faults, scene_mishaps
+from tests.unit.handlers import scene_faults, scene_kafka, scene_mishaps
 from tests.unit.handlers.announced import ec2_event, hook_event, zone_event
 from tests.unit.handlers.fakes import group_of
 from tests.unit.handlers.health_events import DAY, REBOOT, RETIREMENT, health_event
@@ -165,6 +165,7 @@ def _later(scene: Scene, seconds: float) -> None:
 _PLAIN: dict[str, Callable[[Scene], None]] = {
     **scene_faults.PLAIN,
     **scene_mishaps.PLAIN,
+    **scene_kafka.PLAIN,
     "lease deleted": lambda scene: scene.station.ledger.forget_leases(),
     "ticks doubled": _double_messages,
     "pause": lambda scene: _pause(scene, on=True),
@@ -186,6 +187,7 @@ _PLAIN: dict[str, Callable[[Scene], None]] = {
 _OF_ZONE: dict[str, Callable[[Scene, str], None]] = {
     **scene_faults.OF_ZONE,
     **scene_mishaps.OF_ZONE,
+    **scene_kafka.OF_ZONE,
     "leave": _leave,
     "announced": _announce,
     "spot": _spot,

@@ -8,6 +8,7 @@ import pytest
 
 from core.events import Kind
 from core.incidents.inventory import StatusView
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.record import State
 from core.metric_names import PAGES_SENT
 from core.zones.incident import LostZone
@@ -149,6 +150,53 @@ def test_a_machine_that_its_group_set_aside_is_told_once_a_day(
     station.now += 86_400
     station.broom.sweep(station.now)
     assert pages == 2 * [PAGES_SENT]
+
+
+def set_aside_pages(station: Station) -> list[str]:
+    """Return whom one sweep of machines that are well calls for those that no group looks after."""
+    station.cluster.node_views[OLD] = replace(station.cluster.node_views[OLD], sick={})
+    station.broom.sweep(station.now)
+    return [p["reason"] for p in station.ticks.pages if p["page"] == "set_aside"]
+
+
+def launched_by_karpenter(station: Station, *instance_ids: str) -> None:
+    station.cluster.node_claims = tuple(
+        NodeClaim(name=f"kafka-{id_}", uid=id_, instance_id=id_, pool="broker")
+        for id_ in instance_ids
+    )
+    for id_ in instance_ids:
+        station.cluster.set_groups_without(id_)
+
+
+def test_machines_whose_groups_are_all_gone_are_told_in_one_call(station: Station) -> None:
+    station.cluster.groups.clear()
+    (told,) = set_aside_pages(station)
+    assert "3 machines run Kafka (i-0a, i-0b, i-0c)" in told
+    station.now += 3600
+    assert set_aside_pages(station) == [told]
+
+
+def test_a_cluster_of_karpenters_machines_has_no_groups_and_lacks_none(station: Station) -> None:
+    launched_by_karpenter(station, OLD, "i-0b", "i-0c")
+    station.cluster.groups.clear()
+    assert set_aside_pages(station) == []
+
+
+def test_karpenters_machines_beside_a_groups_belong_to_nobody_elses_group(station: Station) -> None:
+    launched_by_karpenter(station, OLD)
+    station.cluster.set_groups_without("i-0b")
+    (told,) = set_aside_pages(station)
+    assert "Instance i-0b" in told
+
+
+def test_who_belongs_nowhere_is_not_known_while_karpenters_machines_cannot_be_read(
+    station: Station,
+) -> None:
+    station.cluster.set_groups_without(OLD)
+    station.cluster.set_lifecycle("i-0b", "Standby")
+    station.cluster.node_claims = None
+    (told,) = set_aside_pages(station)
+    assert "Instance i-0b" in told
 
 
 def test_a_sick_machine_that_was_retained_is_not_opened_every_minute(station: Station) -> None:

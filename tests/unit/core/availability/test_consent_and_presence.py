@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.availability.consent import may_leave
+from core.availability.consent import may_leave, may_leave_together
 from core.availability.lease import Lease, grant, release, valid_holder
 from core.availability.presence import check_returned, is_back
 from core.views import ClusterView, PartitionView, VoterView
@@ -51,6 +51,8 @@ PARTITIONS = [
     pytest.param(partition((20,), replicas=(10, 20), min_isr=2), 1, True, id="another is the last"),
     pytest.param(partition((10,), replicas=(10, 20), min_isr=2), 1, False, id="the last in sync"),
     pytest.param(partition((10,), replicas=(10, 20), min_isr=3), 0, False, id="also far below"),
+    pytest.param(partition(min_isr=3), 1, True, id="all needed of three, and all in sync"),
+    pytest.param(partition((10, 20), min_isr=3), 1, False, id="all needed of three, one behind"),
     pytest.param(partition((10, 20, 30, 40), replicas=WIDE), 1, True, id="margin met"),
     pytest.param(partition((10, 20, 30), replicas=WIDE), 0, True, id="margin not asked for"),
     pytest.param(partition((10, 20, 30), replicas=WIDE), 1, False, id="margin not met"),
@@ -78,9 +80,25 @@ def test_what_a_stop_may_hurt_is_every_partition_that_could_refuse(
     view = cluster(PartitionView("orders", 3, isr[0], replicas, isr, min_isr))
     for broker in replicas:
         left, most = len(set(isr) - {broker}), len(replicas) - 1
-        needed = min(min_isr + margin, most) if min_isr < len(replicas) else 1
-        safe = most == 0 or left >= needed
-        assert may_leave(broker, view, isr_margin=margin).allowed is safe
+        assert may_leave(broker, view, isr_margin=margin).allowed is (
+            left >= min(min_isr + margin, most)
+        )
+
+
+@given(SOME.filter(bool), SOME, st.integers(0, 5), st.integers(0, 2))
+def test_a_minimum_that_is_raised_lets_nobody_go_whom_it_kept_before(
+    replicas: tuple[int, ...], others: tuple[int, ...], min_isr: int, margin: int
+) -> None:
+    isr = tuple(b for b in replicas if b not in others) or replicas
+    before, after = (
+        cluster(PartitionView("orders", 3, isr[0], replicas, isr, n))
+        for n in (min_isr, min_isr + 1)
+    )
+    for leaving in (frozenset(replicas[:1]), frozenset(replicas[:2])):
+        now, then = (
+            may_leave_together(leaving, view, isr_margin=margin).allowed for view in (after, before)
+        )
+        assert then or not now
 
 
 def test_a_refusal_names_what_would_be_left_and_what_is_needed() -> None:
