@@ -73,7 +73,7 @@ def _without_groups(nodes: Sequence[NodeView]) -> Concern:
 
 
 def _concern(node: NodeView, lifecycle: str | None) -> Concern:
-    where = "in no group of the cluster any more" if lifecycle is None else f"{lifecycle} there"
+    where = "in no group of the cluster" if lifecycle is None else f"{lifecycle} there"
     remedy = (
         "Attach it again (`aws autoscaling attach-instances`)"
         if lifecycle is None

@@ -252,8 +252,11 @@ class Broom:
     def _closely(self, seen: Snapshot, whose_turn: Sequence[str]) -> Snapshot:
         """Add the status checks, and what EC2 says of nodes that its list leaves out."""
         running = [id_ for id_ in whose_turn if seen.states.get(id_) == "running"]
-        # A claim of this cluster's is enough, whatever tags its instance has.
+        # A claim of this cluster's is enough, whatever tags its instance has, and so is its Kafka:
+        # whoever detaches an instance takes the group's tag off it.
+        hosts = {pod.node_name for pod in seen.pods}
         claimed = {claim.instance_id for claim in seen.standing}
+        claimed |= {node.instance_id for node in seen.nodes or () if node.name in hosts}
         known = claimed | {node.instance_id for node in seen.nodes or ()}
         unlisted = (known & set(whose_turn)) - seen.states.keys()
         states, foreign = dict(seen.states), set()

@@ -189,6 +189,18 @@ def test_karpenters_machines_beside_a_groups_belong_to_nobody_elses_group(statio
     assert "Instance i-0b" in told
 
 
+def test_a_detached_machine_that_lost_its_tags_is_known_by_the_broker_on_it(
+    station: Station,
+) -> None:
+    for id_ in (OLD, "i-0b"):
+        untagged = replace(station.cluster.instances[id_], tags={})
+        station.cluster.instances[id_] = untagged
+        station.cluster.set_groups_without(id_)
+    station.cluster.place_pod(20, None)
+    (told,) = set_aside_pages(station)
+    assert f"Instance {OLD}" in told
+
+
 def test_who_belongs_nowhere_is_not_known_while_karpenters_machines_cannot_be_read(
     station: Station,
 ) -> None:
