@@ -46,6 +46,7 @@ class PodSeen:
     waiting: str = ""  # the kubelet's word for why it does not
     restarts: int = 0
     stopping: bool = False
+    unready_since: float | None = None  # epoch seconds; None: it is Ready, or nobody said
 
     @property
     def running(self) -> bool:
@@ -70,6 +71,8 @@ def pod_verdict(
     if pod.ready:
         return healthy(f"Pod {pod.name} is Ready on {pod.node_name}.")
     since = _since(pod, now)
+    # One that has run for days may have been Ready until a moment ago.
+    lasting = None if pod.unready_since is None else now - pod.unready_since
     closed = sorted(gate for gate, held in pod.gates.items() if not held)
     if pod.containers_ready and closed:
         # Its process is well; clients cannot reach it through the load balancer.
@@ -79,9 +82,10 @@ def pod_verdict(
             since,
             startup_seconds,
             Health.DEGRADED,
+            lasting=lasting,
         )
     waiting = f" ({pod.waiting})" if pod.waiting else ""
-    return _not_yet(pod, f"is not Ready{waiting}", since, startup_seconds)
+    return _not_yet(pod, f"is not Ready{waiting}", since, startup_seconds, lasting=lasting)
 
 
 def no_pod(what: str) -> HealthVerdict:
@@ -96,13 +100,19 @@ def _since(pod: PodSeen, now: float) -> float | None:
 
 
 def _not_yet(
-    pod: PodSeen, said: str, seconds: float | None, limit: float, then: Health = Health.UNHEALTHY
+    pod: PodSeen,
+    said: str,
+    seconds: float | None,
+    limit: float,
+    then: Health = Health.UNHEALTHY,
+    lasting: float | None = None,
 ) -> HealthVerdict:
+    """Judge what is not there yet by how long its pod may take; `lasting` is since it is not."""
     if seconds is None:
         # It may be starting, and may have waited for days.
         told = f"Pod {pod.name} {said.rstrip('.')}, and nothing says since when."
         return not_known(told, (f"creation time of pod {pod.name}",))
     health = Health.STARTING if seconds < limit else then
     # Clocks differ: what was made in the future was made just now.
-    passed = max(seconds, 0.0)
+    passed = max(seconds if lasting is None else lasting, 0.0)
     return HealthVerdict(health, f"Pod {pod.name} {said.rstrip('.')}, for {passed:.0f} s.")

@@ -92,6 +92,10 @@ class Reading:
         known = brokers_in(self._wire.ask(cluster_request()))
         asked, described, other, again = self._two_of(known)
         quorum = self._quorum(asked)
+        if quorum is None and again is not None and not self._refusals:
+            # A broker that is cut off from the controllers knows of no quorum where one is.
+            asked, described, other, again = other, again, asked, described
+            quorum = self._quorum(asked)
         if quorum is not None and again is not None and not is_current(asked, quorum):
             asked, described, other, again = other, again, asked, described
         names = self._attempt(KafkaRequest.LIST_CONFIG_RESOURCES, lambda: self._names(other))

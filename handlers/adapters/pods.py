@@ -71,6 +71,7 @@ def pod_seen(item: Json) -> PodSeen | None:
         waiting=_waiting(container, everybody),
         restarts=container.get("restartCount", 0),
         stopping="deletionTimestamp" in metadata,
+        unready_since=_unready_since(conditions),
     )
 
 
@@ -93,6 +94,11 @@ def _reason(container: Json) -> str:
 
 def _holds(conditions: Json, kind: str) -> bool:
     return bool(conditions.get(kind, {}).get("status") == "True")
+
+
+def _unready_since(conditions: Json) -> float | None:
+    ready = conditions.get("Ready", {})
+    return None if ready.get("status") == "True" else epoch(ready.get("lastTransitionTime"))
 
 
 def _began(running: Json, created: float | None) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from kafka.errors import KafkaTimeoutError
 
 from core.availability.consent import may_leave
 from core.availability.kafka_rights import MOVING_LEADERS
@@ -178,6 +179,24 @@ def test_a_broker_that_is_cut_off_leaves_the_word_to_one_that_is_not() -> None:
     view = reading(cluster)
     assert view.doubts == ()
     assert {whom for call, whom in cluster.asked if call == "DescribeTopicPartitions"} == {2}
+
+
+@pytest.mark.parametrize("cut_off", [1, 2])
+def test_a_broker_that_reaches_no_controller_is_no_quorum_that_is_lost(cut_off: int) -> None:
+    cluster = three_brokers()
+    with answering(cluster) as client:
+        ask = client.ask
+
+        def without_controllers(request: object, broker: int | None = None) -> object:
+            if broker == cut_off and type(request).__name__.startswith("DescribeQuorum"):
+                raise KafkaTimeoutError("no controller answers")
+            return ask(request, broker)
+
+        client.ask = without_controllers  # type: ignore[method-assign]
+        view = KafkaAdmin(["a:1"]).read()
+    assert not view.stale
+    assert view.doubts == ()
+    assert may_leave(cut_off, view).allowed
 
 
 def test_an_empty_cluster_is_believed_only_where_brokers_hold_nothing() -> None:

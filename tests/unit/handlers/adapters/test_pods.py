@@ -20,7 +20,11 @@ def pod(name: str = "orders-broker-a-10", **changes: Any) -> dict[str, Any]:
             "conditions": [
                 {"type": "PodScheduled", "status": "True"},
                 {"type": "ContainersReady", "status": "True"},
-                {"type": "Ready", "status": "False"},
+                {
+                    "type": "Ready",
+                    "status": "False",
+                    "lastTransitionTime": "2026-11-20T01:00:00Z",
+                },
                 {"type": GATE, "status": "False"},
             ],
             "containerStatuses": [
@@ -46,6 +50,7 @@ def test_a_pod_is_read_with_its_gates_and_its_process() -> None:
         gates={GATE: False},
         started_at=1_795_132_810.0,
         restarts=2,
+        unready_since=1_795_136_400.0,
     )
 
 
