@@ -24,6 +24,7 @@ from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
 from cli.survey.listing import items, one, served_versions
 from cli.survey.objects import labels
+from cli.survey.trust import lapsed_trust
 from core import naming
 from core.cluster import adoption
 from core.cluster.adopted import operated_kafka
@@ -241,8 +242,13 @@ def _gates(adopted: Adoption, api: Api) -> dict[str, StandingGate]:
 
 def _gate(deployment: Object, webhook: Mapping[str, Any] | None) -> StandingGate:
     asked = [] if webhook is None else webhook.get("webhooks") or []
+    now = time.time()
     return StandingGate(
         available=int((deployment.get("status") or {}).get("availableReplicas") or 0),
         image=str(deployment["spec"]["template"]["spec"]["containers"][0]["image"]),
-        trusted=bool(asked) and all(each["clientConfig"].get("caBundle") for each in asked),
+        trusted=bool(asked)
+        and all(
+            each["clientConfig"].get("caBundle") and not lapsed_trust(each["clientConfig"], now)
+            for each in asked
+        ),
     )

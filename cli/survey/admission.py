@@ -14,6 +14,8 @@ from infra.eks.api import Api, Object
 GROUP = "admissionregistration.k8s.io"
 # In which the kubelets say that they live.
 LEASES = "kube-node-lease"
+# Where the eviction gate runs.
+GATES = "kube-system"
 POD, NODE = "pods", "nodes"
 
 
@@ -25,7 +27,7 @@ class Step:
     resource: str
     operation: str
     group: str = ""
-    # Whether it is about a pod of Kafka, in its namespace.
+    # Whether it is about a pod of Kafka, or of Stillwater's, in its namespace.
     of_pod: bool = False
 
 
@@ -43,6 +45,18 @@ JUDGED = (
     Step("a pod is evicted", "pods/eviction", "CREATE", of_pod=True),
     Step("a node is cordoned", NODE, "UPDATE"),
     Step("a node joins", NODE, "CREATE"),
+)
+# What Stillwater makes from level gate on, where policies most often ask for labels, images, roles.
+INSTALLED = (
+    Step("a Deployment is created", "deployments", "CREATE", "apps", of_pod=True),
+    Step("a ClusterRole is created", "clusterroles", "CREATE", "rbac.authorization.k8s.io"),
+    Step(
+        "a ClusterRoleBinding is created",
+        "clusterrolebindings",
+        "CREATE",
+        "rbac.authorization.k8s.io",
+    ),
+    Step("a webhook is made known", "validatingwebhookconfigurations", "CREATE", GROUP),
 )
 CREATED = Step("a pod is created", POD, "CREATE", of_pod=True)
 
@@ -117,9 +131,19 @@ def _policies(
             for each in wanted
             if is_asked(rules, each.resource, each.operation, by_name=each is not CREATED)
         )
-        if steps:
+        asked = [
+            each
+            for each in INSTALLED
+            if is_asked(rules, each.resource, each.operation, group=each.group, by_name=True)
+        ]
+        if steps or asked:
             left = without(api, matching) | without(api, narrowed)
-            yield AdmissionPolicy(name=name, steps=steps, leaves_out=left, broken=broken)
+            installs = frozenset(
+                each.words for each in asked if not (each.of_pod and GATES in left)
+            )
+            yield AdmissionPolicy(
+                name=name, steps=steps, installs=installs, leaves_out=left, broken=broken
+            )
 
 
 def _broken(item: Object) -> str | None:

@@ -34,6 +34,7 @@ from cli.survey import (
     rights,
     tools,
     webhooks,
+    zookeeper,
 )
 from cli.survey import pods as kafka_pods
 from cli.survey import target_groups as groups_of_targets
@@ -144,6 +145,7 @@ def read(
     api: Api, client: Callable[[str, str | None], Any], namespace: str | None, context: str = ""
 ) -> Surveyed:
     """Read every part, each of which may fail by itself."""
+    now = time.time()
     strimzis = answer_or_reason(kafka_pods.pods, api, namespace)
     beside = answer_or_reason(others.others, api, namespace)
     pods = on(strimzis, lambda found: (*found, *(pod for each in of(beside) for pod in each.pods)))
@@ -164,6 +166,10 @@ def read(
     more = {name for each in mapping_of(classes).values() for name in each.subnets}
     account = around(aws, machinery, cluster_of(machinery, context), region, more)
     volumes = on(pods, lambda found: kafka.volumes(api, found))
+    strangers = on(
+        pods,
+        lambda found: neighbours.pods_of_others(api, {(pod.namespace, pod.name) for pod in found}),
+    )
 
     return Surveyed(
         kafkas=answer_or_reason(kafka.kafkas, api, namespace),
@@ -185,11 +191,11 @@ def read(
             ),
         ),
         neighbours=on(
-            pods,
-            lambda found: neighbours.neighbours(
-                api, {pod.node for pod in found if pod.node}, {(p.namespace, p.name) for p in found}
-            ),
+            strangers,
+            lambda found: neighbours.neighbours(found, {p.node for p in of(pods) if p.node}),
         ),
+        rivals=on(strangers, neighbours.rivals),
+        zookeepers=answer_or_reason(zookeeper.zookeepers, api, namespace),
         nodes=nodes,
         **machinery,
         **account,
@@ -203,7 +209,7 @@ def read(
         handlers=handlers,
         queues=on(handlers, lambda found: queues(aws, found)),
         cleaners=on(workloads, tools.cleaners),
-        eviction_webhooks=answer_or_reason(webhooks.eviction_webhooks, api),
+        eviction_webhooks=answer_or_reason(webhooks.eviction_webhooks, api, now),
         admission_policies=answer_or_reason(admission.policies, api),
         operators=on(workloads, tools.operators),
         autoscalers=on(workloads, tools.autoscalers),
@@ -227,12 +233,12 @@ def read(
         essentials=on(workloads, controllers.essentials),
         quotas=on(spaces, lambda found: tools.quotas(api, found)),
         limit_ranges=on(spaces, lambda found: tools.limit_ranges(api, found)),
-        pod_webhooks=answer_or_reason(webhooks.pod_webhooks, api),
+        pod_webhooks=answer_or_reason(webhooks.pod_webhooks, api, now),
         node_provisioners=on(workloads, controllers.node_provisioners),
         volume_controllers=on(workloads, controllers.volume_controllers),
         balancer_controllers=on(workloads, balancers.balancer_controllers),
-        ingress_controllers=on(workloads, ingress.ingress_controllers),
-        read_at=time.time(),
+        ingress_controllers=on(workloads, lambda found: ingress.ingress_controllers(api, found)),
+        read_at=now,
     )
 
 

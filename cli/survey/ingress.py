@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from cli.survey.listing import items
+from cli.survey.listing import items, one
 from cli.survey.objects import title_of
 from cli.survey.tools import down, flag, running
 from core.survey.tool_facts import IngressController, SizeScaler
@@ -22,7 +22,12 @@ CONTROLLERS = {
 }
 
 
-def ingress_controllers(found: Iterable[Object]) -> tuple[IngressController, ...]:
+# Arguments that name a ConfigMap of ports: 9094 -> shop-kafka/orders-kafka-external:9094.
+STREAMS = ("tcp-services-configmap", "configmap-tcp-services")
+OWN_NAMESPACE = "$(POD_NAMESPACE)"
+
+
+def ingress_controllers(api: Api, found: Iterable[Object]) -> tuple[IngressController, ...]:
     workloads = [*found]
     return tuple(
         IngressController(
@@ -30,9 +35,24 @@ def ingress_controllers(found: Iterable[Object]) -> tuple[IngressController, ...
             replicas=_pod_count(item),
             down=down(item),
             passes_tls=None if argument is None else flag(container, argument) == "true",
+            streams=_streams(api, item, container),
         )
         for image, argument in CONTROLLERS.items()
         for item, container in running(workloads, re.compile(image))
+    )
+
+
+def _streams(api: Api, item: Object, container: Object) -> frozenset[tuple[str, str]]:
+    """Return the Services that a controller sends TCP ports to, by the ConfigMap it names."""
+    named = next((given for each in STREAMS if (given := flag(container, each))), "")
+    where, _, name = named.replace(OWN_NAMESPACE, item["metadata"]["namespace"]).partition("/")
+    found = one(api, f"/api/v1/namespaces/{where}/configmaps/{name}") if name else None
+    ports = ((found or {}).get("data") or {}).values()
+    return frozenset(
+        (space, service)
+        for each in ports
+        for space, _, service in (str(each).partition(":")[0].partition("/"),)
+        if service
     )
 
 

@@ -57,6 +57,8 @@ def kafkas(api: Api, namespace: str | None) -> tuple[Kafka, ...]:
 
 def _kafka(item: Object) -> Kafka:
     spec, marks = item["spec"]["kafka"], annotations_of(item)
+    kraft = marks.get("strimzi.io/kraft", "").lower() == "enabled"
+    keeper = None if kraft else item["spec"].get("zookeeper") or None
     return Kafka(
         namespace=item["metadata"]["namespace"],
         name=item["metadata"]["name"],
@@ -68,8 +70,8 @@ def _kafka(item: Object) -> Kafka:
             for key, value in (spec.get("config") or {}).items()
             if value is not None
         },
-        zookeeper=bool(item["spec"].get("zookeeper"))
-        and marks.get("strimzi.io/kraft", "").lower() != "enabled",
+        zookeeper=keeper is not None,
+        zookeeper_replicas=int((keeper or {}).get("replicas") or 0),
         migrating=_migrating(item),
         # Strimzi reads it in any case of letters.
         paused=marks.get("strimzi.io/pause-reconciliation", "").lower() == "true",

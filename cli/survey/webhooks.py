@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from cli.survey.admission import LEASES, is_asked, steps_of, without
 from cli.survey.listing import items, one
 from cli.survey.objects import is_ready, name_of
+from cli.survey.trust import lapsed_trust
 from core.selectors import requirements
 from core.survey.tool_facts import EvictionWebhook, PodWebhook
 from infra.eks.api import Api, Object
@@ -17,13 +18,13 @@ ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 KINDS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
 
 
-def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
+def eviction_webhooks(api: Api, now: float) -> tuple[EvictionWebhook, ...]:
     return tuple(
         EvictionWebhook(
             name=name_of(item),
             mutating=kind == KINDS[0],
             fails_closed=webhook.get("failurePolicy", "Fail") == "Fail",
-            unanswered=_silence_reason(api, webhook.get("clientConfig") or {}),
+            unanswered=_silence_reason(api, webhook.get("clientConfig") or {}, now),
             general=not is_asked(webhook.get("rules"), "pods/eviction", "CREATE", by_name=True),
             leaves_out=_left_out(api, webhook),
         )
@@ -34,7 +35,7 @@ def eviction_webhooks(api: Api) -> tuple[EvictionWebhook, ...]:
     )
 
 
-def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
+def pod_webhooks(api: Api, now: float) -> tuple[PodWebhook, ...]:
     """Return webhooks without which a broker does not move, and which nobody here answers."""
     return tuple(
         PodWebhook(
@@ -58,7 +59,8 @@ def pod_webhooks(api: Api) -> tuple[PodWebhook, ...]:
         for of_pods in (is_asked(webhook.get("rules"), "pods", "CREATE"),)
         for pod_steps in (steps_of(webhook.get("rules"), of_pods=True),)
         if of_pods or (alike and (pod_steps or steps_of(webhook.get("rules"))))
-        if (why := _silence_reason(api, webhook.get("clientConfig") or {})) or _outside(webhook)
+        if (why := _silence_reason(api, webhook.get("clientConfig") or {}, now))
+        or _outside(webhook)
     )
 
 
@@ -87,16 +89,18 @@ def _left_out(api: Api, webhook: Object) -> frozenset[str] | None:
     return without(api, webhook)
 
 
-def _silence_reason(api: Api, config: Object) -> str | None:
+def _silence_reason(api: Api, config: Object, now: float) -> str | None:
     """Return why nobody answers a webhook; None where somebody does, or nobody can tell."""
-    service = config.get("service")
+    service, lapsed = config.get("service"), lapsed_trust(config, now)
     if not service:
-        return None
+        return f"{config.get('url')}, {lapsed}" if lapsed else None
     where, name = service["namespace"], service["name"]
     found = one(api, f"/api/v1/namespaces/{where}/services/{name}")
     if found is None:
         return f"Service {where}/{name}, which does not exist"
     selector = (found.get("spec") or {}).get("selector") or {}
+    if lapsed:
+        return f"Service {where}/{name}, {lapsed}"
     # Without one its addresses are somebody's own.
     if not selector or any(is_ready(pod) for pod in _behind(api, where, selector)):
         return None

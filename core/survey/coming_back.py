@@ -76,7 +76,11 @@ def asked_outside(seen: Surveyed) -> Iterator[Finding]:
     """Name who is asked before a pod of Kafka's is created, and is not in this cluster."""
     for kafka in every_kafka(seen):
         for hook in of(seen.pod_webhooks):
-            if hook.outside and any(hook.asked_of(pod) for pod in pods_of(seen, kafka)):
+            if (
+                hook.outside
+                and not hook.unanswered
+                and any(hook.asked_of(pod) for pod in pods_of(seen, kafka))
+            ):
                 yield worth_knowing(
                     "webhook-outside",
                     kafka.title,
@@ -112,9 +116,17 @@ def policies(seen: Surveyed) -> Iterator[Finding]:
     """Name policies that may deny what a drain asks for, or whose expressions are wrong."""
     spaces = {pod.namespace for pod in of(seen.pods)}
     for each in of(seen.admission_policies):
-        if not spaces - each.leaves_out:
-            continue
         words = " and when ".join(sorted(each.steps))
+        if each.installs and not each.broken:
+            yield worth_knowing(
+                "policy-install",
+                f"ValidatingAdmissionPolicy {each.name}",
+                f"it is asked when {' and when '.join(sorted(each.installs))}, and may refuse what "
+                f"Stillwater makes in this cluster, by expressions that were not judged",
+                "hold what `adopt plan` lists against it before the first `up`",
+            )
+        if not each.steps or not spaces - each.leaves_out:
+            continue
         if each.broken:
             yield not_judged(
                 "policy-broken",

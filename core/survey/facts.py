@@ -26,8 +26,10 @@ from core.survey.kafka_facts import (
     Pod,
     PodSet,
     Rebalance,
+    Rival,
     Topic,
     Volume,
+    ZooKeeperPod,
 )
 from core.survey.node_facts import (
     FargateProfile,
@@ -84,6 +86,9 @@ class Surveyed:
     lost_images: frozenset[str] | Unread
     # Pods of others on the nodes of Kafka's.
     neighbours: tuple[Neighbour, ...] | Unread
+    # Pods of others, wherever they are, of a priority above the usual one.
+    rivals: tuple[Rival, ...] | Unread
+    zookeepers: tuple[ZooKeeperPod, ...] | Unread
     nodes: Mapping[str, Node] | Unread
     instances: Mapping[str, Instance] | Unread
     # Instance id -> what EC2 says beside its description; most are not in it.

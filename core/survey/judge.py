@@ -25,6 +25,7 @@ from core.survey import (
     others,
     placement,
     pods,
+    preemption,
     provisioners,
     room,
     sizes,
@@ -34,6 +35,7 @@ from core.survey import (
     volumes,
     ways_in,
     ways_out,
+    zookeeper,
 )
 from core.survey.facts import NOT_ASKED, Surveyed
 from core.survey.finding import Finding, Weight, not_judged, unknown
@@ -61,6 +63,7 @@ _JUDGES: tuple[Judge, ...] = (
     kafka.operators,
     kafka.carried_out,
     kafka.eras,
+    zookeeper.ensembles,
     strimzi.api_versions,
     strimzi.kubernetes,
     strimzi.images,
@@ -86,6 +89,7 @@ _JUDGES: tuple[Judge, ...] = (
     pods.marked_pods,
     pods.returning,
     pods.priority,
+    preemption.preemption,
     pods.interfaces,
     pods.versions,
     meshes.meshes,

@@ -332,8 +332,7 @@ def eras(seen: Surveyed) -> Iterator[Finding]:
             yield worth_knowing(
                 "zookeeper",
                 kafka.title,
-                "it keeps its metadata in ZooKeeper, whose pods were not judged, and which Strimzi "
-                "0.46 and Kafka 4.0 removed",
+                "it keeps its metadata in ZooKeeper, which Strimzi 0.46 and Kafka 4.0 removed",
                 "migrate it to KRaft",
             )
 

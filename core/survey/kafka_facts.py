@@ -48,6 +48,8 @@ class Kafka:
     # The broker settings as written in the resource; what is absent is Kafka's default.
     config: Mapping[str, str]
     zookeeper: bool = False
+    # How many pods of ZooKeeper it wants; 0: it has none, or none any more.
+    zookeeper_replicas: int = 0
     # On the way from ZooKeeper to KRaft, or back.
     migrating: bool = False
     # Annotated strimzi.io/pause-reconciliation.
@@ -164,6 +166,28 @@ class Placement:
 
     def tolerates(self, key: str, value: str, effect: str) -> bool:
         return any(each.bears(key, value, effect) for each in self.tolerations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperPod:
+    """One ZooKeeper pod of a Kafka from before KRaft."""
+
+    namespace: str
+    name: str
+    kafka: str
+    ready: bool
+    node: str | None
+    zone: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rival:
+    """A pod of somebody else's for which the scheduler would delete others: its class lets it."""
+
+    title: str
+    priority: int
+    wants: Placement
+    waits: bool  # for room, at this moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

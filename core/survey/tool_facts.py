@@ -150,6 +150,8 @@ class AdmissionPolicy:
     name: str
     # In words: a pod is evicted, a node is cordoned.
     steps: frozenset[str]
+    # In words, of what Stillwater would make: a Deployment is created.
+    installs: frozenset[str] = frozenset()
     # Namespaces that it leaves out.
     leaves_out: frozenset[str] = frozenset()
     # What the API server finds wrong with its expressions; where they fail, it denies.
@@ -165,6 +167,8 @@ class IngressController:
     down: bool = False
     # It hands TLS on unread, as Kafka's listeners by ingress need; None: it does so by itself.
     passes_tls: bool | None = None
+    # Services that it sends whole TCP ports to, by namespace and name.
+    streams: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,16 @@ def combined() -> World:
     return world
 
 
+def keepers(world: World) -> None:
+    """Add three ZooKeeper pods, each on a node of its own."""
+    for number, zone in enumerate(worlds.ZONES):
+        name = f"orders-zookeeper-{number}"
+        keeper = worlds.kafka_pod(name, "orders", "shop-kafka", ())
+        keeper["metadata"]["labels"]["strimzi.io/name"] = "orders-zookeeper"
+        world.add("pods", keeper)
+        worlds.node(world, f"node-of-{name}", zone, f"i-{name}")
+
+
 def zookeeper_era() -> World:
     """Strimzi 0.3x: v1beta2, no node pools, no roles on pods, ZooKeeper's pods beside Kafka's."""
     world = bare(version="v1beta2")
@@ -98,9 +108,7 @@ def zookeeper_era() -> World:
         labels = each["metadata"]["labels"]
         each["metadata"]["labels"] = {k: v for k, v in labels.items() if "role" not in k}
         each["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
-    keeper = worlds.kafka_pod("orders-zookeeper-0", "orders", "shop-kafka", ())
-    keeper["metadata"]["labels"]["strimzi.io/name"] = "orders-zookeeper"
-    world.add("pods", keeper)
+    keepers(world)
     kafka_spec(world)["replicas"] = 3
     world.only("kafkas")["spec"]["zookeeper"] = {"replicas": 3}
     world.only("poddisruptionbudgets")["spec"] = {

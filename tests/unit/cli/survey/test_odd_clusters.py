@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from core.survey.finding import Weight
 from tests.every_case import every_case
-from tests.unit.cli.survey import machines, worlds
+from tests.unit.cli.survey import machines, others, worlds
 from tests.unit.cli.survey.machines import managed, provisioned
 from tests.unit.cli.survey.manifests import workload
 from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, surveyed
@@ -26,6 +26,7 @@ def annotated(world: World, **marks: str) -> None:
 
 
 def keepers(world: World) -> None:
+    others.keepers(world)
     world.only("kafkas")["spec"]["zookeeper"] = {"replicas": 3}
 
 
