@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from core.errors import InvalidInput
 from core.rotation.observation import RunObservation
+from core.rotation.outdated import Launched, why_unknown
 from core.rotation.run_record import NodeTurn
+from core.views import id_list
 
 BY_HAND = "asked for by hand"
 
@@ -71,6 +73,25 @@ def turns_of(
     if problems:
         raise InvalidInput(problems)
     return tuple(found)
+
+
+def unjudged_nodes(seen: RunObservation, launched: Mapping[str, Launched]) -> Iterator[str]:
+    """Yield of which nodes nobody can tell whether they are outdated, a sentence per reason.
+
+    Of its own machines Karpenter says it.
+    """
+    reasons: dict[str, list[int]] = {}
+    for pod in sorted(seen.pods, key=lambda pod: pod.node_id):
+        node = seen.node_of(pod.node_id)
+        instance_id = (None if node is None else node.instance_id) or ""
+        if seen.claim_of(instance_id) is not None:
+            continue
+        why = why_unknown(launched.get(instance_id)) if node else "its pod runs on no node"
+        if why is not None:
+            reasons.setdefault(why, []).append(pod.node_id)
+    for why, ids in reasons.items():
+        whose = "Node" if len(ids) == 1 else "Nodes"
+        yield f"{whose} {id_list(ids)} may be outdated, which nobody can tell: {why}."
 
 
 def _unknown(seen: RunObservation, selection: Selection) -> Iterable[str]:

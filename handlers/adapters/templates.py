@@ -19,6 +19,7 @@ from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
     from mypy_boto3_autoscaling.type_defs import AutoScalingGroupTypeDef
+    from mypy_boto3_autoscaling.type_defs import InstanceTypeDef as InstanceOfGroupTypeDef
     from mypy_boto3_ec2.type_defs import InstanceTypeDef, LaunchTemplateVersionTypeDef
 
 # Versions by template and number, each asked for once.
@@ -31,7 +32,7 @@ class Templates(Protocol):
     """What λ rotate asks of launch templates."""
 
     def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
-        """Return every instance of a cluster's groups; others have no template."""
+        """Return every instance of a cluster's groups whose launch can be compared at all."""
 
 
 class AwsTemplates:
@@ -44,40 +45,55 @@ class AwsTemplates:
     @known_shape("EC2")
     def launched_instances(self, whose: Ownership) -> Mapping[str, Launched]:
         pages = self._groups.get_paginator("describe_auto_scaling_groups")
-        groups = described_groups(pages, whose)
+        groups = tuple(described_groups(pages, whose))
         running = self._running(i["InstanceId"] for g in groups for i in g.get("Instances", []))
         known: _Known = {}
-        wanted = {
-            group["AutoScalingGroupName"]: self._wanted_build(group, known) for group in groups
+        pairs = [
+            (group, instance, would)
+            for group in groups
+            for instance in group.get("Instances", [])
+            if (would := self._wanted_build(group, instance.get("InstanceType"), known)) is not None
+        ]
+        traits = self._traits(would.image_id for *_, would in pairs)
+        return {
+            instance["InstanceId"]: Launched(
+                self._present_build(instance, running.get(instance["InstanceId"]), known),
+                replace(would, traits=traits.get(would.image_id or "")),
+                managed=any(tag.get("Key") == MANAGED_TAG for tag in group.get("Tags", [])),
+            )
+            for group, instance, would in pairs
         }
-        traits = self._traits(build.image_id for build in wanted.values() if build is not None)
-        found: dict[str, Launched] = {}
-        for group in groups:
-            would = wanted[group["AutoScalingGroupName"]]
-            for instance in group.get("Instances", []):
-                template = instance.get("LaunchTemplate")
-                if would is None or template is None:
-                    continue
-                runs = running.get(instance["InstanceId"])
-                present = Build(
-                    template_id=template.get("LaunchTemplateId"),
-                    template_version=template.get("Version"),
-                    image_id=None if runs is None else runs.get("ImageId"),
-                    instance_type=instance.get("InstanceType"),
-                    beyond_image=self._launched_with(
-                        template.get("LaunchTemplateId"), template.get("Version"), known
-                    ),
-                    traits=None if runs is None else _traits_of(runs),
-                )
-                found[instance["InstanceId"]] = Launched(
-                    present,
-                    replace(would, traits=traits.get(would.image_id or "")),
-                    managed=any(tag.get("Key") == MANAGED_TAG for tag in group.get("Tags", [])),
-                )
-        return found
 
-    def _wanted_build(self, group: AutoScalingGroupTypeDef, known: _Known) -> Build | None:
-        named: Mapping[str, Any] | None = group.get("LaunchTemplate")
+    def _present_build(
+        self, instance: InstanceOfGroupTypeDef, runs: InstanceTypeDef | None, known: _Known
+    ) -> Build:
+        template = instance.get("LaunchTemplate", {})
+        template_id, version = template.get("LaunchTemplateId"), template.get("Version")
+        return Build(
+            template_id=template_id,
+            template_version=version,
+            # One that is deleted is named no more.
+            configuration=instance.get("LaunchConfigurationName"),
+            image_id=None if runs is None else runs.get("ImageId"),
+            instance_type=instance.get("InstanceType"),
+            beyond_image=self._launched_with(template_id, version, known),
+            traits=None if runs is None else _traits_of(runs),
+        )
+
+    def _wanted_build(
+        self, group: AutoScalingGroupTypeDef, instance_type: str | None, known: _Known
+    ) -> Build | None:
+        """Return what a group would launch in an instance's place; None: that cannot be read."""
+        if "LaunchConfigurationName" in group:
+            return Build(configuration=group["LaunchConfigurationName"])
+        mixed = group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
+        types = mixed.get("Overrides") or ()
+        own = next((each for each in types if each.get("InstanceType") == instance_type), {})
+        named: Mapping[str, Any] | None = (
+            own.get("LaunchTemplateSpecification")
+            or mixed.get("LaunchTemplateSpecification")
+            or group.get("LaunchTemplate")
+        )
         if not named or "LaunchTemplateId" not in named:
             return None
         version = self._version(
@@ -90,7 +106,8 @@ class AwsTemplates:
             template_id=named["LaunchTemplateId"],
             template_version=str(version["VersionNumber"]),
             image_id=data.get("ImageId"),
-            instance_type=data.get("InstanceType"),
+            # Of several types a group takes any.
+            instance_type=None if types else data.get("InstanceType"),
             beyond_image=_beyond_image(data),
         )
 

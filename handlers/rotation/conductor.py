@@ -25,7 +25,7 @@ from core.rotation.preconditions import unkeepable
 from core.rotation.requests import abort, pause, resume
 from core.rotation.run_codec import to_document
 from core.rotation.run_record import DEFAULT_DEADLINE_SECONDS, NodeTurn, Options, Run, open_run
-from core.rotation.selection import Selection, turns_of
+from core.rotation.selection import Selection, turns_of, unjudged_nodes
 from handlers.adapters.aws import Queue
 from handlers.adapters.templates import Templates
 from handlers.incidents.error_snapshots import ErrorSnapshots
@@ -36,6 +36,10 @@ from handlers.store.retrying import over_the_newest
 from handlers.store.runs import LedgerRuns
 
 NOTHING = "Nothing is outdated: there is nothing to rotate."
+NOTHING_KNOWN = (
+    "Nothing is known to be outdated, and of some nodes nobody can tell: name them by hand to "
+    "rotate them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,14 @@ class _Planned:
     options: Options
     plan: Plan
     apart: tuple[str, ...]  # why nodes may not go several at a time, as was asked for
+    unjudged: tuple[str, ...]  # of which nodes nobody can tell whether they are outdated, and why
+
+    @property
+    def said(self) -> str:
+        """Say how many nodes would be rotated; of none, whether that is good news."""
+        if self.turns:
+            return _told_of(self.turns)
+        return NOTHING_KNOWN if self.unjudged else NOTHING
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ class Conductor:
     def _start(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         planned = self._plan_of(event, now)
         if not planned.turns:
-            return {"said": NOTHING, "plan": to_plan_document(planned.plan)}
+            return {"said": planned.said, "plan": to_plan_document(planned.plan)}
         if planned.plan.topics and not event.get("accept_unavailable"):
             remedy = "Start with --accept-unavailable to rotate all the same."
             raise InvalidInput([*planned.plan.unavailable, remedy])
@@ -109,8 +121,7 @@ class Conductor:
 
     def _plan(self, event: Mapping[str, Any], now: float) -> dict[str, Any]:
         planned = self._plan_of(event, now)
-        said = _told_of(planned.turns) if planned.turns else NOTHING
-        return {"said": said, "plan": to_plan_document(planned.plan)}
+        return {"said": planned.said, "plan": to_plan_document(planned.plan)}
 
     def _plan_of(self, event: Mapping[str, Any], now: float) -> _Planned:
         """Read everything a plan rests on; raises StillwaterError when it cannot be read."""
@@ -127,7 +138,9 @@ class Conductor:
             and (found := launched.get(node.instance_id or "")) is not None
             and (why := why_outdated(found, node.kubelet, server))
         }
-        turns = turns_of(seen, _selection(event), drifted_nodes(seen) | outdated)
+        selection = _selection(event)
+        turns = turns_of(seen, selection, drifted_nodes(seen) | outdated)
+        unjudged = () if selection.by_hand else tuple(unjudged_nodes(seen, launched))
         accepted = _topics(turns, seen) if event.get("accept_unavailable") else ()
         known = seen.errors if event.get("acknowledge_errors") else None
         options = Options(
@@ -152,10 +165,11 @@ class Conductor:
             appended=self._append_rates(event, now),
             notes=(
                 *apart,
+                *unjudged,
                 *stale_template(launched, {str(i): k for i, k in kubelets.items()}, server),
             ),
         )
-        return _Planned(turns, options, planned, apart)
+        return _Planned(turns, options, planned, apart, unjudged)
 
     def _resume(self, run: Run, actor: str, now: float, event: Mapping[str, Any]) -> Run:
         """Resume with what the person has seen since, or wants otherwise; refuse as `start` does.

@@ -9,6 +9,7 @@ import pytest
 
 from core.health.kafka_metrics import parse
 from core.health.metadata_errors import from_dict
+from core.incidents.nodeclaims import NodeClaim
 from core.incidents.record import State
 from core.incidents.requests import ignore
 from core.rotation.outdated import Build, Launched
@@ -261,12 +262,32 @@ def test_a_topic_that_cannot_be_kept_up_is_named_and_must_be_accepted(station: S
 
 
 def test_without_a_name_what_is_outdated_is_rotated(station: Station) -> None:
-    assert ask(station, "start")["said"] == "Nothing is outdated: there is nothing to rotate."
     old, new = Build(image_id="ami-1"), Build(image_id="ami-2")
-    station.cluster.builds = {"i-0b": Launched(old, new), "i-0c": Launched(new, new)}
+    station.cluster.builds = dict.fromkeys((OLD, "i-0b", "i-0c"), Launched(new, new))
+    assert ask(station, "start")["said"] == "Nothing is outdated: there is nothing to rotate."
+    station.cluster.builds |= {"i-0b": Launched(old, new)}
     ask(station, "start")
     (only,) = current(station).turns
     assert (only.node_id, only.why) == (20, "image ami-1 instead of ami-2")
+
+
+def test_who_cannot_be_compared_is_not_said_to_be_as_new(station: Station) -> None:
+    new, by_parameter = Build(image_id="ami-2"), Build(image_id="resolve:ssm:/eks/1.36")
+    station.cluster.builds = {"i-0b": Launched(new, new), "i-0c": Launched(new, by_parameter)}
+    answer = ask(station, "plan")
+    assert answer["said"].startswith("Nothing is known to be outdated, and of some nodes nobody")
+    first, second, *_ = answer["plan"]["notes"]
+    assert first.startswith("Node 10 may be outdated, which nobody can tell: no group of this")
+    assert second.startswith("Node 30 may be outdated, which nobody can tell: its launch template")
+    # Whoever names a node has not asked.
+    assert "nobody can tell" not in str(ask(station, "plan", **EVERYTHING)["plan"]["notes"])
+
+
+def test_of_its_own_machines_karpenter_says_whether_they_have_drifted(station: Station) -> None:
+    station.cluster.node_claims = tuple(
+        NodeClaim(name=id_, uid=id_, instance_id=id_) for id_ in (OLD, "i-0b", "i-0c")
+    )
+    assert ask(station, "plan")["said"] == "Nothing is outdated: there is nothing to rotate."
 
 
 def test_a_plan_says_how_much_a_broker_has_to_catch_up_on(station: Station) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.rotation.outdated import Build, Launched, stale_template, why_outdated
+from core.rotation.outdated import Build, Launched, stale_template, why_outdated, why_unknown
 from tests.every_case import every_case
 
 OLD = Build(template_id="lt-1", template_version="3", image_id="ami-1", instance_type="m7g.large")
@@ -26,10 +26,48 @@ SERVER = "v1.36.1-eks-2"
             "launch template lt-1 instead of lt-2",
         ),
         ({"image_id": None, "instance_type": None, "template_version": None}, None),
+        # A parameter says which image it is, and was not read.
+        ({"image_id": "resolve:ssm:/eks/1.36"}, None),
+        (
+            {"template_id": None, "configuration": "kafka-2"},
+            "launch template lt-1 instead of launch configuration kafka-2",
+        ),
     ],
 )
 def test_each_difference_is_a_reason(wanted: dict[str, str | None], why: str | None) -> None:
     assert why_outdated(Launched(OLD, replace(OLD, **wanted)), SERVER, SERVER) == why
+
+
+@every_case(
+    ("present", "wanted", "why"),
+    [
+        ("kafka-1", "kafka-1", None),
+        ("kafka-1", "kafka-2", "launch configuration kafka-1 instead of kafka-2"),
+        (
+            None,
+            "kafka-2",
+            "no launch template or configuration instead of launch configuration kafka-2",
+        ),
+    ],
+)
+def test_a_launch_configuration_has_no_versions(
+    present: str | None, wanted: str, why: str | None
+) -> None:
+    launched = Launched(Build(configuration=present), Build(configuration=wanted))
+    assert why_outdated(launched, SERVER, SERVER) == why
+
+
+@every_case(
+    ("launched", "words"),
+    [
+        (Launched(OLD, OLD), None),
+        (None, "no group of this cluster has its instance"),
+        (Launched(OLD, replace(OLD, image_id="resolve:ssm:/eks/1.36")), "resolve:ssm:/eks/1.36"),
+    ],
+)
+def test_what_cannot_be_compared_says_why(launched: Launched | None, words: str | None) -> None:
+    assert (words or "") in (why_unknown(launched) or "")
+    assert (why_unknown(launched) is None) is (words is None)
 
 
 def test_an_older_kubelet_is_a_reason_where_a_new_node_would_have_another() -> None:

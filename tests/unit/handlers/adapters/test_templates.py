@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from core.incidents.ownership import ours
 from core.naming import managed_tag
-from core.rotation.outdated import Launched, why_outdated
+from core.rotation.outdated import Launched, why_outdated, why_unknown
 from handlers.adapters.templates import AwsTemplates
 
 PREFIX, GROUP = "test-orders", "test-orders-broker-a"
@@ -31,9 +31,12 @@ class Account:
         self.data = {"ImageId": self.images[0], "InstanceType": "m7i.large", "UserData": "YQ=="}
         made = self.ec2.create_launch_template(LaunchTemplateName="t", LaunchTemplateData=self.data)
         self.template = made["LaunchTemplate"]["LaunchTemplateId"]
+        self.group(LaunchTemplate={"LaunchTemplateId": self.template, "Version": "1"})
+
+    def group(self, **launching: Any) -> None:
         self.groups.create_auto_scaling_group(
             AutoScalingGroupName=GROUP,
-            LaunchTemplate={"LaunchTemplateId": self.template, "Version": "1"},
+            **launching,
             MinSize=1,
             MaxSize=1,
             AvailabilityZones=["us-east-1a"],
@@ -84,6 +87,29 @@ def test_other_user_data_is_seen_beyond_the_image(account: Account) -> None:
 def test_a_version_that_says_the_same_makes_nobody_outdated(account: Account) -> None:
     account.next_version()
     assert why_outdated(account.launched(), "v1.35.0", "1.35") is None
+
+
+def test_a_group_of_several_types_has_its_template_in_its_policy(account: Account) -> None:
+    named = {"LaunchTemplateId": account.template, "Version": "1"}
+    types = [{"InstanceType": "m7i.large"}, {"InstanceType": "m7g.large"}]
+    policy = {"LaunchTemplate": {"LaunchTemplateSpecification": named, "Overrides": types}}
+    account.groups.delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
+    account.group(MixedInstancesPolicy=policy)
+    found = account.launched()
+    assert found.wanted.template_id == account.template
+    assert found.wanted.instance_type is None  # It takes any of them.
+    assert why_outdated(found, "v1.35.0", "1.35") is None
+
+
+def test_a_group_of_a_launch_configuration_is_known_by_its_name(account: Account) -> None:
+    account.groups.create_launch_configuration(
+        LaunchConfigurationName="kafka-1", ImageId=account.images[0], InstanceType="m7i.large"
+    )
+    account.groups.delete_auto_scaling_group(AutoScalingGroupName=GROUP, ForceDelete=True)
+    account.group(LaunchConfigurationName="kafka-1")
+    found = account.launched()
+    assert found.present.configuration == found.wanted.configuration == "kafka-1"
+    assert why_unknown(found) is None
 
 
 def test_an_image_that_is_not_to_be_seen_has_no_traits(account: Account) -> None:
