@@ -97,7 +97,8 @@ class ClusterView:
         """Return why this reading may not be whole, as a sentence; empty: it is."""
         if not self.doubts:
             return ""
-        more = f" ({len(self.doubts) - 1} more doubts.)" if len(self.doubts) > 1 else ""
+        others = len(self.doubts) - 1
+        more = f" ({others} more doubt{'s' if others > 1 else ''}.)" if others else ""
         return f"The reading of Kafka is not whole. {self.doubts[0].sentence}{more}"
 
     @property

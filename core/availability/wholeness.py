@@ -30,6 +30,8 @@ from core.words import listing
 # A broker that fetches the metadata log has it within half a second; one that is cut off is fenced
 # after nine, and until then describes what it knew.
 METADATA_LAG_SECONDS = 5.0
+# kafka-python's name of a call that a broker does not have.
+TOO_OLD = "IncompatibleBrokerVersion"
 # Not told: no partition is below it, and the doubt beside it stops every decision.
 UNKNOWN_MINIMUM = 0
 
@@ -104,6 +106,10 @@ def _doubt_of_refusal(refusal: Refusal) -> Doubt:
             f"{grant(refusal.call, name=refusal.topic)}.",
             refused=True,
         )
+    if refusal.error == TOO_OLD:
+        era = "its metadata is in ZooKeeper, or it is from before 3.3"
+        why = era if _of_quorum(refusal) else "it is too old"
+        return Doubt(f"{whom} does not know {refusal.call}: {why}.")
     return Doubt(f"{whom} did not answer {refusal.call} ({refusal.error}).", about=refusal.broker)
 
 

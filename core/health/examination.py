@@ -103,18 +103,29 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
         for node_id in brokers:
             yield Part(PartKind.BROKER, str(node_id), silent(f"Broker {node_id}", view.why))
         return
-    yield Part(PartKind.QUORUM, "quorum", quorum_verdict(view))
+    left = view.idle_fenced - expected.roles.keys()
+    yield Part(
+        PartKind.QUORUM, "quorum", quorum_verdict(view), tuple(map(_left_over, sorted(left)))
+    )
     yield Part(PartKind.PARTITIONS, "partitions", partitions_verdict(view))
     for node_id in controllers:
         verdict = _node(node_id, Role.CONTROLLER, view, seen, now)
         yield Part(PartKind.CONTROLLER, str(node_id), verdict, _unseen(node_id, verdict, seen))
     active = _metrics_of(seen.metrics, view.quorum_leader)
     # A broker that the spec no longer has, or not yet, serves all the same.
-    for node_id in sorted({*brokers, *view.brokers}):
+    for node_id in sorted({*brokers, *view.brokers} - left):
         verdict = _node(node_id, Role.BROKER, view, seen, now)
         told = disagreements(node_id, view, _metrics_of(seen.metrics, node_id), active)
         notes = (*told, *_unseen(node_id, verdict, seen))
         yield Part(PartKind.BROKER, str(node_id), verdict, notes)
+
+
+def _left_over(broker_id: int) -> str:
+    """Say of a broker that nobody runs and nobody misses what is left of it."""
+    return (
+        f"Broker {broker_id} is registered, fenced and holds nothing, and is to have no pod: "
+        f"`kafka-cluster.sh unregister --id {broker_id}` takes it off the list."
+    )
 
 
 def _unseen(node_id: int, verdict: HealthVerdict, seen: Seen) -> tuple[str, ...]:

@@ -55,7 +55,9 @@ def controller_verdict(node_id: int, view: ClusterView) -> HealthVerdict:
     if view.without_quorum:
         return silent(f"Controller {node_id}", "The controllers have no quorum.")
     voter = next((v for v in view.voters if v.node_id == node_id), None)
-    if view.doubts and (voter is None or not _lags(voter)):
+    # Without the leader's own place in the log, nobody's lag is known.
+    unmeasured = view.quorum_leader not in {v.node_id for v in view.voters}
+    if unmeasured or (view.doubts and (voter is None or not _lags(voter))):
         return not_whole(f"Controller {node_id}", view)
     if voter is None:
         return unhealthy(f"Controller {node_id} is no voter of the quorum that answers.")

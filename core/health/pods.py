@@ -43,7 +43,9 @@ class PodSeen:
     containers_ready: bool = False
     gates: Mapping[str, bool] = field(default_factory=dict)
     started_at: float | None = None  # when its container's process did; None: it does not run
-    waiting: str = ""  # the kubelet's word for why it does not
+    waiting: str = ""  # the kubelet's word for why it does not, or why it ended
+    # The container that `waiting` and `restarts` are about, where that is not its own.
+    beside: str = ""
     restarts: int = 0
     stopping: bool = False
     unready_since: float | None = None  # epoch seconds; None: it is Ready, or nobody said
@@ -67,7 +69,8 @@ def pod_verdict(
         return _not_yet(pod, f"is not scheduled{why}", _since(pod, now), startup_seconds)
     if pod.waiting in HOPELESS:
         times = f" after {pod.restarts} restarts" if pod.restarts else ""
-        return unhealthy(f"Pod {pod.name} does not start{times}: {pod.waiting}.")
+        what = f"Container {pod.beside} of pod {pod.name}" if pod.beside else f"Pod {pod.name}"
+        return unhealthy(f"{what} does not start{times}: {pod.waiting}.")
     if pod.ready:
         return healthy(f"Pod {pod.name} is Ready on {pod.node_name}.")
     since = _since(pod, now)

@@ -184,7 +184,7 @@ class KafkaAdmin:
                     problems.append(f"{address}: {str(why) or type(why).__name__}")
                     remedies.append(self._access.remedy(why))
         remedy = next((f": {each}" for each in remedies if each), "")
-        said = "; ".join(problems)
+        said = "; ".join(each.rstrip(".") for each in problems)
         raise StillwaterError(f"No Kafka broker could be asked: {said}{remedy}.")
 
     def _settings(self) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from core.availability.drain_notice import DrainNotice, lease_spec
 from core.health.wanted import pods_wanted, roles_wanted
 from core.naming import CLUSTER_LABEL, DRAIN_REASON_ANNOTATION, REVISION_ANNOTATION, drain_lease
 from handlers.adapters.eks import EksApi, Json
+from handlers.adapters.shapes import known_shape
 
 
 def wanted_revisions(api: EksApi, namespace: str, cluster: str) -> Mapping[str, str]:
@@ -26,11 +27,13 @@ def wanted_revisions(api: EksApi, namespace: str, cluster: str) -> Mapping[str, 
     }
 
 
+@known_shape("The Kubernetes API")
 def wanted_roles(api: EksApi, namespace: str, cluster: str) -> dict[int, str]:
     """Return the nodes that a Kafka is to have, with their roles."""
     return roles_wanted(pod_sets(api, namespace, cluster))
 
 
+@known_shape("The Kubernetes API")
 def wanted_pods(api: EksApi, namespace: str, cluster: str) -> frozenset[str]:
     """Return the names of the pods that a Kafka is to have."""
     return pods_wanted(pod_sets(api, namespace, cluster))

@@ -57,6 +57,7 @@ def pod_seen(item: Json) -> PodSeen | None:
     created = epoch(metadata.get("creationTimestamp"))
     running = state.get("running")
     everybody = (*(status.get("initContainerStatuses") or ()), *containers)
+    stuck = next((each for each in everybody if _reason(each) in HOPELESS), container)
     gates = [gate["conditionType"] for gate in spec.get("readinessGates") or ()]
     return PodSeen(
         name=metadata["name"],
@@ -68,8 +69,9 @@ def pod_seen(item: Json) -> PodSeen | None:
         containers_ready=_holds(conditions, "ContainersReady"),
         gates={gate: _holds(conditions, gate) for gate in gates},
         started_at=None if running is None else _began(running, created),
-        waiting=_waiting(container, everybody),
-        restarts=container.get("restartCount", 0),
+        waiting=_reason(stuck),
+        beside="" if stuck is container else str(stuck.get("name") or ""),
+        restarts=stuck.get("restartCount", 0),
         stopping="deletionTimestamp" in metadata,
         unready_since=_unready_since(conditions),
     )
@@ -81,15 +83,10 @@ def _main(containers: Sequence[Json]) -> Json:
     return next(by_name, next(iter(containers), {}))
 
 
-def _waiting(main: Json, everybody: Sequence[Json]) -> str:
-    """Return why the pod does not start: a container that never will tells more than the main."""
-    words = [_reason(each) for each in everybody]
-    return next((word for word in words if word in HOPELESS), _reason(main))
-
-
 def _reason(container: Json) -> str:
-    waiting = (container.get("state") or {}).get("waiting") or {}
-    return str(waiting.get("reason") or "")
+    """Return why a container does not run, in the kubelet's word."""
+    state = container.get("state") or {}
+    return str((state.get("waiting") or state.get("terminated") or {}).get("reason") or "")
 
 
 def _holds(conditions: Json, kind: str) -> bool:

@@ -1,0 +1,383 @@
+"""What λ health says of clusters that other people made: every answer true, and none a guess.
+
+Pods and pod sets as the API server lists them, Kafka over real protocol bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from core.errors import StillwaterError
+from core.health.cluster import ClusterHealth, cluster_health
+from core.health.examination import Expected, Seen, Silence, parts
+from core.health.verdict import Health
+from core.health.wanted import roles_wanted
+from handlers.adapters import operator
+from handlers.adapters.kafka import KafkaAdmin
+from handlers.adapters.pods import pod_seen
+from local.kafka.fake_cluster import (
+    ALL,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    FakeKafka,
+    FakePartition,
+)
+from tests.every_case import every_case
+from tests.unit.kafka_in_memory import NOW_MS, answering, three_brokers
+
+NOW = 1_795_219_200.0  # a day after the pods were made
+Item = dict[str, Any]
+
+
+def pod(name: str, pool: str, *roles: str) -> Item:
+    labels = {
+        "strimzi.io/cluster": "orders",
+        "strimzi.io/kind": "Kafka",
+        "strimzi.io/pool-name": pool,
+        **{f"strimzi.io/{r}-role": str(r in roles).lower() for r in ("broker", "controller")},
+    }
+    kinds = ("PodScheduled", "ContainersReady", "Ready")
+    running = {"running": {"startedAt": "2026-11-20T00:00:10Z"}}
+    return {
+        "metadata": {"name": name, "labels": labels, "creationTimestamp": "2026-11-20T00:00:00Z"},
+        "spec": {"nodeName": f"node-of-{name}"},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": kind, "status": "True"} for kind in kinds],
+            "containerStatuses": [{"name": "kafka", "restartCount": 0, "state": running}],
+        },
+    }
+
+
+def _apart() -> list[Item]:
+    """Return brokers and controllers in pools of their own."""
+    brokers = [pod(f"orders-mains-{n}", "mains", "broker") for n in (1, 2, 3)]
+    return [*brokers, *(pod(f"orders-votes-{n}", "votes", "controller") for n in (10, 11, 12))]
+
+
+@dataclass
+class Foreign:
+    """A Kafka somebody else runs; a case changes it."""
+
+    pods: list[Item] = field(default_factory=_apart)
+    kafka: FakeKafka = field(default_factory=three_brokers)
+    sets: list[Item] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.describe()
+
+    def describe(self) -> None:
+        """Let the pod sets be those of the pods."""
+        self.sets = [
+            {"spec": {"pods": [{"metadata": deepcopy(each["metadata"])}]}} for each in self.pods
+        ]
+
+    def condition(self, kind: str, status: str, **more: str) -> None:
+        (found,) = (c for c in self.pods[0]["status"]["conditions"] if c["type"] == kind)
+        found |= {"status": status, **more}
+
+    def container(self, **said: Any) -> None:
+        """The first pod's own container is otherwise, and the pod is not Ready."""
+        self.pods[0]["status"]["containerStatuses"][0] |= said
+        self.condition("Ready", "False")
+
+    def judged(self) -> ClusterHealth:
+        kafka: Any
+        try:
+            with answering(self.kafka):
+                kafka = KafkaAdmin(["a:1"]).read()
+        except StillwaterError as error:
+            kafka = Silence(str(error))
+        found = (pod_seen(each) for each in self.pods)
+        seen = Seen(
+            kafka=kafka,
+            pods=tuple(each for each in found if each is not None),
+            incidents=(),
+            freezes=(),
+            nodes=roles_wanted(self.sets),
+        )
+        return cluster_health(parts(seen, Expected(roles={}), NOW))
+
+
+Change = Callable[[Foreign], object]
+
+
+def of_kafka(change: Callable[[FakeKafka], object]) -> Change:
+    return lambda foreign: change(foreign.kafka)
+
+
+def combined(foreign: Foreign) -> None:
+    foreign.pods = [pod(f"orders-both-{n}", "both", "broker", "controller") for n in (1, 2, 3)]
+    foreign.kafka.voters = {1: NOW_MS - 400, 2: NOW_MS, 3: NOW_MS - 300}
+    foreign.kafka.leader, foreign.kafka.observers = 2, {}
+    foreign.describe()
+
+
+def pending(foreign: Foreign) -> None:
+    item = foreign.pods[0]
+    del item["spec"]["nodeName"]
+    item["status"] |= {"phase": "Pending", "containerStatuses": []}
+    foreign.condition("PodScheduled", "False", message="0/6 nodes: volume node affinity conflict.")
+    foreign.condition("Ready", "False")
+
+
+def scaled_up(foreign: Foreign) -> None:
+    """By the ids that strimzi.io/next-node-ids has named: far from the others."""
+    wanted = pod("orders-mains-1000000", "mains", "broker")
+    foreign.sets.append({"spec": {"pods": [{"metadata": wanted["metadata"]}]}})
+
+
+def out(kafka: FakeKafka, broker: int = 1) -> None:
+    """Fence a broker, and take it out of all ISRs."""
+    kafka.brokers[broker] = True
+    for rows in kafka.topics.values():
+        for row in rows:
+            row.isr = tuple(b for b in row.isr if b != broker)
+            row.leader = row.isr[0]
+
+
+def beside(kind: str, name: str, **status: Any) -> Change:
+    """Somebody calls another resource of Strimzi's as the Kafka is called."""
+    labels = {"strimzi.io/cluster": "orders", "strimzi.io/kind": kind}
+    metadata = {"name": name, "labels": labels, "creationTimestamp": "2026-11-20T00:00:00Z"}
+    item = {"metadata": metadata, "spec": {}, "status": {"phase": "Pending", **status}}
+    return lambda foreign: foreign.pods.append(item)
+
+
+def only_led(kafka: FakeKafka) -> None:
+    for rows in kafka.topics.values():
+        for row in rows:
+            row.isr, row.leader = row.replicas[:1], row.replicas[0]
+
+
+CRASHES = {"name": "exporter", "restartCount": 9, "state": {"waiting": {"reason": "ErrImagePull"}}}
+UNSCHEDULED = [{"type": "PodScheduled", "status": "False", "message": "no room"}]
+HEALTHY, DEGRADED = (Health.HEALTHY,), (Health.DEGRADED,)
+UNKNOWN, UNHEALTHY = (Health.UNKNOWN,), (Health.UNHEALTHY,)
+WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
+    # Pods and pools.
+    "whole": (lambda _: None, HEALTHY, "All 16 parts are healthy."),
+    "combined roles": (combined, HEALTHY, "All 13 parts are healthy."),
+    "a pod that no node takes": (pending, DEGRADED, "is not scheduled: 0/6 nodes: volume node"),
+    "a pod that is gone": (lambda f: f.pods.pop(0), DEGRADED, "Kafka node 1 has no pod"),
+    "all pods gone": (lambda f: f.pods.clear(), UNHEALTHY, "has no pod"),
+    "no pod sets": (lambda f: f.sets.clear(), DEGRADED, "Strimzi has no pod set of it"),
+    "a pool of ids of its own": (scaled_up, DEGRADED, "Broker 1000000 is not registered."),
+    "a pool whose name ends in numbers": (
+        lambda f: (f.pods.append(pod("orders-2024-7-9", "2024-7", "broker")), f.describe()),
+        DEGRADED,
+        "Broker 9 is not registered.",
+    ),
+    "a broker nobody described": (
+        of_kafka(lambda k: k.brokers.update({7: False})),
+        HEALTHY,
+        "All 17 parts are healthy.",
+    ),
+    "what is left of a broker that was removed": (
+        of_kafka(lambda k: k.brokers.update({7: True})),
+        HEALTHY,
+        "`kafka-cluster.sh unregister --id 7`",
+    ),
+    "a pod that crashes": (
+        lambda f: f.container(restartCount=9, state={"waiting": {"reason": "CrashLoopBackOff"}}),
+        DEGRADED,
+        "Pod orders-mains-1 does not start after 9 restarts: CrashLoopBackOff.",
+    ),
+    "a pod whose exporter never starts": (
+        lambda f: (
+            f.pods[0]["status"]["containerStatuses"].append(CRASHES),
+            f.condition("Ready", "False"),
+        ),
+        DEGRADED,
+        "Container exporter of pod orders-mains-1 does not start after 9 restarts: ErrImagePull.",
+    ),
+    "a pod that the kernel ended": (
+        lambda f: f.container(state={"terminated": {"exitCode": 137, "reason": "OOMKilled"}}),
+        DEGRADED,
+        "is not Ready (OOMKilled)",
+    ),
+    "a pod that was Ready until a minute ago": (
+        lambda f: f.condition("Ready", "False", lastTransitionTime="2026-11-20T23:59:00Z"),
+        DEGRADED,
+        "is not Ready, for 60 s.",
+    ),
+    "a pod whose node is silent": (
+        lambda f: f.condition("Ready", "Unknown", lastTransitionTime="2026-11-20T23:00:00Z"),
+        DEGRADED,
+        "is not Ready, for 3600 s.",
+    ),
+    "a pod that is told to stop": (
+        lambda f: f.pods[0]["metadata"].update(deletionTimestamp="2026-11-20T23:59:00Z"),
+        DEGRADED,
+        "is being stopped",
+    ),
+    "one that the kubelet evicted, beside the next": (
+        lambda f: f.pods.append(
+            {**pod("orders-mains-1", "mains", "broker"), "status": {"phase": "Failed"}}
+        ),
+        HEALTHY,
+        "All 16 parts",
+    ),
+    "a pod without a status": (lambda f: f.pods[0].update(status={}), DEGRADED, "is not Ready"),
+    "a Connect of the same name": (
+        beside("KafkaConnect", "orders-connect-0", conditions=UNSCHEDULED),
+        DEGRADED,
+        "Pod orders-connect-0 is not scheduled: no room",
+    ),
+    "a MirrorMaker of the same name": (beside("KafkaMirrorMaker2", "m-0"), HEALTHY, "All 16"),
+    "a bridge of the same name": (beside("KafkaBridge", "orders-bridge-1"), HEALTHY, "All 16"),
+    # Quorums of three and five, with votes that come and go.
+    "a controller far behind": (
+        of_kafka(lambda k: k.voters.update({12: NOW_MS - 60_000})),
+        DEGRADED,
+        "and 12 lag behind",
+    ),
+    "a controller whose vote was taken": (
+        of_kafka(lambda k: k.voters.pop(12)),
+        DEGRADED,
+        "Controller 12 is no voter of the quorum that answers.",
+    ),
+    "two of five away": (
+        of_kafka(lambda k: k.voters.update({13: -1, 14: -1})),
+        DEGRADED,
+        "leads the quorum of 5, and 13, 14 lag behind",
+    ),
+    "three of five away": (
+        of_kafka(lambda k: k.voters.update({12: -1, 13: -1, 14: -1})),
+        UNHEALTHY,
+        "no majority keeps up: 12, 13, 14 lag behind",
+    ),
+    "a leader that gives its vote back": (
+        of_kafka(lambda k: setattr(k, "leader", 99)),
+        UNKNOWN,
+        "led by controller 99, which it does not count",
+    ),
+    "no quorum": (
+        of_kafka(lambda k: setattr(k, "quorum_error", 6)),
+        UNHEALTHY,
+        "The controllers have no quorum",
+    ),
+    "metadata in ZooKeeper": (
+        of_kafka(lambda k: k.too_old.add("DescribeQuorum")),
+        UNKNOWN,
+        "does not know DescribeQuorum: its metadata is in ZooKeeper, or",
+    ),
+    "Kafka 3.7": (
+        of_kafka(lambda k: k.too_old.update({"ListConfigResources", "DescribeTopicPartitions"})),
+        HEALTHY,
+        "All 16",
+    ),
+    # An authorizer that denies single operations.
+    "Describe denied": (
+        of_kafka(lambda k: setattr(k, "cluster", ALL - {DESCRIBE})),
+        UNKNOWN,
+        "refuses DescribeQuorum",
+    ),
+    "DescribeConfigs denied": (
+        of_kafka(lambda k: setattr(k, "cluster", ALL - {DESCRIBE_CONFIGS})),
+        UNKNOWN,
+        "refuses ListConfigResources",
+    ),
+    "a topic hidden": (of_kafka(lambda k: k.hidden.add("payments")), UNKNOWN, "hides topic"),
+    "a topic's settings denied": (
+        of_kafka(lambda k: k.without_configs.add("payments")),
+        UNKNOWN,
+        "DescribeConfigs on topic payments",
+    ),
+    # Topics, disks, moves.
+    "a broker out": (of_kafka(out), DEGRADED, "Replicas are out of sync in 6 of 6 partitions"),
+    "a broker out, and its pod pending": (
+        lambda f: (pending(f), out(f.kafka)),
+        DEGRADED,
+        "Broker 1 is fenced",
+    ),
+    "two brokers out": (
+        of_kafka(lambda k: (out(k), out(k, 2))),
+        UNHEALTHY,
+        "Producers with acks=all are refused",
+    ),
+    "one replica each in sync": (of_kafka(only_led), UNHEALTHY, "Producers with acks=all"),
+    "a minimum above the replicas": (
+        of_kafka(lambda k: k.minimums.update(orders="4")),
+        UNHEALTHY,
+        "4 of 6 partitions",
+    ),
+    "a minimum of all replicas": (
+        of_kafka(lambda k: k.minimums.update(orders="3")),
+        HEALTHY,
+        "All 16",
+    ),
+    "a topic of one replica": (
+        of_kafka(
+            lambda k: (
+                k.topics.update(one=[FakePartition((1,), (1,), 1)]),
+                k.minimums.update(one="1"),
+            )
+        ),
+        HEALTHY,
+        "All 16",
+    ),
+    "a topic whose one replica is away": (
+        of_kafka(lambda k: k.topics.update(one=[FakePartition((1,), (1,), -1)])),
+        UNHEALTHY,
+        "No broker leads 1 of 7 partitions: one-0.",
+    ),
+    "a partition that one more replica has whole": (
+        of_kafka(lambda k: k.topics.update(one=[FakePartition((1, 2), (), -1, eligible=(2,))])),
+        UNHEALTHY,
+        "Broker 2 still holds all of one-0 (ELR)",
+    ),
+    "a leader by an unclean election": (
+        of_kafka(lambda k: k.topics.update(one=[FakePartition((1, 2, 3), (1, 2), 3)])),
+        UNKNOWN,
+        "is led by broker 3, which is not in sync",
+    ),
+    "a disk of several lost": (
+        of_kafka(lambda k: k.failed.update({2: "/data-1"})),
+        UNKNOWN,
+        "Broker 2 cannot read log directory /data-1",
+    ),
+    "partitions that move": (of_kafka(lambda k: k.moving.append(("orders", 0))), HEALTHY, "All"),
+    "a broker that answers nobody": (
+        of_kafka(lambda k: k.silent.add(3)),
+        UNKNOWN,
+        "Broker 3 did not answer DescribeLogDirs",
+    ),
+    "nobody answers": (
+        of_kafka(lambda k: k.silent.update({1, 2, 3})),
+        UNKNOWN,
+        "No Kafka broker could be asked",
+    ),
+    "a broker whose metadata is old": (
+        of_kafka(lambda k: k.observers.update({1: NOW_MS - 9_000})),
+        HEALTHY,
+        "All 16",
+    ),
+    "no topics": (of_kafka(lambda k: k.topics.clear()), HEALTHY, "All 16 parts"),
+}
+
+
+@every_case(("change", "health", "words"), WORLDS.values(), ids=WORLDS)
+def test_a_cluster_of_others_is_told_as_it_is(
+    change: Change, health: tuple[Health], words: str
+) -> None:
+    foreign = Foreign()
+    change(foreign)
+    found = foreign.judged()
+    said = [found.verdict.reason, *(p.verdict.reason for p in found.parts)]
+    said += [note for part in found.parts for note in part.notes]
+    assert (found.verdict.health, any(words in each for each in said)) == (*health, True), said
+    assert all(each.endswith((".", ".)")) and ".." not in each for each in said), said
+
+
+def test_pod_sets_of_another_shape_are_silence_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(operator, "pod_sets", lambda *_: [{"spec": None}])
+    with pytest.raises(StillwaterError, match="in a shape that this release cannot read"):
+        operator.wanted_roles(None, "kafka", "orders")  # type: ignore[arg-type]
