@@ -99,8 +99,12 @@ def _eviction_text(incident: Incident, seen: Observation, pod: PodView) -> str:
 
 
 def other_kafka_pods(incident: Incident, seen: Observation, policy: Policy) -> str | None:
-    """Return which other pods of this Kafka stand on the node: consent is for one of them."""
-    if not ours(incident, policy) or incident.release is not None:
+    """Return which other pods of this Kafka stand on the node: consent is for one of them.
+
+    A drain that we send or begin takes all of them; of others' drains each is asked about.
+    """
+    theirs = policy.drain_route not in {"held", "evict"} or evicting(incident)
+    if theirs or incident.release is not None:
         return None
     beside = sorted(
         pod.name

@@ -45,6 +45,7 @@ def but_consent(
 ) -> Iterator[str]:
     """Yield the same but Kafka's consent, which a party gives as a whole."""
     yield from of_machines(turn, seen, beside, policy)
+    yield from _of_node(turn, seen, policy)
     yield from _of_others(turn, seen, beside)
     if seen.kafka is None:
         yield seen.kafka_silence
@@ -90,6 +91,25 @@ def of_machines(
         yield (
             f"{group.name} wants {wanted} instances of at most {group.maximum}: there is no "
             f"room for a replacement of node {turn.node_id}; raise its maximum."
+        )
+
+
+def _of_node(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[str]:
+    """Yield why nobody would know where a node's pod may go, or that others go with it."""
+    node = seen.node_of(turn.node_id)
+    if node is None:
+        return
+    lacking = [what for what, said in (("pool", node.pool), ("zone", node.zone)) if said is None]
+    if lacking and seen.claim_of(turn.instance_id) is None:
+        yield (
+            f"Node {node.name} has no label of its {' and '.join(lacking)}, so nobody knows which "
+            f"other node could take Kafka node {turn.node_id}; label it as the others."
+        )
+    with_it = [p.name for p in seen.pods if p.node_name == node.name and p.node_id != turn.node_id]
+    if with_it and policy.drain_route in {"held", "evict"}:
+        yield (
+            f"Pod {with_it[0]} of the same Kafka is on {node.name}, too, and would leave together "
+            f"with Kafka node {turn.node_id}; give each a node of its own first."
         )
 
 

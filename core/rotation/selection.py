@@ -6,12 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from core.errors import InvalidInput
+from core.incidents.observation import NodeView, PodView
 from core.rotation.observation import RunObservation
 from core.rotation.outdated import Launched, why_unknown
 from core.rotation.run_record import NodeTurn
 from core.views import id_list
 
 BY_HAND = "asked for by hand"
+NO_PODS = (
+    "Kubernetes lists no pod of this Kafka's, so there is nobody to rotate; see to its node pools "
+    "and the operator first."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +48,11 @@ def turns_of(
 ) -> tuple[NodeTurn, ...]:
     """Return a turn for each node that is meant; `outdated` says why, by node id.
 
-    Raises InvalidInput where a name fits nothing, or a pod that is meant has no instance.
+    Raises InvalidInput where a name fits nothing, a pod that is meant has no instance, or there is
+    no pod at all.
     """
+    if not seen.pods:
+        raise InvalidInput([NO_PODS])
     found, problems = [], []
     for pod in sorted(seen.pods, key=lambda pod: pod.node_id):
         node = seen.node_of(pod.node_id)
@@ -53,10 +61,7 @@ def turns_of(
         if not selection.takes(pod.node_id, pool, zone) and (selection.by_hand or why is None):
             continue
         if node is None or node.instance_id is None:
-            problems.append(
-                f"Pod {pod.name} runs on no node ({pod.trouble or 'it starts'}); see to it before "
-                f"a rotation."
-            )
+            problems.append(f"Pod {pod.name} {_nowhere(pod, node)}; see to it before a rotation.")
             continue
         found.append(
             NodeTurn(
@@ -75,6 +80,15 @@ def turns_of(
     return tuple(found)
 
 
+def _nowhere(pod: PodView, node: NodeView | None) -> str:
+    """Say why no instance is known that a pod runs on."""
+    if pod.node_name is None:
+        return f"runs on no node ({pod.trouble or 'it starts'})"
+    if node is None:
+        return f"runs on {pod.node_name}, which Kubernetes does not list"
+    return f"runs on {node.name}, which is no instance of EC2's"
+
+
 def unjudged_nodes(seen: RunObservation, launched: Mapping[str, Launched]) -> Iterator[str]:
     """Yield of which nodes nobody can tell whether they are outdated, a sentence per reason.
 
@@ -86,7 +100,8 @@ def unjudged_nodes(seen: RunObservation, launched: Mapping[str, Launched]) -> It
         instance_id = (None if node is None else node.instance_id) or ""
         if seen.claim_of(instance_id) is not None:
             continue
-        why = why_unknown(launched.get(instance_id)) if node else "its pod runs on no node"
+        placed = node is not None and node.instance_id is not None
+        why = why_unknown(launched.get(instance_id)) if placed else f"its pod {_nowhere(pod, node)}"
         if why is not None:
             reasons.setdefault(why, []).append(pod.node_id)
     for why, ids in reasons.items():

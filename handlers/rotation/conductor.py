@@ -6,6 +6,7 @@ or the plan, or `{"problems": [...]}` where a person has to do something else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -146,7 +147,9 @@ class Conductor:
         options = Options(
             accepted_topics=accepted,
             acknowledged=None if known is None else known.to_dict(),
-            deadline_seconds=float(event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS),
+            deadline_seconds=_number(
+                "deadline_seconds", event.get("deadline_seconds") or DEFAULT_DEADLINE_SECONDS
+            ),
             at_once=_at_once(event),
             any_time=bool(event.get("any_time")),
             even_recovering=bool(event.get("even_recovering")),
@@ -195,12 +198,17 @@ class Conductor:
 
     def _append_rates(self, event: Mapping[str, Any], now: float) -> dict[int, float]:
         """Return what brokers take in a second, from how their logs grew since the first look."""
-        before: Mapping[str, Any] | None = event.get("held")
+        before = event.get("held")
         if before is None:
             return {}
-        seconds = now - float(before["at"])
+        sizes = before.get("bytes") if isinstance(before, dict) else None
+        if not isinstance(sizes, dict):
+            raise InvalidInput([f"held is {before!r}, and must be what `held` answered before."])
+        seconds = now - _number("held.at", before.get("at"))
+        if seconds <= 0:
+            raise InvalidInput([f"held.at is {before['at']!r}, and must be in the past."])
         grown = {
-            broker: max(held - int(before["bytes"].get(str(broker), held)), 0)
+            broker: max(held - _number("held.bytes", sizes.get(str(broker), held)), 0.0)
             for broker, held in self.sources.kafka.log_bytes().items()
         }
         return {broker: bytes_ / seconds for broker, bytes_ in grown.items()}
@@ -264,13 +272,29 @@ def _at_once(event: Mapping[str, Any]) -> int | None:
 
 
 def _selection(event: Mapping[str, Any]) -> Selection:
-    named: Mapping[str, Any] = event.get("selection") or {}
+    """Return what was named; raise InvalidInput for what names nobody."""
+    named, keys = event.get("selection") or {}, ("node_ids", "pools", "zones")
+    lists = [named.get(key) or [] for key in keys] if isinstance(named, dict) else []
+    if len(lists) < len(keys) or not all(isinstance(each, list | tuple) for each in lists):
+        raise InvalidInput([f"selection is {named!r}, and must be lists of {', '.join(keys)}."])
+    node_ids, pools, zones = lists
     return Selection(
         everything=bool(named.get("everything")),
-        node_ids=tuple(int(n) for n in named.get("node_ids", ())),
-        pools=tuple(named.get("pools", ())),
-        zones=tuple(named.get("zones", ())),
+        node_ids=tuple(int(_number("selection.node_ids", each)) for each in node_ids),
+        pools=tuple(map(str, pools)),
+        zones=tuple(map(str, zones)),
     )
+
+
+def _number(name: str, value: object) -> float:
+    """Return a number; raise InvalidInput for what is none."""
+    try:
+        found = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        found = math.nan
+    if not math.isfinite(found):
+        raise InvalidInput([f"{name} is {value!r}, and must be a number."])
+    return found
 
 
 def _topics(turns: Iterable[NodeTurn], seen: RunObservation) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ import pytest
 
 from tests.every_case import every_case
 from tests.unit.handlers.scene_ends import Told, ends_as_told
+from tests.unit.handlers.scenes import Scene
+from tests.unit.handlers.station import Station
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -164,6 +166,14 @@ def test_a_strange_history_ends_as_it_should(history: str, told: Told) -> None:
 def test_room_that_a_group_kept_is_given_back_later(history: str, told: Told) -> None:
     scene = ends_as_told(history, told)
     assert {group.desired for group in scene.station.cluster.groups.values()} == {1}
+
+
+def test_two_brokers_on_one_machine_are_not_drained_together() -> None:
+    scene = Scene(Station(), lambda _: 0)
+    scene.station.cluster.place_pod(20, "i-0a")
+    scene.play("leave a, wait 5")
+    assert scene.station.termination_handler.sent == []
+    assert {"shared_node"} == {page["page"] for page in scene.pages}
 
 
 def test_who_is_called_for_a_machine_that_is_kept_hears_when_aws_takes_it_all_the_same() -> None:
