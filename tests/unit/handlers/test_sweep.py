@@ -139,6 +139,7 @@ def test_a_node_of_anothers_instance_is_left_alone(station: Station) -> None:
     theirs = station.cluster.instances[OLD]
     station.cluster.instances[OLD] = replace(theirs, tags={}, state="terminated")
     station.cluster.set_groups_without(OLD)
+    station.cluster.place_pod(10, None)
     assert station.broom.sweep(station.now)["opened"] == 0
 
 

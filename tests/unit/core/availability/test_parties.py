@@ -56,7 +56,7 @@ def safe(members: tuple[int, ...], view: ClusterView, margin: int) -> bool:
     for p in view.partitions:
         gone, factor = set(members) & set(p.replicas), len(p.replicas)
         left = len(set(p.isr) - gone)
-        needed = 1 if factor <= p.min_isr else min(p.min_isr + margin, factor - 1)
+        needed = min(p.min_isr + margin, factor - 1)
         if gone and left < needed:
             return False
     return True

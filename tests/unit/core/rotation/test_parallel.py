@@ -154,8 +154,8 @@ def test_a_set_is_refused_with_what_the_partition_would_keep() -> None:
     assert may_leave_together(frozenset({10, 11}), view, isr_margin=0).allowed
     assert may_leave_together(frozenset({10, 11}), view).reason == (
         "Nodes 10, 11 may not leave together: partition t-0 would keep 2 in-sync replicas (20, 30) "
-        "of 4, and it needs 3 (min.insync.replicas 2, margin 1); wait until its other replicas "
-        "have caught up."
+        "of 4, and it needs 3 (min.insync.replicas 2, margin 1); let one of them go after "
+        "the other, each when the last is back."
     )
 
 
