@@ -18,7 +18,7 @@ from rich.text import Text
 
 from cli import watching
 from cli.incidents import Desk
-from cli.invoking import invoke, object_in, unreadable
+from cli.invoking import Shape, has, invoke, object_in, unreadable
 from cli.watching import Pace
 from core import naming
 from core.health.verdict import Health
@@ -26,9 +26,16 @@ from core.health.verdict import Health
 PACE = Pace(seconds=5.0)
 HEALTHY, IMPAIRED, UNHEALTHY = 0, 1, 2
 EXIT_CODES = {200: HEALTHY, 503: IMPAIRED}
-# What is shown of an answer, and of each part.
-SHOWN = {"status", "message", "cluster", "at", "seconds", "parts"}
-SHOWN_OF_A_PART = {"kind", "name", "status", "reason", "notes"}
+# What is shown of an answer, and of each part, and the kinds of it.
+SHOWN: Shape = {
+    **dict.fromkeys(("status", "message", "cluster", "at"), str),
+    "seconds": int | float,
+    "parts": list,
+}
+SHOWN_OF_A_PART: Shape = {
+    **dict.fromkeys(("kind", "name", "status", "reason"), str),
+    "notes": list,
+}
 STYLES = {
     Health.HEALTHY: "green",
     Health.STARTING: "cyan",
@@ -63,19 +70,19 @@ def ask(desk: Desk) -> Examined:
     payload = invoke(desk, "health")
     code, document = payload.get("statusCode"), object_in(str(payload.get("body") or ""))
     parts = document.get("parts")
-    said = [
-        document.get("status"),
-        *(_status(part) for part in (parts if isinstance(parts, list) else ())),
-    ]
-    whole = isinstance(code, int) and isinstance(parts, list) and document.keys() >= SHOWN
-    if not whole or not set(said) <= set(Health):
+    known = [_has(document, SHOWN), *(_has(part, SHOWN_OF_A_PART) for part in _listed(parts))]
+    if not (isinstance(code, int) and all(known)):
         raise unreadable(naming.function(desk.spec.prefix, "health"))
-    return Examined(int(code or 0), document)
+    return Examined(code, document)
 
 
-def _status(part: object) -> object:
-    """Return a part's health, or nothing where it has not all that is shown."""
-    return part.get("status") if isinstance(part, dict) and part.keys() >= SHOWN_OF_A_PART else None
+def _listed(parts: object) -> list[Any]:
+    return parts if isinstance(parts, list) else []
+
+
+def _has(said: Any, shown: Shape) -> bool:
+    """Say whether an answer, or a part of one, has all that is shown, and a health we know."""
+    return has(said, shown) and said["status"] in list(Health)
 
 
 def show(
@@ -136,7 +143,7 @@ def _add(table: Table, kind: str, parts: Sequence[Mapping[str, Any]]) -> None:
         if part["status"] != Health.HEALTHY:
             _row(table, f"  {part['name']}", part)
         for note in part["notes"]:
-            table.add_row("", "", "", Text(note, "dim"))
+            table.add_row("", "", "", Text(str(note), "dim"))
 
 
 def _row(table: Table, name: str, part: Mapping[str, Any]) -> None:

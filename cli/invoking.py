@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from botocore.config import Config
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Longer than a function may run, and asked once: asked again it would begin anew.
 PATIENCE = Config(read_timeout=120, retries={"total_max_attempts": 1})
+# Key -> the kind of its value: what of an answer is shown.
+Shape = Mapping[str, type | UnionType]
 
 
 def invoke(desk: Desk, role: str, event: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
@@ -47,6 +50,17 @@ def object_in(written: bytes | str) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def has(said: object, shape: Shape) -> bool:
+    """Say whether an answer, or a part of one, has all of a shape.
+
+    >>> has({"said": "Done."}, {"said": str}), has({"said": None}, {"said": str}), has([], {})
+    (True, False, False)
+    """
+    return isinstance(said, dict) and all(
+        key in said and isinstance(said[key], kind) for key, kind in shape.items()
+    )
 
 
 def unreadable(function: str) -> StillwaterError:

@@ -55,8 +55,11 @@ def _absences(node_id: int, cluster: ClusterView) -> Iterator[str]:
     voter = next((v for v in cluster.voters if v.node_id == node_id), None)
     held = cluster.held_by(node_id)
     if voter is None or held or node_id in cluster.brokers:
-        if node_id not in cluster.brokers:
+        if node_id not in cluster.brokers and (held or voter is not None):
             yield f"Broker {node_id} has not registered yet."
+        elif node_id not in cluster.brokers:
+            # Which of the two it is to be, nobody says here.
+            yield f"Node {node_id} has not registered as a broker yet, nor has it a vote."
         elif node_id in cluster.fenced:
             yield f"Broker {node_id} is registered and still fenced."
     if voter is not None and not voter.caught_up:

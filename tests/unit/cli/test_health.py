@@ -194,6 +194,25 @@ ODD: dict[str, Any] = {
 }
 
 
+def odd_in(key: str, value: object, part: str | None = None) -> dict[str, Any]:
+    """Return an answer in which something is of another kind."""
+    document = json.loads(told(FENCED)["body"])
+    (document if part is None else document["parts"][0])[part or key] = value
+    return {"statusCode": 503, "body": json.dumps(document)}
+
+
+ODD |= {
+    f"{key} is {value!r}": odd_in(key, value)
+    for key in ("status", "message", "cluster", "at", "seconds", "parts")
+    for value in (None, {}, [[]], "x" if key in {"seconds", "parts", "status"} else 7)
+}
+ODD |= {
+    f"{key} of a part is {value!r}": odd_in("", value, key)
+    for key in ("kind", "name", "status", "reason", "notes")
+    for value in (None, {"it": 1}, 7)
+}
+
+
 @every_case("payload", ODD.values(), ids=ODD.keys())
 def test_an_answer_of_another_form_is_one_sentence(payload: Any) -> None:
     desk = Desk(spec(), FakeLambda(payload=payload))  # type: ignore[arg-type]
