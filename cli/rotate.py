@@ -18,11 +18,12 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.incidents import Desk
-from cli.invoking import invoke
+from cli.invoking import Shape, has, invoke, unreadable
 from cli.page_files import write_page
 from cli.rotate_page import plan_page, run_page
 from cli.rotate_plan import render_plan
 from cli.watching import Pace, watch
+from core import naming
 from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_codec import to_document
 from core.rotation.run_record import Phase, Run, RunState
@@ -34,6 +35,31 @@ PACE = Pace(seconds=2.0)
 _MOVING = frozenset({RunState.RUNNING})
 
 
+# What is shown of an answer, of a plan in it, and of each node of that.
+SHOWN: Shape = {"said": str}
+PLAN: Shape = {
+    "seconds": int | float,
+    **dict.fromkeys(("nodes", "notes", "too_long", "unavailable"), list),
+}
+NODE: Shape = {
+    **dict.fromkeys(("role", "zone", "instance_id", "why"), str),
+    **dict.fromkeys(("node_id", "batch"), int),
+    "seconds": int | float,
+    "resync_bytes": int | float | None,
+    "objections": list,
+}
+
+
+def _is_whole(told: Mapping[str, Any], command: str) -> bool:
+    """Say whether an answer has what is shown of a command."""
+    if command == "held":
+        return has(told, {"held": dict})
+    plan = told.get("plan")
+    if plan is None:
+        return command != "plan"
+    return has(plan, PLAN) and all(has(each, NODE) for each in plan["nodes"])
+
+
 @dataclass(frozen=True)
 class Rotor:
     """The rotation runs of one environment, as the caller."""
@@ -43,10 +69,12 @@ class Rotor:
     def ask(self, command: str, **said: Any) -> Mapping[str, Any]:
         """Ask λ rotate; raises InvalidInput with what it objects to."""
         event = {"command": command, "actor": self.desk.actor, **said}
-        answer = invoke(self.desk, "rotate", event)
-        if answer.get("problems"):
-            raise InvalidInput(answer["problems"])
-        return answer
+        told = invoke(self.desk, "rotate", event)
+        if has(told, {"problems": list}) and told["problems"]:
+            raise InvalidInput(map(str, told["problems"]))
+        if not (has(told, SHOWN) and _is_whole(told, command)):
+            raise unreadable(naming.function(self.desk.spec.prefix, "rotate"))
+        return told
 
     def run(self) -> Run | None:
         """Return the run that goes on, or the last one."""

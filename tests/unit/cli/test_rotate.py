@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from dataclasses import replace
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import boto3
 import pytest
@@ -18,9 +19,10 @@ from cli.rotate import Rotor
 from cli.rotate_commands import rotate
 from cli.rotate_plan import render_plan
 from cli.watching import Pace
-from core.errors import StillwaterError
+from core.errors import InvalidInput, StillwaterError
 from core.rotation.run_record import Options, Phase, Run, RunState, open_run
 from core.words import span
+from tests.every_case import every_case
 from tests.unit.core.availability.clusters import turn_of
 from tests.unit.handlers.tables import REGION
 from tests.unit.infra.programs import spec
@@ -93,6 +95,84 @@ def test_a_run_that_stops_ends_the_watch_with_its_reason() -> None:
     stopped = replace(a_run(), state=RunState.STOPPED, reason="Node 10 is not back.")
     with pytest.raises(StillwaterError, match="The run stopped: Node 10 is not back"):
         command.watch_run(Ledger(stopped), page()[0], clock(STARTED)[0])
+
+
+@dataclass
+class Answering:
+    """λ rotate, as it answers whatever it is asked."""
+
+    payload: bytes
+
+    def client(self, service: str, **_settings: object) -> Answering:
+        assert service == "lambda"
+        return self
+
+    def invoke(self, **_asked: object) -> dict[str, object]:
+        return {"Payload": io.BytesIO(self.payload)}
+
+
+class Adas(Desk):
+    """A desk that asks nobody who sits at it."""
+
+    @property
+    def actor(self) -> str:
+        return "ada"
+
+
+def asked(payload: object, command: str = "plan") -> Mapping[str, object]:
+    written = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    desk = Adas(spec(environment="local"), Answering(written))  # type: ignore[arg-type]
+    return Rotor(desk).ask(command)
+
+
+NODE: dict[str, object] = {
+    "node_id": 10,
+    "role": "broker",
+    "zone": "us-east-1a",
+    "instance_id": "i-0a",
+    "why": "by hand",
+    "seconds": 330.0,
+    "resync_bytes": None,
+    "batch": 1,
+    "objections": [],
+}
+PLAN: dict[str, object] = {
+    "nodes": [NODE],
+    "seconds": 1.0,
+    "notes": [],
+    "too_long": [],
+    "unavailable": [],
+}
+ODD: dict[str, object] = {
+    "no JSON": b"<html>",
+    "nothing": None,
+    "a list": [],
+    "no word": {"plan": PLAN},
+    "no plan": {"said": "So."},
+    "a plan that is none": {"said": "So.", "plan": []},
+    **{f"without {key}": {"said": "So.", "plan": {**PLAN, key: None}} for key in PLAN},
+    **{
+        f"a node without {key}": {
+            "said": "So.",
+            "plan": {**PLAN, "nodes": [{k: v for k, v in NODE.items() if k != key}]},
+        }
+        for key in NODE
+    },
+    "a node that is none": {"said": "So.", "plan": {**PLAN, "nodes": [10]}},
+}
+
+
+@every_case("payload", ODD.values(), ids=ODD.keys())
+def test_an_answer_of_another_release_is_one_sentence(payload: object) -> None:
+    with pytest.raises(StillwaterError, match="in a form that this release cannot read"):
+        asked(payload)
+
+
+def test_an_answer_that_is_whole_is_taken_and_a_problem_is_said() -> None:
+    assert asked({"said": "So.", "plan": PLAN})["said"] == "So."
+    assert asked({"said": "Paused."}, "pause")["said"] == "Paused."
+    with pytest.raises(InvalidInput, match="Node 10 is gone"):
+        asked({"problems": ["Node 10 is gone."]})
 
 
 def test_a_plan_numbers_those_that_go_together_once() -> None:
