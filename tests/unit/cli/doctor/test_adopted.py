@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 from cli.doctor import adopted
 from cli.main import app
 from infra.eks.api import ApiError
+from tests.unit.certificates import issue
 
 DESCRIPTION = """
 adopt:
@@ -139,6 +142,18 @@ def test_what_is_missing_is_named_and_nothing_else(server: Server, tmp_path: Pat
         "queue shop-orders-ticks",
     ]
     assert (found.exit_code, found.account, found.cluster) == (1, "111122223333", "shop")
+
+
+def test_a_gate_whose_authority_has_ended_is_trusted_by_nobody(
+    server: Server, tmp_path: Path
+) -> None:
+    ended = issue("ca", None, datetime(2021, 1, 1, tzinfo=UTC)).certificate_pem
+    bundle = base64.b64encode(ended.encode()).decode()
+    server.held[f"{adopted.WEBHOOKS}/shop-orders-gate"] = {
+        "webhooks": [{"clientConfig": {"caBundle": bundle}}]
+    }
+    found = adopted.examine(described(tmp_path, "gate")).findings
+    assert ("webhook shop-orders-gate", "does not") in [(e.what, e.found) for e in found]
 
 
 def test_a_strimzi_of_before_v1_is_found(server: Server, tmp_path: Path) -> None:
