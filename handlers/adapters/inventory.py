@@ -111,12 +111,16 @@ def _status(found: InstanceStatusTypeDef) -> StatusView:
             for event in found.get("Events", [])
         ),
         impaired={
-            name: _seconds(detail.get("ImpairedSince")) or 0.0
+            # Without a time it counts as long since.
+            name: min(filter(None, map(_impaired_since, check.get("Details") or ())), default=0.0)
             for name, check in checks.items()
             if check.get("Status") == "impaired"
-            for detail in check.get("Details", [{}])[:1]
         },
     )
+
+
+def _impaired_since(detail: Mapping[str, Any]) -> float | None:
+    return _seconds(detail.get("ImpairedSince"))
 
 
 def _seconds(moment: datetime | None) -> float | None:
