@@ -67,6 +67,8 @@ T = TypeVar("T")
 # with: seconds of work, far below a function's time limit, for as many nodes as clusters have.
 MOST_INSTANCES = 200
 CURSOR = "cursor#sweep"
+# What cannot be told apart from nodes of others.
+UNLABELLED = "a node of Kafka's (none that its pods run on has the label of a pool)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,9 +208,13 @@ class Broom:
         claims = self._read("NodeClaims", self.claims.claims, unread)
         nodes = self._read("Nodes", self.nodes.nodes, unread)
         kafkas = tuple(n for n in nodes or () if _kafkas(n.pool) and n.instance_id)
+        pods = self._read("Kafka's pods", self.nodes.kafka_pods, unread) or ()
+        if nodes is not None and not kafkas and any(pod.node_name for pod in pods):
+            unread.append(UNLABELLED)
+            logger.warning("No node that Kafka's pods run on has the label of a pool.")
         return _Found(
             nodes=None if nodes is None else kafkas,
-            pods=self._read("Kafka's pods", self.nodes.kafka_pods, unread) or (),
+            pods=pods,
             claims=claims,
             unread=tuple(unread),
         )

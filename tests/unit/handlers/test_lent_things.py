@@ -135,6 +135,19 @@ def test_a_sweep_that_sees_no_nodes_for_long_calls_a_person_once(station: Statio
     assert len(minutes(station, 5, UNSEEN)) == 1
 
 
+def test_a_sweep_that_knows_no_node_for_kafkas_calls_a_person(station: Station) -> None:
+    """Somebody has taken the pools' labels off all nodes, or described another one."""
+    nodes = station.cluster.node_views
+    for id_, node in nodes.items():
+        nodes[id_] = replace(node, pool=None)
+    (told,) = minutes(station, 30, UNSEEN)
+    assert "none that its pods run on has the label of a pool" in told
+    # Where nothing of Kafka's runs, nothing is missed.
+    for node_id in (10, 20, 30):
+        station.cluster.place_pod(node_id, None)
+    assert len(minutes(station, 90, UNSEEN)) == 1
+
+
 def left(station: Station) -> set[str]:
     """Return which of the things above are lent at this moment."""
     cluster = station.cluster
