@@ -86,7 +86,7 @@ def test_an_older_kubelet_in_the_same_image_is_said_and_no_reason() -> None:
     same = Launched(OLD, OLD)
     assert why_outdated(same, "v1.35.4", SERVER) is None
     (note,) = stale_template({"i-1": same}, {"i-1": "v1.35.4", "i-2": "v1.35.4"}, SERVER)
-    assert "`pulumi up` on the kafka stack first" in note
+    assert "give it a newer one first" in note
 
 
 @pytest.mark.parametrize("kubelet", ["v1.36.0", "1.36+", ""])
