@@ -57,17 +57,16 @@ def set_aside(
 
 
 def _without_groups(nodes: Sequence[NodeView]) -> Concern:
-    named = ", ".join(f"{n.instance_id}" for n in nodes[:MOST_NAMED])
+    named = ", ".join(f"{node.instance_id}" for node in nodes[:MOST_NAMED])
     more = f" and {len(nodes) - MOST_NAMED} more" if len(nodes) > MOST_NAMED else ""
-    machines = f"{len(nodes)} machines run" if len(nodes) > 1 else "1 machine runs"
     return Concern(
         key="set_aside:no groups",
         page="set_aside",
         reason=(
-            f"The cluster has no Auto Scaling group any more, and {machines} Kafka ({named}{more}):"
-            f" nobody replaces one that dies, and no hook holds it when it ends. Were the groups "
-            f"deleted, or is the tag or name gone by which they are known? Make them again, and "
-            f"attach the machines (`aws autoscaling attach-instances`)."
+            f"Kafka runs on machines ({named}{more}) for which the cluster has no Auto Scaling "
+            f"group any more, nor a NodeClaim: nobody replaces one that dies, and no hook holds it "
+            f"when it ends. Were the groups deleted, or is the tag or name gone by which they are "
+            f"known? Make them again, and attach the machines (`aws autoscaling attach-instances`)."
         ),
     )
 
