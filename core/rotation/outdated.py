@@ -113,8 +113,8 @@ def stale_template(
         if _same_image(found):
             yield (
                 f"Instance {instance_id} has kubelet {kubelet} under Kubernetes {server}, and its "
-                f"launch template still names the same image: give it a newer one first (in stacks of "
-                f"ours by `stillwater up`)."
+                f"launch template still names the same image: give it a newer one first (in "
+                f"stacks of ours by `stillwater up`)."
             )
 
 
