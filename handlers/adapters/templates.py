@@ -88,7 +88,9 @@ class AwsTemplates:
             return Build(configuration=group["LaunchConfigurationName"])
         mixed = group.get("MixedInstancesPolicy", {}).get("LaunchTemplate", {})
         types = mixed.get("Overrides") or ()
-        own = next((each for each in types if each.get("InstanceType") == instance_type), {})
+        own: Mapping[str, Any] = next(
+            (each for each in types if each.get("InstanceType") == instance_type), {}
+        )
         named: Mapping[str, Any] | None = (
             own.get("LaunchTemplateSpecification")
             or mixed.get("LaunchTemplateSpecification")
