@@ -103,10 +103,9 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
         for node_id in brokers:
             yield Part(PartKind.BROKER, str(node_id), silent(f"Broker {node_id}", view.why))
         return
-    left = view.idle_fenced - expected.roles.keys()
-    yield Part(
-        PartKind.QUORUM, "quorum", quorum_verdict(view), tuple(map(_left_over, sorted(left)))
-    )
+    left = _left_over(seen, view, expected)
+    notes = tuple(map(_unregistering, sorted(left)))
+    yield Part(PartKind.QUORUM, "quorum", quorum_verdict(view), notes)
     yield Part(PartKind.PARTITIONS, "partitions", partitions_verdict(view))
     for node_id in controllers:
         verdict = _node(node_id, Role.CONTROLLER, view, seen, now)
@@ -120,10 +119,16 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
         yield Part(PartKind.BROKER, str(node_id), verdict, notes)
 
 
-def _left_over(broker_id: int) -> str:
-    """Say of a broker that nobody runs and nobody misses what is left of it."""
+def _left_over(seen: Seen, view: ClusterView, expected: Expected) -> frozenset[int]:
+    """Return the brokers that nobody wants, runs or misses: all that is left is their names."""
+    if isinstance(seen.pods, Silence):
+        return frozenset()
+    return view.idle_fenced - expected.roles.keys() - {pod.node_id for pod in seen.pods}
+
+
+def _unregistering(broker_id: int) -> str:
     return (
-        f"Broker {broker_id} is registered, fenced and holds nothing, and is to have no pod: "
+        f"Broker {broker_id} is registered, fenced and holds nothing, and has no pod: "
         f"`kafka-cluster.sh unregister --id {broker_id}` takes it off the list."
     )
 

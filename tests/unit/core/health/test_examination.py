@@ -132,12 +132,35 @@ def test_what_the_spec_has_and_nobody_sees_is_a_part() -> None:
     assert named[PartKind.WORKER, WORKER].verdict.health is Health.UNHEALTHY
 
 
-def test_a_broker_of_no_spec_is_looked_at_too() -> None:
-    grown = replace(KAFKA, brokers=frozenset({10, 20, 30}), fenced=frozenset({30}))
-    assert (
-        by_name(replace(SEEN, kafka=grown))[PartKind.BROKER, "30"].verdict.health
-        is Health.UNHEALTHY
-    )
+GROWN = replace(KAFKA, brokers=frozenset({10, 20, 30}), fenced=frozenset({30}))
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(
+            replace(SEEN, kafka=GROWN, pods=(*PODS, replace(PODS[0], name="o-30", node_id=30))),
+            id="it has a pod",
+        ),
+        pytest.param(replace(SEEN, kafka=GROWN, pods=HUNG), id="whether it has a pod is unknown"),
+        pytest.param(
+            replace(
+                SEEN,
+                kafka=replace(GROWN, partitions=(PartitionView("t", 0, 10, (10, 30), (10,), 1),)),
+            ),
+            id="it holds something",
+        ),
+    ],
+)
+def test_a_broker_of_no_spec_is_looked_at_too(seen: Seen) -> None:
+    assert by_name(seen)[PartKind.BROKER, "30"].verdict.health is Health.UNHEALTHY
+
+
+def test_all_that_is_left_of_a_broker_is_its_name() -> None:
+    found = by_name(replace(SEEN, kafka=GROWN))
+    assert (PartKind.BROKER, "30") not in found
+    (note,) = found[PartKind.QUORUM, "quorum"].notes
+    assert "unregister --id 30" in note
 
 
 def test_a_combined_node_is_broker_and_controller() -> None:
