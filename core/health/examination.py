@@ -121,7 +121,7 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
 
 def _left_over(seen: Seen, view: ClusterView, expected: Expected) -> frozenset[int]:
     """Return the brokers that nobody wants, runs or misses: all that is left is their names."""
-    if isinstance(seen.pods, Silence):
+    if isinstance(seen.pods, Unread):
         return frozenset()
     return view.idle_fenced - expected.roles.keys() - {pod.node_id for pod in seen.pods}
 

@@ -157,7 +157,7 @@ MUTANTS = (
     _M(
         "retained without a page",
         "core",
-        "        Page(key, reason),\n        *complete(incident, HookResult.ABANDON),",
+        "        Page(key, told),\n        *complete(incident, HookResult.ABANDON),",
         "        *complete(incident, HookResult.ABANDON),",
     ),
     _M(

@@ -14,9 +14,10 @@ import pytest
 
 from core.errors import StillwaterError
 from core.health.cluster import ClusterHealth, cluster_health
-from core.health.examination import Expected, Seen, Silence, parts
+from core.health.examination import Expected, Seen, parts
 from core.health.verdict import Health
 from core.health.wanted import roles_wanted
+from core.unread import Unread
 from handlers.adapters import operator
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pods import pod_seen
@@ -92,7 +93,7 @@ class Foreign:
             with answering(self.kafka):
                 kafka = KafkaAdmin(["a:1"]).read()
         except StillwaterError as error:
-            kafka = Silence(str(error))
+            kafka = Unread(str(error))
         found = (pod_seen(each) for each in self.pods)
         seen = Seen(
             kafka=kafka,
