@@ -6,7 +6,7 @@ import pulumi
 
 from infra.functions.access import NAMES, Names, grant
 from infra.functions.definition import Definition
-from infra.functions.function import FunctionArgs, LambdaFunction, Shared
+from infra.functions.function import LambdaFunction, Shared
 from infra.functions.kept import keep
 from infra.functions.schedule import wake
 from infra.functions.settings import settings
@@ -29,22 +29,10 @@ class Alone(pulumi.ComponentResource):
         role, name = definition.name, f"{below}{definition.name}"
         super().__init__(f"stillwater:infra:{role.title()}", name, None, opts)
         told = settings(definition, cluster, shared.late)
-        inside = definition.kubernetes is not None
-        kept = (
-            keep(f"{name}-kept", role, shared.late["ledger_table"], told, self) if inside else None
-        )
-        self.function = LambdaFunction(
-            f"{name}-function",
-            FunctionArgs(
-                definition=definition,
-                scope=shared.scope,
-                package=shared.package,
-                settings=told,
-                kept=kept,
-                placement=shared.placement if inside else None,
-            ),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        kept = None
+        if definition.kubernetes is not None:
+            kept = keep(f"{name}-kept", role, shared.late["ledger_table"], told, self)
+        self.function = shared.function(f"{name}-function", definition, told, kept, self)
         if role not in NAMES:
             names = Names(type="", component=name)
             grant(names, definition, cluster, self.function.role_arn, parent=self)

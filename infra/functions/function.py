@@ -39,6 +39,26 @@ class Shared:
     late: Late
     placement: FunctionPlacement
 
+    def function(
+        self,
+        name: str,
+        definition: Definition,
+        told: pulumi.Output[Any],
+        kept: Kept | None,
+        parent: pulumi.Resource,
+    ) -> LambdaFunction:
+        """Make one of them; with rights in the cluster it stands in the VPC."""
+        inside = definition.kubernetes is not None
+        args = FunctionArgs(
+            definition=definition,
+            scope=self.scope,
+            package=self.package,
+            settings=told,
+            kept=kept if inside else None,
+            placement=self.placement if inside else None,
+        )
+        return LambdaFunction(name, args, opts=pulumi.ResourceOptions(parent=parent))
+
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionArgs:

@@ -11,17 +11,15 @@ the VPC and have access entries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pulumi
 
-from core import naming
 from core.constants import TICKS_MAX_RECEIVE_COUNT
 from infra.functions.catalogue import LOOP
 from infra.functions.definition import Definition
-from infra.functions.function import FunctionArgs, LambdaFunction, Shared, feed
+from infra.functions.function import LambdaFunction, Shared, feed
 from infra.functions.kept import keep
-from infra.functions.queues import MessageQueue, QueueArgs
+from infra.functions.queues import MessageQueue, work_queue
 from infra.functions.schedule import wake
 from infra.functions.settings import settings
 from infra.functions.tick import TICK
@@ -45,46 +43,21 @@ class LoopFunctions(pulumi.ComponentResource):
         definitions: Sequence[Definition] = LOOP,
     ) -> None:
         super().__init__(TYPE, name, None, opts)
-        self._name, self._shared, cluster = name, shared, shared.scope.cluster
-        self.ticks_queue = self._ticks_queue()
+        cluster, functions = shared.scope.cluster, dict[str, LambdaFunction]()
+        self.ticks_queue = work_queue(
+            f"{name}-ticks", cluster, "ticks", TICKS_MAX_RECEIVE_COUNT, self
+        )
         late = {**shared.late, "ticks_queue_url": self.ticks_queue.url}
         told = {each.name: settings(each, cluster, late) for each in definitions}
         # What they keep is the same for all: the API server, pools' labels, Kafka's addresses.
-        self._kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
-        self.functions = {each: self._function(each, told[each]) for each in told}
+        kept = keep(f"{name}-kept", "loop", late["ledger_table"], told[TICK.name], self)
         sources = {"events": events_queue_arn, "ticks": self.ticks_queue.arn}
         for each in definitions:
-            function = self.functions[each.name]
+            called = f"{name}-{each.name}"
+            function = shared.function(called, each, told[each.name], kept, self)
+            functions[each.name] = function
             if each.reads is not None:
-                feed(f"{name}-{each.name}", each, sources[each.reads.queue], function, self)
-            wake(f"{name}-{each.name}", each, cluster.prefix, function, self)
+                feed(called, each, sources[each.reads.queue], function, self)
+            wake(called, each, cluster.prefix, function, self)
+        self.functions = functions
         self.register_outputs({"ticks_queue_url": self.ticks_queue.url})
-
-    def _ticks_queue(self) -> MessageQueue:
-        cluster = self._shared.scope.cluster
-        return MessageQueue(
-            f"{self._name}-ticks",
-            QueueArgs(
-                queue_name=naming.queue(cluster.prefix, "ticks"),
-                visibility_timeout_seconds=cluster.timings.queue_visibility_timeout_seconds,
-                retention_seconds=cluster.timings.events_queue_retention_seconds,
-                max_receive_count=TICKS_MAX_RECEIVE_COUNT,
-            ),
-            opts=pulumi.ResourceOptions(parent=self),
-        )
-
-    def _function(self, role: str, told: pulumi.Output[Any]) -> LambdaFunction:
-        definition = next(each for each in LOOP if each.name == role)
-        inside = definition.kubernetes is not None
-        return LambdaFunction(
-            f"{self._name}-{role}",
-            FunctionArgs(
-                definition=definition,
-                scope=self._shared.scope,
-                package=self._shared.package,
-                settings=told,
-                kept=self._kept if inside else None,
-                placement=self._shared.placement if inside else None,
-            ),
-            opts=pulumi.ResourceOptions(parent=self),
-        )

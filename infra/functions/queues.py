@@ -10,6 +10,7 @@ import pulumi
 import pulumi_aws as aws
 
 from core import naming
+from core.cluster.operated import Operated
 from core.constants import DEAD_LETTER_RETENTION_SECONDS
 from infra import iam
 
@@ -79,6 +80,20 @@ class MessageQueue(pulumi.ComponentResource):
         self.arn, self.url = queue.arn, queue.url
         self.dead_letters_arn = dead_letters.arn
         self.register_outputs({"arn": self.arn, "url": self.url})
+
+
+def work_queue(
+    name: str, cluster: Operated, role: str, max_receive_count: int, parent: pulumi.Resource
+) -> MessageQueue:
+    """Return a queue of what our own functions send each other."""
+    timings = cluster.timings
+    args = QueueArgs(
+        queue_name=naming.queue(cluster.prefix, role),
+        visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
+        retention_seconds=timings.events_queue_retention_seconds,
+        max_receive_count=max_receive_count,
+    )
+    return MessageQueue(name, args, opts=pulumi.ResourceOptions(parent=parent))
 
 
 def _statements(

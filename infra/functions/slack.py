@@ -11,7 +11,6 @@ from typing import Any
 
 import pulumi
 
-from core import naming
 from core.cluster.operated import Operated
 from core.constants import STORIES_MAX_RECEIVE_COUNT
 from core.settings.functions import SlackSettings
@@ -19,7 +18,7 @@ from infra import iam
 from infra.functions.definition import Definition, Reads, Scope, know, on_items, read_queue, send
 from infra.functions.function import FunctionArgs, LambdaFunction, feed
 from infra.functions.packaging import FunctionPackage
-from infra.functions.queues import MessageQueue, QueueArgs
+from infra.functions.queues import MessageQueue, work_queue
 from infra.functions.settings import settings
 
 TYPE = "stillwater:infra:Stories"
@@ -76,15 +75,8 @@ class Stories(pulumi.ComponentResource):
     ) -> None:
         super().__init__(TYPE, name, None, opts)
         child, cluster = pulumi.ResourceOptions(parent=self), scope.cluster
-        self.queue = MessageQueue(
-            f"{name}-queue",
-            QueueArgs(
-                queue_name=naming.queue(cluster.prefix, "stories"),
-                visibility_timeout_seconds=cluster.timings.queue_visibility_timeout_seconds,
-                retention_seconds=cluster.timings.events_queue_retention_seconds,
-                max_receive_count=STORIES_MAX_RECEIVE_COUNT,
-            ),
-            opts=child,
+        self.queue = work_queue(
+            f"{name}-queue", cluster, "stories", STORIES_MAX_RECEIVE_COUNT, self
         )
         late = {"ledger_table": table_name, "stories_queue_url": self.queue.url}
         self.function = LambdaFunction(
