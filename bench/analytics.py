@@ -129,6 +129,9 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
         store = ParquetStore(session, str(out))
         held: dict[str, Any] = {}
 
+        def processor() -> float:
+            return sum(map(_processor_seconds, _family(java))) + time.process_time()
+
         def make() -> None:
             delivery = bills.read(session, bill)
             now = datetime.now(UTC)
@@ -136,7 +139,7 @@ def _spark(bill: Path, out: Path, warm_runs: int) -> dict[str, Any]:
 
         return {
             "start_s": round(start_seconds, 2),
-            **_time_runs(make, lambda: _spark_processor_seconds(java), warm_runs),
+            **_time_runs(make, processor, warm_runs),
             # Java's workers in Python are its descendants, and the driver is this process.
             "peak_mib": sum(map(_peak_mib, _family(java))) + _own_peak_mib(),
             "total": f"{held['in'].billed:f}",
@@ -280,10 +283,6 @@ def _summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _units(trillionths: int) -> str:
     whole = f"{int(trillionths):013d}"
     return f"{int(whole[:-12])}.{whole[-12:]}".rstrip("0").rstrip(".")
-
-
-def _spark_processor_seconds(java: int) -> float:
-    return sum(map(_processor_seconds, _family(java))) + time.process_time()
 
 
 def _family(pid: int) -> list[int]:

@@ -65,7 +65,7 @@ class FleetTwin:
         view = self.cluster.kafka()
         if view is None or not in_sync(view, self.brokers):
             return False
-        if self.watched and self._incidents():
+        if self.watched and self.cluster.ledger.open_incidents():
             return False
         groups = self.cluster.twin.aws("autoscaling").describe_auto_scaling_groups()
         ours = set(self.cluster.outputs["auto_scaling_groups"].values())
@@ -194,9 +194,6 @@ class FleetTwin:
             )
         finally:
             admin.close()
-
-    def _incidents(self) -> bool:
-        return bool(self.cluster.ledger.open_incidents())
 
     def _purge(self) -> None:
         queues = self.cluster.twin.aws("sqs")

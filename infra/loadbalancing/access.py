@@ -70,6 +70,12 @@ def access(
     return group
 
 
+def advertised_ports(spec: ClusterSpec) -> tuple[int, int]:
+    """Return the first and last port any broker may ever be advertised at."""
+    pools = [_ports(spec, pool) for pool in spec.pools if pool.role.is_broker]
+    return min(first for first, _ in pools), max(last for _, last in pools)
+
+
 def _ports(spec: ClusterSpec, pool: NodePool) -> tuple[int, int]:
     """Return the first and last port a broker of a pool may ever be advertised at."""
     ids = list(spec.node_ids_of(pool).values())

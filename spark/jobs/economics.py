@@ -27,13 +27,12 @@ from core.events.announcements import Kind
 from core.rotation.estimate import AWAY_IN_PLACE_SECONDS
 from core.settings.facts import Facts
 from spark.findings import ECONOMICS, RESYNC, STORAGE
+from spark.jobs.storage import AWAY_SECONDS
 from spark.schemas import require_schema
 
 DAYS_PER_MONTH = Decimal(pricing.HOURS_PER_MONTH) / 24
 # From so many days on rotations are counted up to a month.
 FEWEST_DAYS = 7
-# What a rotation takes where none was seen.
-AWAY_SECONDS = 300.0
 # What somebody asked for: the machine was well, and could have been kept.
 PLANNED = frozenset({Kind.ROTATION.value})
 _PLACES = Decimal("1e-6")

@@ -6,8 +6,6 @@ from typing import Any
 
 import pulumi
 
-from core import naming
-from core.cluster import ClusterSpec
 from core.cluster.operated import of_spec
 from core.naming import FOUNDATION, KAFKA, PLATFORM
 from infra.alerts.topic import AlertTopic
@@ -25,6 +23,7 @@ from infra.functions.network import HandlerNetwork, HandlerNetworkArgs
 from infra.functions.settings import in_cluster
 from infra.functions.slack import Stories
 from infra.gate.gate import EvictionGate, EvictionGateArgs
+from infra.loadbalancing.access import advertised_ports
 from infra.nodes.hooks import DepartureHooks
 from stacks.layer import Layer
 
@@ -44,7 +43,7 @@ def build(layer: Layer) -> None:
             load_balancer_security_group_id=layer.earlier(KAFKA).text(
                 "load_balancer_security_group_id"
             ),
-            advertised_ports=_advertised_ports(spec),
+            advertised_ports=advertised_ports(spec),
         ),
         opts=layer.on_aws,
     )
@@ -102,16 +101,3 @@ def build(layer: Layer) -> None:
     pulumi.export("handlers_security_group_id", network.security_group_id)
     pulumi.export("ticks_queue_url", handlers.ticks_queue.url)
     pulumi.export("functions", {key: each.name for key, each in functions.items()})
-
-
-def _advertised_ports(spec: ClusterSpec) -> tuple[int, int]:
-    """Return the first and last port a broker may ever be advertised at."""
-    ids = [
-        node_id
-        for pool in spec.pools
-        if pool.role.is_broker
-        for reserved in spec.node_ids_of(pool).values()
-        for node_id in reserved
-    ]
-    first = spec.kafka.listener.first_advertised_port
-    return naming.advertised_port(first, min(ids)), naming.advertised_port(first, max(ids))
