@@ -29,7 +29,7 @@ class HeldType:
 
 
 @dataclass(frozen=True, slots=True)
-class Protected:
+class DeletionProtection:
     """An input that forbids the deletion of its resource."""
 
     of: Refuser
@@ -38,8 +38,8 @@ class Protected:
 
 
 # Sources: each operation's errors in its API reference.
-PROTECTED: tuple[Protected, ...] = (
-    Protected(
+PROTECTED: tuple[DeletionProtection, ...] = (
+    DeletionProtection(
         Refuser("dynamodb/table:Table", "DeleteTable", "ValidationException"),
         "deletionProtectionEnabled",
         (
@@ -47,12 +47,12 @@ PROTECTED: tuple[Protected, ...] = (
             "deletion protection first."
         ),
     ),
-    Protected(
+    DeletionProtection(
         Refuser("eks/cluster:Cluster", "DeleteCluster", "InvalidRequestException"),
         "deletionProtection",
         "Cluster has deletion protection enabled; disable it first.",
     ),
-    Protected(
+    DeletionProtection(
         Refuser("lb/loadBalancer:LoadBalancer", "DeleteLoadBalancer", "OperationNotPermitted"),
         "enableDeletionProtection",
         "Load balancer cannot be deleted because deletion protection is enabled",

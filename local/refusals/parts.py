@@ -47,30 +47,6 @@ def ending_of_a_fifo_topic(wanted: Wanted) -> Iterator[Refusal]:
         yield Refusal("CreateTopic", "Invalid Attribute Combination", message, at)
 
 
-@limit(
-    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
-    source="https://docs.aws.amazon.com/AmazonS3/latest/API/API_LifecycleRule.html",
-)
-def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
-    """Each does something, after a day at the earliest."""
-    operation = "PutBucketLifecycleConfiguration"
-    actions = (
-        "abortIncompleteMultipartUpload",
-        "expiration",
-        "noncurrentVersionExpiration",
-        "noncurrentVersionTransitions",
-        "transitions",
-    )
-    for rule in wanted.inputs.get("rules") or ():
-        days = (rule.get("expiration") or {}).get("days")
-        if not any(rule.get(action) for action in actions):
-            message = "At least one action needs to be specified in a rule"
-            yield Refusal(operation, "InvalidRequest", message, "rules")
-        elif days is not None and int(days) < 1:
-            message = "'Days' for Expiration action must be a positive integer"
-            yield Refusal(operation, "InvalidArgument", message, "rules")
-
-
 @limit("eks/cluster:Cluster", source=f"{_EKS}API_VpcConfigRequest.html")
 def network_of_a_cluster(wanted: Wanted) -> Iterator[Refusal]:
     """Two subnets, four groups, and one way at least to the API server."""

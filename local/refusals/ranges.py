@@ -192,37 +192,3 @@ def health_check_of_a_group(wanted: Wanted) -> Iterator[Refusal]:
     if timeout is not None and int(timeout) > int(interval):
         message = "Health check timeout must be smaller than or equal to the interval"
         yield Refusal("CreateTargetGroup", "ValidationError", message, "healthCheck")
-
-
-@limit(
-    "dynamodb/table:Table",
-    source="https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Limits.html",
-)
-def indexes_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
-    """20 global indexes; every attribute defined is a key of the table or of one of them."""
-    indexes = wanted.inputs.get("globalSecondaryIndexes") or ()
-    if len(indexes) > 20:
-        message = "One or more parameter values were invalid: GlobalSecondaryIndex count exceeds "
-        message += "the per-table limit of 20"
-        yield Refusal("CreateTable", "ValidationException", message, "globalSecondaryIndexes")
-    keys = {wanted.inputs.get("hashKey"), wanted.inputs.get("rangeKey")}
-    for index in (*indexes, *(wanted.inputs.get("localSecondaryIndexes") or ())):
-        keys |= {index.get("hashKey"), index.get("rangeKey")}
-        keys |= {key["attributeName"] for key in index.get("keySchemas") or ()}
-    if {each["name"] for each in wanted.inputs.get("attributes") or ()} != keys - {None}:
-        message = "One or more parameter values were invalid: Some AttributeDefinitions are not "
-        message += "used, or some keys are not defined"
-        yield Refusal("CreateTable", "ValidationException", message, "attributes")
-
-
-@limit(
-    "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
-    source="https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketLifecycleConfiguration.html",
-)
-def rules_of_a_lifecycle(wanted: Wanted) -> Iterator[Refusal]:
-    """1,000 rules, each id once and of 255 characters."""
-    ids = [rule.get("id") or "" for rule in wanted.inputs["rules"]]
-    if len(ids) > 1000 or len(set(ids)) != len(ids) or any(len(each) > 255 for each in ids):
-        message = "Rule ID must be unique and 255 characters at most, and there are 1000 at most."
-        operation = "PutBucketLifecycleConfiguration"
-        yield Refusal(operation, "InvalidArgument", message, "rules")

@@ -33,7 +33,7 @@ _KINDS: Mapping[str, type] = {
 DIGITS = 38
 LARGEST = Decimal("9.9999999999999999999999999999999999999E+125")
 PROJECTED = 100
-LOCAL_INDEXES = 5
+GLOBAL_INDEXES, LOCAL_INDEXES = 20, 5
 # Attributes of an index's partition key, and of its sort key.
 KEYS = 4
 
@@ -49,6 +49,8 @@ def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
     regions = values(inputs, "replicas.*.regionName")
     held = [name for each in (*indexes, *local) for name in each.get("nonKeyAttributes") or ()]
     names = [each.get("name") for each in (*indexes, *local)]
+    keys = {e.get(key) for e in (inputs, *indexes, *local) for key in ("hashKey", "rangeKey")}
+    keys |= {*values([*indexes, *local], "*.keySchemas.*.attributeName")}
     attributes = [each.get("name") for each in inputs.get("attributes") or ()]
     starved = [e for e in indexes if not (e.get("readCapacity") and e.get("writeCapacity"))]
     yield from first_of(
@@ -124,6 +126,16 @@ def indexes_and_capacity_of_a_table(wanted: Wanted) -> Iterator[Refusal]:
                 "specifying a LocalSecondaryIndex"
             ),
             "localSecondaryIndexes",
+        ),
+        (
+            len(indexes) > GLOBAL_INDEXES,
+            f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {GLOBAL_INDEXES}",
+            "globalSecondaryIndexes",
+        ),
+        (
+            set(attributes) != keys - {None},
+            f"{_INVALID}Some AttributeDefinitions are not used, or some keys are not defined",
+            "attributes",
         ),
         (
             len(local) > LOCAL_INDEXES,
