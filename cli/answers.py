@@ -10,29 +10,29 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.refusals import one_line, sentence
 from cli.remedies import remedy_of
 from core.errors import StillwaterError
-from core.unread import Unread
+from core.unknown import Unknown
 
 T = TypeVar("T")
 F = TypeVar("F")
 S = TypeVar("S", bound=Sized)
 
 
-def answer_or_reason(ask: Callable[..., T], *given: object) -> T | Unread:
+def answer_or_reason(ask: Callable[..., T], *given: object) -> T | Unknown:
     """Return an answer, or why there is none."""
     try:
         return ask(*given)
     except (BotoCoreError, ClientError, StillwaterError, OSError) as error:
-        return Unread(sentence(error), remedy_of(error))
+        return Unknown(sentence(error), remedy_of(error))
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
         said = one_line(f"{type(error).__name__}: {error}")
-        return Unread(f"the answer is not as documented ({said})", remedy_of(error))
+        return Unknown(f"the answer is not as documented ({said})", remedy_of(error))
 
 
-def on(found: F | Unread, ask: Callable[[F], T]) -> T | Unread:
+def on(found: F | Unknown, ask: Callable[[F], T]) -> T | Unknown:
     """Ask on the strength of an earlier answer; without it nothing is known here either."""
-    return found if isinstance(found, Unread) else answer_or_reason(ask, found)
+    return found if isinstance(found, Unknown) else answer_or_reason(ask, found)
 
 
-def on_any(found: S | Unread, ask: Callable[[S], Mapping[str, T]]) -> Mapping[str, T] | Unread:
+def on_any(found: S | Unknown, ask: Callable[[S], Mapping[str, T]]) -> Mapping[str, T] | Unknown:
     """Ask on the strength of an earlier answer, and nobody where that names nothing."""
     return on(found, lambda known: ask(known) if known else {})

@@ -18,7 +18,7 @@ from cli import aws
 from cli.answers import answer_or_reason, on
 from cli.aws_pages import pages
 from cli.doctor import surroundings
-from cli.doctor.examine import Diagnosis, UnreadPart
+from cli.doctor.examine import Diagnosis, UnknownPart
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
@@ -31,7 +31,7 @@ from core.cluster.adopted import operated_kafka
 from core.cluster.adopted_drift import Standing, StandingGate, findings, secrets_named, unread_parts
 from core.cluster.adoption import Adoption, Level
 from core.errors import InvalidInput
-from core.unread import mapping_of
+from core.unknown import mapping_of
 from handlers.adapters.eks import eks_token
 from infra import spec_file
 from infra.alerts import alarms
@@ -62,7 +62,7 @@ def examine(path: Path) -> Diagnosis:
         region=adopted.region,
         seconds=time.monotonic() - started,
         findings=findings(adopted, standing, ours, queues),
-        unread=[UnreadPart(part, why) for part, why in unread_parts(standing)],
+        unread=[UnknownPart(part, why) for part, why in unread_parts(standing)],
         surroundings=surroundings.findings(
             session,
             surroundings.Machines(

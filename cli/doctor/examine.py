@@ -40,7 +40,7 @@ CLEAN, DRIFT, NOT_READ = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadPart:
+class UnknownPart:
     """A part nothing is known of, and why."""
 
     part: str
@@ -57,7 +57,7 @@ class Diagnosis:
     region: str
     seconds: float
     findings: Sequence[Drift]
-    unread: Sequence[UnreadPart]
+    unread: Sequence[UnknownPart]
     # What the account would refuse a replacement, and what AWS has announced.
     surroundings: Sequence[Finding] = ()
     # Doors without a lock, a pause: no difference from the spec, and to be named all the same.
@@ -127,10 +127,10 @@ def _pause_sentences(target: Target) -> Iterator[str]:
 
 def _read(
     wanted: Snapshot, account: LiveAccount, cluster: KubernetesCluster
-) -> tuple[Snapshot, list[UnreadPart]]:
+) -> tuple[Snapshot, list[UnknownPart]]:
     """Run every reader of a part this cluster has; what one cannot read costs no other."""
     found: dict[str, Mapping[str, Any]] = {}
-    unread: list[UnreadPart] = []
+    unread: list[UnknownPart] = []
     with ThreadPoolExecutor(THREADS) as pool:
         # Before those who wait for it.
         api = pool.submit(cluster.api)
@@ -146,7 +146,7 @@ def _read(
         for parts, future in asked:
             answer, reason = future.result()
             found |= answer
-            unread += [UnreadPart(TITLES[part], reason) for part in parts if part not in answer]
+            unread += [UnknownPart(TITLES[part], reason) for part in parts if part not in answer]
     return Snapshot(**found), unread
 
 

@@ -26,7 +26,7 @@ from core.survey.facts import Surveyed, only
 from core.survey.finding import Finding, unknown
 from core.survey.judge import around_findings, in_order
 from core.survey.node_facts import Instance, Node
-from core.unread import Unread, mapping_of
+from core.unknown import Unknown, mapping_of
 
 OWNED = "kubernetes.io/cluster/"
 WHOLE = "the account around it"
@@ -68,7 +68,7 @@ def findings(session: Any, wanted: Machines) -> list[Finding]:
         return judged(read(aws, wanted), wanted) if asked else []
 
     answer = answer_or_reason(found)
-    return [unknown(WHOLE, answer)] if isinstance(answer, Unread) else answer
+    return [unknown(WHOLE, answer)] if isinstance(answer, Unknown) else answer
 
 
 def judged(seen: Surveyed, wanted: Machines) -> list[Finding]:

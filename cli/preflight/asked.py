@@ -20,7 +20,7 @@ from core.errors import StillwaterError
 from core.instances import STANDARD_QUOTA
 from core.preflight.account import Concurrency, Needs, VolumesKey, Zone
 from core.preflight.quotas import QUOTAS
-from core.unread import Unread
+from core.unknown import Unknown
 
 GLOBAL_REGION = "us-east-1"
 DENIED = ("UnauthorizedOperation", "AccessDenied", "AccessDeniedException")
@@ -79,7 +79,7 @@ def offerings(asked: AccountClients) -> dict[str, frozenset[str]]:
     return {name: frozenset(where) for name, where in found.items()}
 
 
-def quotas(asked: AccountClients) -> dict[str, float | Unread]:
+def quotas(asked: AccountClients) -> dict[str, float | Unknown]:
     services = {quota.service for quota in QUOTAS.values()}
     listed = partial(asked.pages, "service-quotas")
     found = {
@@ -89,13 +89,13 @@ def quotas(asked: AccountClients) -> dict[str, float | Unread]:
     return {key: _quota(found[quota.service], quota.name) for key, quota in QUOTAS.items()}
 
 
-def _quota(found: Mapping[str, float] | Unread, name: str) -> float | Unread:
-    if isinstance(found, Unread):
+def _quota(found: Mapping[str, float] | Unknown, name: str) -> float | Unknown:
+    if isinstance(found, Unknown):
         return found
-    return found.get(name, Unread(f"Service Quotas lists no {name!r}"))
+    return found.get(name, Unknown(f"Service Quotas lists no {name!r}"))
 
 
-def quota_usage(asked: AccountClients) -> dict[str, float | Unread]:
+def quota_usage(asked: AccountClients) -> dict[str, float | Unknown]:
     """Count what is there; what cannot be counted is unknown, and nothing else for it."""
     counted = {key: answer_or_reason(count, asked) for key, count in _COUNTS.items()}
     return {"listeners_per_nlb": 0.0, **counted}
@@ -144,7 +144,7 @@ def kubernetes(asked: AccountClients) -> dict[str, str]:
     return {str(each["clusterVersion"]): str(surroundings.support_of(each)) for each in listed}
 
 
-def addons(asked: AccountClients) -> dict[str, frozenset[str] | Unread]:
+def addons(asked: AccountClients) -> dict[str, frozenset[str] | Unknown]:
     return {addon: answer_or_reason(_versions, asked, addon) for addon in asked.needs.addons}
 
 
@@ -157,7 +157,7 @@ def _versions(asked: AccountClients, addon: str) -> frozenset[str]:
     )
 
 
-def addon_schemas(asked: AccountClients) -> dict[str, Mapping[str, object] | Unread]:
+def addon_schemas(asked: AccountClients) -> dict[str, Mapping[str, object] | Unknown]:
     return {
         addon: answer_or_reason(_schema, asked, addon) for addon in asked.needs.addon_configuration
     }
@@ -186,7 +186,7 @@ def _users(asked: AccountClients, key: str) -> frozenset[str]:
     return keys.users(asked.client("kms"), key, grants)
 
 
-def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unread]:
+def taken_names(asked: AccountClients) -> dict[str, tuple[str, ...] | Unknown]:
     """Return names like this environment's that are not tagged as its own."""
     readers = {"roles": _roles, "buckets": _buckets, "bill exports": _exports}
     return {kind: answer_or_reason(_names, read, asked) for kind, read in readers.items()}

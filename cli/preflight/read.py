@@ -1,6 +1,6 @@
 """Reads an account for core.preflight: Describe, Get, List, DryRun and simulation, nothing else.
 
-Every part is asked at the same time as the others; what one cannot be asked is an Unread with the
+Every part is asked at the same time as the others; what one cannot be asked is an Unknown with the
 reason, and costs no other.
 """
 

@@ -21,7 +21,7 @@ import yaml
 from cli.project.origin import WHEELS, Origin
 from core import regions
 from core.cluster import ClusterSpec, parse
-from core.cluster.sizing import FILLED, REPLICAS, BrokerSize, Load, size
+from core.cluster.sizing import FILLED, REPLICAS, BrokerSize, ClientLoad, size
 from core.errors import InvalidInput
 from core.naming import LAYERS, TWIN_ENVIRONMENT
 from infra import spec as specs
@@ -58,8 +58,8 @@ class InitAnswers:
     secrets_provider: str | None = None
 
     @property
-    def load(self) -> Load:
-        return Load(
+    def load(self) -> ClientLoad:
+        return ClientLoad(
             zones=len(self.zones),
             brokers=self.brokers,
             produce_mib_per_s=self.produce_mib_per_s,

@@ -14,15 +14,17 @@ from core.survey.account_facts import ControlPlane, Disk, EncryptionKey, Subnet,
 from core.survey.kafka_facts import Volume
 from core.survey.node_facts import MachineTemplate, Node, ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
-from core.unread import Unread, mapping_of
+from core.unknown import Unknown, mapping_of
 from infra.eks.api import Api
 
 
-def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread) -> dict[str, Any]:
+def machines_below(
+    aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unknown
+) -> dict[str, Any]:
     """Read what AWS knows of the nodes: instances, their groups, EKS's own among these."""
     wanted = on(nodes, lambda found: [n.instance_id for n in found.values() if n.instance_id])
     instances = on_any(wanted, lambda ids: account.instances(aws("ec2"), ids))
-    here = not isinstance(instances, Unread)
+    here = not isinstance(instances, Unknown)
     group_of = on_any(
         wanted,
         lambda ids: account.seen_here(account.group_of(aws("autoscaling"), ids), known=here),
@@ -46,7 +48,7 @@ def machines_below(aws: Callable[[str], Any], nodes: Mapping[str, Node] | Unread
 
 
 def changes_of(
-    aws: Callable[[str], Any], groups: Mapping[str, ScalingGroup] | Unread
+    aws: Callable[[str], Any], groups: Mapping[str, ScalingGroup] | Unknown
 ) -> dict[str, Any]:
     """Read what groups start next, and what lowers or exchanges their machines."""
     return {
@@ -110,7 +112,7 @@ def around(
     }
 
 
-def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unread) -> dict[str, Any]:
+def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unknown) -> dict[str, Any]:
     """Read how subnets reach AWS; endpoints are asked for where one of them has no other way."""
     found = on_any(subnets, lambda known: ways_out.ways_out(aws("ec2"), known))
 
@@ -128,9 +130,9 @@ def _ways(aws: Callable[[str], Any], subnets: Mapping[str, Subnet] | Unread) -> 
 
 def data_below(
     aws: Callable[[str], Any],
-    volumes: tuple[Volume, ...] | Unread,
-    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread,
-    plane: ControlPlane | Unread,
+    volumes: tuple[Volume, ...] | Unknown,
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown,
+    plane: ControlPlane | Unknown,
 ) -> dict[str, Any]:
     """Read Kafka's disks as EBS has them, and the keys that they and next machines' disks have."""
     disks = on(volumes, lambda found: ebs.disks(aws("ec2"), found))
@@ -146,8 +148,8 @@ def data_below(
 def joining_below(
     aws: Callable[[str], Any],
     api: Api,
-    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread,
-    plane: ControlPlane | Unread,
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown,
+    plane: ControlPlane | Unknown,
 ) -> dict[str, Any]:
     """Read by which roles the next machines come, and which the cluster knows."""
 
@@ -171,10 +173,10 @@ def _every(templates: Mapping[str, tuple[MachineTemplate, ...]]) -> list[Machine
 
 def keys_below(
     aws: Callable[[str], Any],
-    disks: Mapping[str, Disk] | Unread,
-    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread,
-    plane: ControlPlane | Unread,
-) -> Mapping[str, EncryptionKey] | Unread:
+    disks: Mapping[str, Disk] | Unknown,
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown,
+    plane: ControlPlane | Unknown,
+) -> Mapping[str, EncryptionKey] | Unknown:
     """Read the keys of some disks and templates; where none is named nobody is asked."""
     started = _every(mapping_of(templates))
 
@@ -187,14 +189,14 @@ def keys_below(
     return on(disks, read_keys)
 
 
-def account_id(plane: ControlPlane | Unread) -> str | None:
+def account_id(plane: ControlPlane | Unknown) -> str | None:
     """Return the account that a cluster's ARN names."""
-    return None if isinstance(plane, Unread) else plane.arn.split(":")[4]
+    return None if isinstance(plane, Unknown) else plane.arn.split(":")[4]
 
 
-def _of(plane: ControlPlane | Unread) -> str | None:
+def _of(plane: ControlPlane | Unknown) -> str | None:
     """Return the region that a cluster's ARN names."""
-    return None if isinstance(plane, Unread) else plane.arn.split(":")[3]
+    return None if isinstance(plane, Unknown) else plane.arn.split(":")[3]
 
 
 def queues(

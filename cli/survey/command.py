@@ -53,7 +53,7 @@ from core.errors import StillwaterError
 from core.survey.facts import Surveyed, every_kafka
 from core.survey.finding import Finding, Weight, exit_code
 from core.survey.judge import findings
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 from infra.eks.access import connect, files
 from infra.eks.api import Api
 
@@ -116,7 +116,7 @@ def examine(
         raise StillwaterError(_nothing(f"namespace {namespace} of {name}" if namespace else name))
     titles = tuple(each.title for each in every_kafka(seen))
     description = answer_or_reason(draft.draft, seen, name)
-    if isinstance(description, Unread):
+    if isinstance(description, Unknown):
         why = f"There is no description: {description.why}."
         return Survey(name, titles, findings(seen), undescribed=why)
     return Survey(name, titles, findings(seen), description=description)
@@ -151,11 +151,11 @@ def read(
     pods = on(strimzis, lambda found: (*found, *(pod for each in of(beside) for pod in each.pods)))
     spaces = on(pods, lambda found: {pod.namespace for pod in found})
     placed = on(pods, lambda found: machines.nodes(api, found))
-    nodes = placed if isinstance(placed, Unread) else placed[0]
+    nodes = placed if isinstance(placed, Unknown) else placed[0]
     workloads = answer_or_reason(tools.workloads, api)
     handlers = on(workloads, tools.handlers)
     balanced = answer_or_reason(balancers.read_balanced, api, namespace)
-    region = None if isinstance(placed, Unread) else placed[1]
+    region = None if isinstance(placed, Unknown) else placed[1]
 
     @Clients
     def aws(service: str) -> Any:

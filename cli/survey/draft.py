@@ -20,7 +20,7 @@ from core.errors import InvalidInput, StillwaterError
 from core.naming import CLUSTER_TAG, operator_account
 from core.survey.facts import Surveyed, pool_names
 from core.survey.kafka_facts import Kafka
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 # Also of a local zone (us-west-2-lax-1a) and of Wavelength's (us-east-1-wl1-bos-wlz-1).
 ZONE = re.compile(r"([a-z]{2,4}(?:-[a-z]+)+-\d)(?:[a-z]|(?:-[a-z0-9]+)+)")
@@ -96,7 +96,7 @@ def _section(seen: Surveyed, context: str) -> dict[str, Any]:
         ),
         "node_pools": pool_names(seen),
         # Without a termination handler the functions drain by themselves, from level act on.
-        "drainer": "none" if alone and not isinstance(seen.evictors, Unread) else None,
+        "drainer": "none" if alone and not isinstance(seen.evictors, Unknown) else None,
         "queue_url": queues[0] if len(queues) == 1 and re.fullmatch(QUEUE_URL, queues[0]) else None,
     }
 
@@ -170,7 +170,7 @@ def _draining(seen: Surveyed, given: dict[str, Any]) -> Iterator[str]:
 def _too_old(seen: Surveyed) -> Iterator[str]:
     """Say what the functions of levels from watch on ask of a cluster, and it does not have."""
     plane = seen.control_plane
-    if not isinstance(plane, Unread) and plane.authentication == CONFIG_MAP:
+    if not isinstance(plane, Unknown) and plane.authentication == CONFIG_MAP:
         yield (
             f"EKS cluster {plane.name} knows its callers by the ConfigMap aws-auth alone, and from "
             f"level watch on the functions come by access entries: `aws eks update-cluster-config "
@@ -178,7 +178,7 @@ def _too_old(seen: Surveyed) -> Iterator[str]:
             f"cannot be taken back and changes nothing for those who are known today."
         )
     versions = seen.pod_set_versions
-    if not isinstance(versions, Unread) and versions and POD_SETS not in versions:
+    if not isinstance(versions, Unknown) and versions and POD_SETS not in versions:
         yield (
             f"Its API server serves StrimziPodSets as {', '.join(sorted(versions))} alone, and "
             f"from level watch on the functions ask for {POD_SETS}: upgrade Strimzi to 0.49 or "

@@ -11,7 +11,7 @@ from cli.aws_pages import of_names, pages
 from core.survey.account_facts import Disk
 from core.survey.ebs import EBS_IDS
 from core.survey.kafka_facts import Volume
-from core.unread import Unread
+from core.unknown import Unknown
 
 OVER = "completed"
 UNWELL = [{"Name": "volume-status.status", "Values": ["impaired", "warning"]}]
@@ -79,10 +79,10 @@ def snapshots(ec2: Any, known: Collection[str]) -> dict[str, int]:
 
 
 def as_they_are(
-    volumes: tuple[Volume, ...] | Unread, known: Mapping[str, Disk] | Unread
-) -> tuple[Volume, ...] | Unread:
+    volumes: tuple[Volume, ...] | Unknown, known: Mapping[str, Disk] | Unknown
+) -> tuple[Volume, ...] | Unknown:
     """Return volumes with type and size as EBS has them: a class speaks of those it makes next."""
-    if isinstance(volumes, Unread) or isinstance(known, Unread):
+    if isinstance(volumes, Unknown) or isinstance(known, Unknown):
         return volumes
     return tuple(
         replace(each, ebs_type=disk.type or each.ebs_type, gib=disk.gib or each.gib)

@@ -18,7 +18,7 @@ from core.doctor.drift import MISSING, PRESENT, Drift
 from core.survey.announcements import is_announced
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 REPLICAS = 2
 # The version in which the functions list StrimziPodSets.
@@ -56,36 +56,36 @@ class StandingGate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """What was found, part by part; each by names as the description has them, or Unread."""
+    """What was found, part by part; each by names as the description has them, or Unknown."""
 
-    groups: Mapping[str, ScalingGroup] | Unread
-    node_groups: frozenset[str] | Unread
-    node_pools: frozenset[str] | Unread
+    groups: Mapping[str, ScalingGroup] | Unknown
+    node_groups: frozenset[str] | Unknown
+    node_pools: frozenset[str] | Unknown
     # The labels' keys of all nodes.
-    node_labels: frozenset[str] | Unread
+    node_labels: frozenset[str] | Unknown
     # namespace/name
-    kafkas: frozenset[str] | Unread
-    secrets: frozenset[str] | Unread
-    handlers: tuple[TerminationHandler, ...] | Unread
+    kafkas: frozenset[str] | Unknown
+    secrets: frozenset[str] | Unknown
+    handlers: tuple[TerminationHandler, ...] | Unknown
     # Those that were asked for and are there, by URL.
-    handler_queues: frozenset[str] | Unread
+    handler_queues: frozenset[str] | Unknown
     # By URL, the queues of whatever termination handlers stand there; read at `act` alone.
-    fed: Mapping[str, TerminationQueue] | Unread
+    fed: Mapping[str, TerminationQueue] | Unknown
     # Accounts of the operators that look after one of the Kafkas.
-    operators: frozenset[str] | Unread
-    functions: frozenset[str] | Unread
-    queues: frozenset[str] | Unread
-    gates: Mapping[str, StandingGate] | Unread
+    operators: frozenset[str] | Unknown
+    functions: frozenset[str] | Unknown
+    queues: frozenset[str] | Unknown
+    gates: Mapping[str, StandingGate] | Unknown
     # What of it somebody has deleted and is still there, by kind and name.
-    going: frozenset[str] | Unread = frozenset()
+    going: frozenset[str] | Unknown = frozenset()
     # Versions in which the API server serves StrimziPodSets.
-    pod_set_versions: frozenset[str] | Unread = frozenset({POD_SETS})
+    pod_set_versions: frozenset[str] | Unknown = frozenset({POD_SETS})
 
 
 def unread_parts(standing: Standing) -> list[tuple[str, str]]:
     """Return each part nothing is known of, with why."""
     found = ((each.name, getattr(standing, each.name)) for each in fields(standing))
-    return [(TITLES[name], part.why) for name, part in found if isinstance(part, Unread)]
+    return [(TITLES[name], part.why) for name, part in found if isinstance(part, Unknown)]
 
 
 def secrets_named(adopted: Adoption) -> list[str]:
@@ -123,10 +123,10 @@ def findings(
 def _there(
     member: str,
     wanted: Mapping[str, str] | list[str] | tuple[str, ...],
-    found: Mapping[str, ScalingGroup] | frozenset[str] | Unread,
+    found: Mapping[str, ScalingGroup] | frozenset[str] | Unknown,
     remedy: str,
 ) -> Iterator[Drift]:
-    if isinstance(found, Unread):
+    if isinstance(found, Unknown):
         return
     for name in wanted:
         if name not in found:
@@ -161,7 +161,7 @@ def _going(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
 def _pod_sets(standing: Standing) -> Iterator[Drift]:
     """Find a Strimzi of before v1, or none: the functions learn from pod sets who must be there."""
     found = standing.pod_set_versions
-    if not isinstance(found, Unread) and POD_SETS not in found:
+    if not isinstance(found, Unknown) and POD_SETS not in found:
         remedy = "upgrade Strimzi to 0.49 or newer, with its CRDs: the functions ask for v1"
         served = f"{', '.join(sorted(found))} alone" if found else MISSING
         yield Drift("API of StrimziPodSets", POD_SETS, served, remedy)
@@ -243,7 +243,7 @@ def _handler(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     if adopted.level is not Level.ACT or adopted.drainer is not Drainer.THEIRS or url is None:
         return
     yield from _there("queue", (url,), standing.handler_queues, "name the queue as queue_url")
-    if isinstance(standing.handlers, Unread):
+    if isinstance(standing.handlers, Unknown):
         return
     reading = [each for each in standing.handlers if each.queue_mode and each.queue_url == url]
     if not reading:
@@ -277,7 +277,7 @@ def _their_handler(adopted: Adoption, found: TerminationHandler) -> Iterator[Dri
 
 def _handler_drift(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
     """Find a termination handler of ours that is away, and another that takes its messages."""
-    if isinstance(standing.handlers, Unread):
+    if isinstance(standing.handlers, Unknown):
         return
     names = [naming.adopted_handler(adopted.called(kafka)) for kafka in adopted.kafkas]
     for name in names:
@@ -335,7 +335,7 @@ def _second_drainer(standing: Standing) -> Iterator[Drift]:
 
 
 def _gates(adopted: Adoption, standing: Standing) -> Iterator[Drift]:
-    if isinstance(standing.gates, Unread):
+    if isinstance(standing.gates, Unknown):
         return
     for kafka in adopted.kafkas:
         name = naming.adopted_gate(adopted.called(kafka))

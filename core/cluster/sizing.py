@@ -43,7 +43,7 @@ BYTES_PER_MIB = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ClientLoad:
     """What a cluster has to carry; `readers` is how many consumer groups read each byte."""
 
     zones: int
@@ -79,7 +79,7 @@ class BrokerSize:
     throughput_mib_per_s: int
 
 
-def size(load: Load) -> BrokerSize:
+def size(load: ClientLoad) -> BrokerSize:
     """Return the smallest broker that carries a load; raise InvalidInput where none does."""
     if problems := [*_problems(load)]:
         raise InvalidInput(problems)
@@ -108,7 +108,7 @@ def size(load: Load) -> BrokerSize:
     )
 
 
-def _fits(load: Load) -> bool:
+def _fits(load: ClientLoad) -> bool:
     return (
         bool(_fitting(load))
         and _throughput(load) <= MOST_MIB_PER_S
@@ -116,15 +116,15 @@ def _fits(load: Load) -> bool:
     )
 
 
-def _fitting(load: Load) -> list[str]:
+def _fitting(load: ClientLoad) -> list[str]:
     return [name for name in CANDIDATES if _carries(instances.table().types[name], load)]
 
 
-def _throughput(load: Load) -> int:
+def _throughput(load: ClientLoad) -> int:
     return max(LEAST_MIB_PER_S, math.ceil(CATCHING_UP * load.written_mib_per_s))
 
 
-def _problems(load: Load) -> Iterator[str]:
+def _problems(load: ClientLoad) -> Iterator[str]:
     if load.zones < REPLICAS:
         zones = "zone" if load.zones == 1 else "zones"
         yield (
@@ -158,7 +158,7 @@ def _most_brokers(zones: int) -> int:
     return (LISTENERS_PER_LOAD_BALANCER - 1) // zones * zones - zones
 
 
-def _carries(instance: InstanceType, load: Load) -> bool:
+def _carries(instance: InstanceType, load: ClientLoad) -> bool:
     rates = instance_rates.table()[instance.name]
     network = NETWORK_SHARE * rates.network_bytes_per_s / BYTES_PER_MIB
     cached = load.written_mib_per_s * CACHED_SECONDS
@@ -169,12 +169,12 @@ def _carries(instance: InstanceType, load: Load) -> bool:
     )
 
 
-def _volume_gib(load: Load) -> int:
+def _volume_gib(load: ClientLoad) -> int:
     kept = load.written_mib_per_s * load.retention_hours * 3600 / MIB_PER_GIB / FILLED
     return max(SMALLEST_VOLUME_GIB, VOLUME_STEP_GIB * math.ceil(kept / VOLUME_STEP_GIB))
 
 
-def _too_much(load: Load) -> str:
+def _too_much(load: ClientLoad) -> str:
     return (
         f"{load.produce_mib_per_s:g} MiB/s over {load.brokers} brokers are "
         f"{load.written_mib_per_s:,.0f} MiB/s written and {load.sent_mib_per_s:,.0f} sent by each, "
@@ -182,7 +182,7 @@ def _too_much(load: Load) -> str:
     )
 
 
-def _remedy(load: Load) -> str:
+def _remedy(load: ClientLoad) -> str:
     """Say how many brokers carry a load, or that no cluster behind one load balancer does."""
     most = _most_brokers(load.zones)
     for brokers in range(load.brokers + load.zones, most + 1, load.zones):

@@ -27,7 +27,7 @@ from core.health.node import Role
 from core.health.nodes import disagreements, node_verdict
 from core.health.pods import PodSeen, no_pod, pod_verdict
 from core.health.verdict import Health, HealthVerdict, degraded, healthy, not_known
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 from core.views import ClusterView
 from core.words import span
 
@@ -64,20 +64,20 @@ class OpenIncident(Protocol):
 class Seen:
     """What every source said, or why it said nothing."""
 
-    kafka: ClusterView | Unread
-    pods: tuple[PodSeen, ...] | Unread
-    incidents: tuple[OpenIncident, ...] | Unread
-    freezes: tuple[Freeze, ...] | Unread
+    kafka: ClusterView | Unknown
+    pods: tuple[PodSeen, ...] | Unknown
+    incidents: tuple[OpenIncident, ...] | Unknown
+    freezes: tuple[Freeze, ...] | Unknown
     # Node id -> role, where nothing but Strimzi says which nodes there are to be.
-    nodes: Mapping[int, str] | Unread | None = None
-    workers: Mapping[str, tuple[RestResponse, ...] | Unread] = field(default_factory=dict)
+    nodes: Mapping[int, str] | Unknown | None = None
+    workers: Mapping[str, tuple[RestResponse, ...] | Unknown] = field(default_factory=dict)
     # By node id; empty where the spec has no exporters.
-    metrics: Mapping[int, NodeMetrics | Unread] = field(default_factory=dict)
+    metrics: Mapping[int, NodeMetrics | Unknown] = field(default_factory=dict)
 
 
 def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
     """Return every part of the cluster with its verdict, those with nothing to tell included."""
-    if seen.nodes is not None and not isinstance(seen.nodes, Unread):
+    if seen.nodes is not None and not isinstance(seen.nodes, Unknown):
         expected = replace(expected, roles=seen.nodes)
     return [
         *_of_kafka(seen, expected, now),
@@ -94,7 +94,7 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
     view = seen.kafka
     brokers = [n for n, role in expected.roles.items() if role != "controller"]
     controllers = [n for n, role in expected.roles.items() if role != "broker"]
-    if isinstance(view, Unread):
+    if isinstance(view, Unknown):
         yield Part(PartKind.QUORUM, "quorum", silent("The quorum", view.why))
         yield Part(PartKind.PARTITIONS, "partitions", silent("Partitions", view.why))
         for node_id in controllers:
@@ -121,7 +121,7 @@ def _of_kafka(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
 
 def _left_over(seen: Seen, view: ClusterView, expected: Expected) -> frozenset[int]:
     """Return the brokers that nobody wants, runs or misses: all that is left is their names."""
-    if isinstance(seen.pods, Unread):
+    if isinstance(seen.pods, Unknown):
         return frozenset()
     return view.idle_fenced - expected.roles.keys() - {pod.node_id for pod in seen.pods}
 
@@ -159,23 +159,23 @@ def _node(node_id: int, role: Role, view: ClusterView, seen: Seen, now: float) -
 
 
 def _metrics_of(
-    metrics: Mapping[int, NodeMetrics | Unread], node_id: int | None
+    metrics: Mapping[int, NodeMetrics | Unknown], node_id: int | None
 ) -> NodeMetrics | None:
     told = None if node_id is None else metrics.get(node_id)
-    return None if isinstance(told, Unread) else told
+    return None if isinstance(told, Unknown) else told
 
 
-def _metadata(metrics: Mapping[int, NodeMetrics | Unread], expected: Expected) -> Iterator[Part]:
+def _metadata(metrics: Mapping[int, NodeMetrics | Unknown], expected: Expected) -> Iterator[Part]:
     for node_id, told in sorted(metrics.items()):
         role = expected.roles.get(node_id, "broker")
         verdict = metadata_errors.verdict(node_id, role, _metrics_of(metrics, node_id))
-        if isinstance(told, Unread):
+        if isinstance(told, Unknown):
             verdict = replace(verdict, reason=f"{verdict.reason} {told.why}")
         yield Part(PartKind.METADATA, f"of node {node_id}", verdict)
 
 
-def _parts_without_a_list(nodes: Mapping[int, str] | Unread | None) -> Iterator[Part]:
-    if isinstance(nodes, Unread):
+def _parts_without_a_list(nodes: Mapping[int, str] | Unknown | None) -> Iterator[Part]:
+    if isinstance(nodes, Unknown):
         said = _unknown("Which nodes there are to be", KUBERNETES, nodes.why)
         yield Part(PartKind.POD, "nodes", said)
     elif nodes is not None and not nodes:
@@ -183,8 +183,8 @@ def _parts_without_a_list(nodes: Mapping[int, str] | Unread | None) -> Iterator[
         yield Part(PartKind.POD, "nodes", verdict)
 
 
-def _pods(seen: tuple[PodSeen, ...] | Unread, expected: Expected, now: float) -> Iterator[Part]:
-    if isinstance(seen, Unread):
+def _pods(seen: tuple[PodSeen, ...] | Unknown, expected: Expected, now: float) -> Iterator[Part]:
+    if isinstance(seen, Unknown):
         yield Part(PartKind.POD, "pods", _unknown("Pods", KUBERNETES, seen.why))
         return
     for pod in seen:
@@ -205,29 +205,29 @@ def _workers(seen: Seen, expected: Expected, now: float) -> Iterator[Part]:
         pod = by_name.get(name)
         known = Worker(
             name=name,
-            running=None if isinstance(seen.pods, Unread) else pod is not None and pod.running,
+            running=None if isinstance(seen.pods, Unknown) else pod is not None and pod.running,
             running_seconds=None if pod is None else pod.running_seconds(now),
             startup_seconds=expected.worker_startup_seconds,
             # That nobody could ask it is no answer.
-            kafka_answers=None if isinstance(seen.kafka, Unread) else not seen.kafka.stale,
+            kafka_answers=None if isinstance(seen.kafka, Unknown) else not seen.kafka.stale,
         )
         yield Part(PartKind.WORKER, name, _worker(known, pod, seen.workers.get(name, ()), now))
 
 
 def _worker(
-    known: Worker, pod: PodSeen | None, answers: tuple[RestResponse, ...] | Unread, now: float
+    known: Worker, pod: PodSeen | None, answers: tuple[RestResponse, ...] | Unknown, now: float
 ) -> HealthVerdict:
     if pod is not None and not pod.running:
         # Not scheduled, starting, or crashed: the kubelet knows which.
         return pod_verdict(pod, now, known.startup_seconds)
-    if isinstance(answers, Unread):
+    if isinstance(answers, Unknown):
         source = f"Connect's REST port of {known.name}"
         return _unknown(f"Worker {known.name}", source, answers.why)
     return worker_verdict(known, answers)
 
 
-def _incidents(found: tuple[OpenIncident, ...] | Unread, now: float) -> HealthVerdict:
-    if isinstance(found, Unread):
+def _incidents(found: tuple[OpenIncident, ...] | Unknown, now: float) -> HealthVerdict:
+    if isinstance(found, Unknown):
         return _unknown("Incidents", LEDGER, found.why)
     waiting = [incident for incident in found if incident.pages]
     if waiting:
@@ -242,8 +242,8 @@ def _incidents(found: tuple[OpenIncident, ...] | Unread, now: float) -> HealthVe
     )
 
 
-def _zones(found: tuple[Freeze, ...] | Unread) -> HealthVerdict:
-    if isinstance(found, Unread):
+def _zones(found: tuple[Freeze, ...] | Unknown) -> HealthVerdict:
+    if isinstance(found, Unknown):
         return _unknown("Frozen zones", LEDGER, found.why)
     if not found:
         return healthy("No zone is frozen.")

@@ -24,7 +24,7 @@ HEALTH_CODES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VolumeView:
+class EbsVolume:
     """One EBS volume and where it is attached."""
 
     volume_id: str

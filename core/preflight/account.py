@@ -1,6 +1,6 @@
 """Holds what a cluster takes of an account, and what the account says of itself.
 
-What could not be asked is an Unread, never a guess.
+What could not be asked is an Unknown, never a guess.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.unread import Unread
+from core.unknown import Unknown
 
 # What is called while the layers are made: one action per way in which a policy tends to refuse.
 ACTIONS = (
@@ -114,7 +114,7 @@ class VolumesKey:
     key: str
     of_customer: bool
     enabled: bool = True
-    usable_by: frozenset[str] | Unread = frozenset()
+    usable_by: frozenset[str] | Unknown = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,30 +125,30 @@ class Account:
     number: str
     region: str
     # opt-in-not-required, opted-in, not-opted-in.
-    region_status: str | Unread
+    region_status: str | Unknown
     # Whether the environment's cluster stands already: names and quotas are then its own.
-    stands: bool | Unread
-    zones: Mapping[str, Zone] | Unread
-    offerings: Mapping[str, frozenset[str]] | Unread
+    stands: bool | Unknown
+    zones: Mapping[str, Zone] | Unknown
+    offerings: Mapping[str, frozenset[str]] | Unknown
     # Of those that a spec names; None: there is no such VPC, or none is named.
-    subnets: Mapping[str, StandingSubnet] | Unread
-    vpc: StandingVpc | Unread | None
-    quotas: Mapping[str, float | Unread] | Unread
-    used: Mapping[str, float | Unread] | Unread
-    concurrency: Concurrency | Unread
+    subnets: Mapping[str, StandingSubnet] | Unknown
+    vpc: StandingVpc | Unknown | None
+    quotas: Mapping[str, float | Unknown] | Unknown
+    used: Mapping[str, float | Unknown] | Unknown
+    concurrency: Concurrency | Unknown
     # Version -> STANDARD_SUPPORT, EXTENDED_SUPPORT, UNSUPPORTED.
-    kubernetes: Mapping[str, str] | Unread
-    addons: Mapping[str, frozenset[str] | Unread] | Unread
+    kubernetes: Mapping[str, str] | Unknown
+    addons: Mapping[str, frozenset[str] | Unknown] | Unknown
     # The JSON schema an add-on's version publishes.
-    addon_schemas: Mapping[str, Mapping[str, object] | Unread] | Unread
-    volumes_key: VolumesKey | Unread
+    addon_schemas: Mapping[str, Mapping[str, object] | Unknown] | Unknown
+    volumes_key: VolumesKey | Unknown
     # Names that are taken and not tagged as this environment's: roles, buckets, ...
-    taken: Mapping[str, tuple[str, ...] | Unread] | Unread
+    taken: Mapping[str, tuple[str, ...] | Unknown] | Unknown
     # Secrets scheduled for deletion: their names are free only after that.
-    pending_secrets: tuple[str, ...] | Unread
+    pending_secrets: tuple[str, ...] | Unknown
     # Action -> who denies it.
-    denied: Mapping[str, str] | Unread
+    denied: Mapping[str, str] | Unknown
     # Why the bill cannot be seen; empty where it can.
-    bill: str | Unread
+    bill: str | Unknown
     # Why Slack refuses the token; empty where it does not; None: no Slack is asked for.
-    slack: str | Unread | None
+    slack: str | Unknown | None

@@ -15,7 +15,7 @@ from core.preflight.account import Account, Needs, Zone
 from core.preflight.quotas import QUOTAS
 from core.preflight.schema import refused_keys
 from core.regions import WITHOUT_EKS, refusal
-from core.unread import Unread, entry, of
+from core.unknown import Unknown, entry, of
 from core.words import listing
 
 # Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
@@ -64,7 +64,7 @@ def _no(part: str, sentence: str) -> AccountFinding:
     return AccountFinding(part, Consequence.REFUSED, sentence)
 
 
-def _unknown(part: str, unread: Unread) -> AccountFinding:
+def _unknown(part: str, unread: Unknown) -> AccountFinding:
     return AccountFinding(part, Consequence.UNKNOWN, f"{part} could not be asked: {unread.why}.")
 
 
@@ -79,7 +79,7 @@ def _region(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             f"The session is in {account.region} and the spec in {needs.region}; set aws:region "
             f"of the stacks, or correct the spec.",
         )
-    if isinstance(account.region_status, Unread):
+    if isinstance(account.region_status, Unknown):
         yield _unknown(part, account.region_status)
     elif account.region_status == "not-opted-in":
         yield _no(
@@ -91,7 +91,7 @@ def _region(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 def _zones(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "zones"
-    if isinstance(account.zones, Unread):
+    if isinstance(account.zones, Unknown):
         yield _unknown(part, account.zones)
         return
     fit = sorted(name for name, zone in account.zones.items() if _has_eks(zone))
@@ -117,7 +117,7 @@ def _has_eks(zone: Zone) -> bool:
 
 def _offerings(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "instance types"
-    if isinstance(account.offerings, Unread):
+    if isinstance(account.offerings, Unknown):
         yield _unknown(part, account.offerings)
         return
     for name, zones in needs.instance_types.items():
@@ -136,13 +136,13 @@ def _network(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     wanted = needs.network
     if wanted is None or account.stands is True:
         return
-    if isinstance(account.subnets, Unread):
+    if isinstance(account.subnets, Unknown):
         yield _unknown("subnets", account.subnets)
     else:
         where = f"Account {account.number} has no subnet {{}} in {needs.region}"
         for sentence in network.subnets(wanted, account.subnets, where):
             yield _no("subnets", sentence)
-    if isinstance(account.vpc, Unread):
+    if isinstance(account.vpc, Unknown):
         yield _unknown("the VPC", account.vpc)
     elif account.vpc is None:
         yield _no(
@@ -169,9 +169,9 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding
     quota = QUOTAS[key]
     part = f"quota of {quota.what}"
     limit, used = entry(account.quotas, key), entry(account.used, key)
-    if isinstance(limit, Unread):
+    if isinstance(limit, Unknown):
         yield _unknown(part, limit)
-    elif isinstance(used, Unread):
+    elif isinstance(used, Unknown):
         yield _unknown(f"how much of the {part} is used", used)
     elif used + wanted > limit:
         yield _no(
@@ -185,7 +185,7 @@ def _quota(key: str, wanted: float, account: Account) -> Iterator[AccountFinding
 def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "Lambda's concurrency"
     found, reserved = account.concurrency, needs.reserved_concurrency
-    if isinstance(found, Unread):
+    if isinstance(found, Unknown):
         yield _unknown(part, found)
     elif reserved and account.stands is False and found.unreserved - reserved < LEAST_UNRESERVED:
         most = max(0, found.unreserved - LEAST_UNRESERVED)
@@ -216,7 +216,7 @@ def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _kubernetes(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "Kubernetes version"
     found = account.kubernetes
-    if isinstance(found, Unread):
+    if isinstance(found, Unknown):
         yield _unknown(part, found)
         return
     status = found.get(needs.kubernetes)
@@ -240,7 +240,7 @@ def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     for addon, version in needs.addons.items():
         part = f"add-on {addon}"
         offered = entry(account.addons, addon)
-        if isinstance(offered, Unread):
+        if isinstance(offered, Unknown):
             yield _unknown(part, offered)
         elif version not in offered:
             newest = max(offered, default="no version")
@@ -252,7 +252,7 @@ def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     for addon, told in needs.addon_configuration.items():
         part = f"configuration of add-on {addon}"
         schema = entry(account.addon_schemas, addon)
-        if isinstance(schema, Unread):
+        if isinstance(schema, Unknown):
             yield _unknown(part, schema)
             continue
         for key in refused_keys(schema, told):
@@ -266,7 +266,7 @@ def _addons(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "the key of volumes"
     found = account.volumes_key
-    if isinstance(found, Unread):
+    if isinstance(found, Unknown):
         yield _unknown(part, found)
         return
     if not found.of_customer:
@@ -277,7 +277,7 @@ def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
             f"The key of volumes {found.key} is not enabled, so that no volume can be made or "
             f"attached; enable it, or name another: encryption_key, or EBS's default key.",
         )
-    elif isinstance(found.usable_by, Unread):
+    elif isinstance(found.usable_by, Unknown):
         yield _unknown(f"who may use {found.key}", found.usable_by)
     elif not any(AUTO_SCALING in grantee for grantee in found.usable_by):
         yield _no(
@@ -291,11 +291,11 @@ def _volumes_key(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
 def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     if account.stands is True:
         return
-    if isinstance(account.stands, Unread):
+    if isinstance(account.stands, Unknown):
         yield _unknown(f"cluster {needs.prefix}", account.stands)
     taken = account.taken
-    for kind, names in ({"resources": taken} if isinstance(taken, Unread) else taken).items():
-        if isinstance(names, Unread):
+    for kind, names in ({"resources": taken} if isinstance(taken, Unknown) else taken).items():
+        if isinstance(names, Unknown):
             yield _unknown(f"names of {kind}", names)
         elif names:
             yield _no(
@@ -303,7 +303,7 @@ def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
                 f"{listing(names)}: {kind} of these names are there already and are not this "
                 f"environment's; delete them, or choose another environment or name.",
             )
-    if isinstance(account.pending_secrets, Unread):
+    if isinstance(account.pending_secrets, Unknown):
         yield _unknown("secrets", account.pending_secrets)
     for name in of(account.pending_secrets):
         yield _no(
@@ -316,7 +316,7 @@ def _names(needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 def _permissions(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
     part = "permissions"
-    if isinstance(account.denied, Unread):
+    if isinstance(account.denied, Unknown):
         yield _unknown(part, account.denied)
         return
     by: dict[str, list[str]] = {}
@@ -331,7 +331,7 @@ def _permissions(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 
 def _bill(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
-    if isinstance(account.bill, Unread):
+    if isinstance(account.bill, Unknown):
         yield _unknown("the bill", account.bill)
     elif account.bill:
         yield _no(
@@ -343,7 +343,7 @@ def _bill(_needs: Needs, account: Account) -> Iterator[AccountFinding]:
 
 
 def _slack(needs: Needs, account: Account) -> Iterator[AccountFinding]:
-    if isinstance(account.slack, Unread):
+    if isinstance(account.slack, Unknown):
         yield _unknown("Slack", account.slack)
     elif account.slack:
         yield _no(

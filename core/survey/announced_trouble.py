@@ -11,7 +11,7 @@ from core.survey.account_facts import HealthEvent, Shiftable
 from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing, producer_may_stall, worth_knowing
 from core.survey.node_facts import MachineStatus
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 TROUBLE = ("issue", "investigation")
 
@@ -19,7 +19,7 @@ TROUBLE = ("issue", "investigation")
 def health(seen: Surveyed) -> Iterator[Finding]:
     """Find what AWS Health says is wrong, or will be done, where Kafka runs."""
     told = seen.aws_health
-    if isinstance(told, Unread):
+    if isinstance(told, Unknown):
         return
     if told.without_plan:
         yield worth_knowing(
@@ -72,7 +72,7 @@ def _ours(seen: Surveyed) -> frozenset[str]:
     named = (
         *(node.instance_id for node in mapping_of(seen.nodes).values()),
         *(volume.handle for volume in of(seen.volumes)),
-        *(() if isinstance(plane, Unread) else (plane.name, plane.arn)),
+        *(() if isinstance(plane, Unknown) else (plane.name, plane.arn)),
         *(arn for group in mapping_of(seen.target_groups).values() for arn in group.balancers),
     )
     return frozenset(each for each in named if each)
@@ -121,7 +121,7 @@ def _zone_name(zone: str, seen: Surveyed) -> str:
 
 def _is_ours(each: Shiftable, seen: Surveyed) -> bool:
     plane = seen.control_plane
-    if not isinstance(plane, Unread) and each.arn == plane.arn:
+    if not isinstance(plane, Unknown) and each.arn == plane.arn:
         return True
     if any(each.arn.endswith(f":autoScalingGroupName/{name}") for name in mapping_of(seen.groups)):
         return True

@@ -11,7 +11,7 @@ from core.survey.facts import Surveyed
 from core.survey.finding import Finding, listing, not_judged, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 AUTO_MODE_LABEL = "eks.amazonaws.com/pod-readiness-gate-inject"
@@ -23,7 +23,7 @@ FIRST_WITHOUT_DELAY = (3, 4)
 
 def readiness(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that count as ready before their load balancer sends anybody there."""
-    if isinstance(seen.balanced, Unread) or isinstance(seen.pods, Unread):
+    if isinstance(seen.balanced, Unknown) or isinstance(seen.pods, Unknown):
         return
     gated: set[tuple[str, str]] = set()
     theirs = False
@@ -37,7 +37,7 @@ def readiness(seen: Surveyed) -> Iterator[Finding]:
             gated.add((binding.namespace, label))
             theirs = theirs or not binding.of_auto_mode
             yield from _without_gate(binding, pods, label)
-    if not isinstance(seen.gated_namespaces, Unread):
+    if not isinstance(seen.gated_namespaces, Unknown):
         for namespace, label in sorted(gated):
             if label in seen.gated_namespaces.get(namespace, ()):
                 continue
@@ -97,7 +97,7 @@ def _without_gate(binding: Balanced, pods: list[Pod], label: str) -> Iterator[Fi
 
 def controller(seen: Surveyed) -> Iterator[Finding]:
     """Find controllers too old for TargetGroupBindings and readiness gates by IP."""
-    if isinstance(seen.balancer_controllers, Unread):
+    if isinstance(seen.balancer_controllers, Unknown):
         return
     bound = _is_bound(seen)
     if bound and seen.balancer_controllers and all(e.down for e in seen.balancer_controllers):

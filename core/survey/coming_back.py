@@ -18,7 +18,7 @@ from core.survey.finding import (
     worth_knowing,
 )
 from core.survey.kafka_facts import Kafka, OtherKafka, Pod
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 EBS_DRIVER = "ebs.csi.aws.com"
 # The strictest of Pod Security's levels; `baseline` is the one before.
@@ -229,7 +229,7 @@ def essentials(seen: Surveyed) -> Iterator[Finding]:
 
 def drivers(seen: Surveyed) -> Iterator[Finding]:
     """Find EBS volumes that nobody would attach to another node."""
-    if isinstance(seen.volume_controllers, Unread):
+    if isinstance(seen.volume_controllers, Unknown):
         return
     mine = [volume for volume in of(seen.volumes) if volume.driver == EBS_DRIVER]
     if not mine or any(not each.down for each in seen.volume_controllers):

@@ -20,7 +20,7 @@ from core.survey.finding import (
     producer_may_stall,
     worth_knowing,
 )
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 # AWS's list price of a cluster, in every commercial region.
 STANDARD_USD_PER_HOUR, EXTENDED_USD_PER_HOUR = 0.10, 0.60
@@ -33,7 +33,7 @@ _MINOR = re.compile(r"v?1\.(\d+)")
 def support(seen: Surveyed) -> Iterator[Finding]:
     """Find a version that costs more than it must, or that AWS upgrades by itself."""
     plane = seen.control_plane
-    if isinstance(plane, Unread):
+    if isinstance(plane, Unknown):
         return
     title = f"EKS cluster {plane.name}"
     if plane.support is None:
@@ -87,7 +87,7 @@ def _day(moment: float | None) -> str:
 def state(seen: Surveyed) -> Iterator[Finding]:
     """Find a control plane that is changed or deleted at this moment, or that EKS calls ill."""
     plane = seen.control_plane
-    if isinstance(plane, Unread):
+    if isinstance(plane, Unknown):
         return
     title = f"EKS cluster {plane.name}"
     if plane.status == "DELETING":
@@ -118,7 +118,7 @@ def state(seen: Surveyed) -> Iterator[Finding]:
 def skew(seen: Surveyed) -> Iterator[Finding]:
     """Find nodes whose kubelet is older than the control plane allows, or newer."""
     plane = seen.control_plane
-    if isinstance(plane, Unread) or isinstance(seen.nodes, Unread):
+    if isinstance(plane, Unknown) or isinstance(seen.nodes, Unknown):
         return
     server = _minor(plane.version)
     if server is None:

@@ -17,7 +17,7 @@ from core.survey.finding import (
     producer_may_stall,
     worth_knowing,
 )
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 EBS_IDS = "vol-"
 IMPAIRED = "impaired"
@@ -27,7 +27,7 @@ NOT_OFF = ("detaching", "busy")
 
 def disks(seen: Surveyed) -> Iterator[Finding]:
     """Find disks that are gone, broken, open to two machines, or under somebody else's key."""
-    if isinstance(seen.disks, Unread):
+    if isinstance(seen.disks, Unknown):
         return
     held = {
         volume.handle: volume.title
@@ -101,7 +101,7 @@ def _attachments(disks: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]
 
 def _keys(known: Mapping[str, Disk], seen: Surveyed) -> Iterator[Finding]:
     plane = seen.control_plane
-    here = None if isinstance(plane, Unread) else _account(plane.arn)
+    here = None if isinstance(plane, Unknown) else _account(plane.arn)
     foreign = {
         claim: account
         for claim, disk in known.items()

@@ -11,7 +11,7 @@ from core.survey.facts import Surveyed, every_kafka, pods_of
 from core.survey.finding import Finding, Weight, broker_may_die, listing, producer_may_stall
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import DisruptionBudget, DrainCleaner
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 # Kinds whose size the disruption controller can ask for; of others it takes a whole minAvailable.
 SCALABLE = ("StatefulSet", "ReplicaSet", "ReplicationController", "Deployment")
@@ -22,7 +22,7 @@ STRIMZIS = "strimzi.io/cluster"
 
 def budgets(seen: Surveyed) -> Iterator[Finding]:
     """Find brokers that anybody may evict, that nobody can, or whose eviction is an error."""
-    if isinstance(seen.budgets, Unread) or isinstance(seen.pods, Unread):
+    if isinstance(seen.budgets, Unknown) or isinstance(seen.pods, Unknown):
         return
     for kafka in every_kafka(seen):
         bare, doubled = [], set()
@@ -127,7 +127,7 @@ def _allowance(budget: DisruptionBudget, covered: list[Pod], seen: Surveyed) -> 
 
 def _cleaners(seen: Surveyed, namespace: str) -> list[DrainCleaner] | None:
     """Return the Drain Cleaners that look at a namespace; None where nobody can tell."""
-    if isinstance(seen.cleaners, Unread):
+    if isinstance(seen.cleaners, Unknown):
         return None
     return [
         each
@@ -138,7 +138,7 @@ def _cleaners(seen: Surveyed, namespace: str) -> list[DrainCleaner] | None:
 
 def webhooks(seen: Surveyed) -> Iterator[Finding]:
     """Find evictions that nobody judges by Kafka's replicas, or that nobody can answer."""
-    if isinstance(seen.eviction_webhooks, Unread) or isinstance(seen.cleaners, Unread):
+    if isinstance(seen.eviction_webhooks, Unknown) or isinstance(seen.cleaners, Unknown):
         return
     for each in seen.eviction_webhooks:
         if each.unanswered:

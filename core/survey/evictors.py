@@ -11,7 +11,7 @@ from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import Finding, listing, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Autoscaler
-from core.unread import of
+from core.unknown import of
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KEPT = "cluster-autoscaler.kubernetes.io/scale-down-disabled"

@@ -1,4 +1,4 @@
-"""One EKS cluster with everything read of it. A part that could not be read is an Unread."""
+"""One EKS cluster with everything read of it. A part that could not be read is an Unknown."""
 
 from __future__ import annotations
 
@@ -65,115 +65,115 @@ from core.survey.tool_facts import (
     TerminationQueue,
     VolumeController,
 )
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surveyed:
     """One EKS cluster with everything read of it."""
 
-    kafkas: tuple[Kafka, ...] | Unread
-    pools: tuple[KafkaPool, ...] | Unread
-    pod_sets: tuple[PodSet, ...] | Unread
-    rebalances: tuple[Rebalance, ...] | Unread
+    kafkas: tuple[Kafka, ...] | Unknown
+    pools: tuple[KafkaPool, ...] | Unknown
+    pod_sets: tuple[PodSet, ...] | Unknown
+    rebalances: tuple[Rebalance, ...] | Unknown
     # Versions in which its API server serves Strimzi's resources, and StrimziPodSets.
-    kafka_versions: frozenset[str] | Unread
-    pod_set_versions: frozenset[str] | Unread
-    topics: tuple[Topic, ...] | Unread
-    other_kafkas: tuple[OtherKafka, ...] | Unread
-    pods: tuple[Pod, ...] | Unread
+    kafka_versions: frozenset[str] | Unknown
+    pod_set_versions: frozenset[str] | Unknown
+    topics: tuple[Topic, ...] | Unknown
+    other_kafkas: tuple[OtherKafka, ...] | Unknown
+    pods: tuple[Pod, ...] | Unknown
     # Images of Kafka's pods that their registry at ECR has no more.
-    lost_images: frozenset[str] | Unread
+    lost_images: frozenset[str] | Unknown
     # Pods of others on the nodes of Kafka's.
-    neighbours: tuple[Neighbour, ...] | Unread
+    neighbours: tuple[Neighbour, ...] | Unknown
     # Pods of others, wherever they are, of a priority above the usual one.
-    rivals: tuple[Rival, ...] | Unread
-    zookeepers: tuple[ZooKeeperPod, ...] | Unread
-    nodes: Mapping[str, Node] | Unread
-    instances: Mapping[str, Instance] | Unread
+    rivals: tuple[Rival, ...] | Unknown
+    zookeepers: tuple[ZooKeeperPod, ...] | Unknown
+    nodes: Mapping[str, Node] | Unknown
+    instances: Mapping[str, Instance] | Unknown
     # Instance id -> what EC2 says beside its description; most are not in it.
-    statuses: Mapping[str, MachineStatus] | Unread
+    statuses: Mapping[str, MachineStatus] | Unknown
     # Instance id -> group's name; an instance of no group is not in it.
-    group_of: Mapping[str, str] | Unread
-    groups: Mapping[str, ScalingGroup] | Unread
+    group_of: Mapping[str, str] | Unknown
+    groups: Mapping[str, ScalingGroup] | Unknown
     # By the group's name.
-    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unread
+    templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown
     # Instance profile of a template's -> its role; None: it is gone, or has none.
-    node_roles: Mapping[str, str | None] | Unread
+    node_roles: Mapping[str, str | None] | Unknown
     # Roles that the cluster knows, by access entries or aws-auth; asked where there are such.
-    admitted_roles: frozenset[str] | Unread
+    admitted_roles: frozenset[str] | Unknown
     # By the group's name; a group that nothing shrinks is not in it.
-    scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unread
+    scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unknown
     # Group's name -> the state of the instance refresh it is in.
-    refreshes: Mapping[str, str] | Unread
+    refreshes: Mapping[str, str] | Unknown
     # By the Auto Scaling group's name.
-    managed_node_groups: Mapping[str, ManagedNodeGroup] | Unread
-    budgets: tuple[DisruptionBudget, ...] | Unread
-    handlers: tuple[TerminationHandler, ...] | Unread
+    managed_node_groups: Mapping[str, ManagedNodeGroup] | Unknown
+    budgets: tuple[DisruptionBudget, ...] | Unknown
+    handlers: tuple[TerminationHandler, ...] | Unknown
     # By URL.
-    queues: Mapping[str, TerminationQueue] | Unread
-    cleaners: tuple[DrainCleaner, ...] | Unread
-    eviction_webhooks: tuple[EvictionWebhook, ...] | Unread
-    admission_policies: tuple[AdmissionPolicy, ...] | Unread
-    operators: tuple[Operator, ...] | Unread
-    autoscalers: tuple[Autoscaler, ...] | Unread
-    size_scalers: tuple[SizeScaler, ...] | Unread
-    evictors: tuple[Evictor, ...] | Unread
+    queues: Mapping[str, TerminationQueue] | Unknown
+    cleaners: tuple[DrainCleaner, ...] | Unknown
+    eviction_webhooks: tuple[EvictionWebhook, ...] | Unknown
+    admission_policies: tuple[AdmissionPolicy, ...] | Unknown
+    operators: tuple[Operator, ...] | Unknown
+    autoscalers: tuple[Autoscaler, ...] | Unknown
+    size_scalers: tuple[SizeScaler, ...] | Unknown
+    evictors: tuple[Evictor, ...] | Unknown
     # Workloads whose account a role lets evict pods, or delete nodes.
-    entitled: tuple[Evictor, ...] | Unread
-    node_pools: Mapping[str, NodePool] | Unread
+    entitled: tuple[Evictor, ...] | Unknown
+    node_pools: Mapping[str, NodePool] | Unknown
     # By its title.
-    node_classes: Mapping[str, NodeClass] | Unread
-    volumes: tuple[Volume, ...] | Unread
+    node_classes: Mapping[str, NodeClass] | Unknown
+    volumes: tuple[Volume, ...] | Unknown
     # By its id at EBS; one that is gone is not in it.
-    disks: Mapping[str, Disk] | Unread
+    disks: Mapping[str, Disk] | Unknown
     # What EBS's checks say of disks that are not ok: impaired (io-enabled: failed).
-    disk_checks: Mapping[str, str] | Unread
+    disk_checks: Mapping[str, str] | Unknown
     # How many snapshots of a disk are being made.
-    disk_snapshots: Mapping[str, int] | Unread
-    balanced: tuple[Balanced, ...] | Unread
+    disk_snapshots: Mapping[str, int] | Unknown
+    balanced: tuple[Balanced, ...] | Unknown
     # Namespace -> labels by which its pods get readiness gates: the controller's, or Auto Mode's.
-    gated_namespaces: Mapping[str, frozenset[str]] | Unread
+    gated_namespaces: Mapping[str, frozenset[str]] | Unknown
     # Deleted, and gone as soon as what is in them is.
-    ending_namespaces: frozenset[str] | Unread
+    ending_namespaces: frozenset[str] | Unknown
     # In which a service mesh puts a proxy into new pods.
-    injected_namespaces: frozenset[str] | Unread
+    injected_namespaces: frozenset[str] | Unknown
     # Namespace -> the level at which Pod Security refuses pods in it: baseline or restricted.
-    enforced_levels: Mapping[str, str] | Unread
-    essentials: tuple[Essential, ...] | Unread
-    quotas: tuple[Quota, ...] | Unread
-    limit_ranges: tuple[LimitRange, ...] | Unread
-    pod_webhooks: tuple[PodWebhook, ...] | Unread
-    node_provisioners: tuple[NodeProvisioner, ...] | Unread
-    volume_controllers: tuple[VolumeController, ...] | Unread
-    balancer_controllers: tuple[BalancerController, ...] | Unread
-    ingress_controllers: tuple[IngressController, ...] | Unread
+    enforced_levels: Mapping[str, str] | Unknown
+    essentials: tuple[Essential, ...] | Unknown
+    quotas: tuple[Quota, ...] | Unknown
+    limit_ranges: tuple[LimitRange, ...] | Unknown
+    pod_webhooks: tuple[PodWebhook, ...] | Unknown
+    node_provisioners: tuple[NodeProvisioner, ...] | Unknown
+    volume_controllers: tuple[VolumeController, ...] | Unknown
+    balancer_controllers: tuple[BalancerController, ...] | Unknown
+    ingress_controllers: tuple[IngressController, ...] | Unknown
     # By its ARN.
-    target_groups: Mapping[str, TargetGroup] | Unread
+    target_groups: Mapping[str, TargetGroup] | Unknown
     # By its id; those of the nodes and of their groups.
-    subnets: Mapping[str, Subnet] | Unread
+    subnets: Mapping[str, Subnet] | Unknown
     # By the subnet's id.
-    ways_out: Mapping[str, WayOut] | Unread
+    ways_out: Mapping[str, WayOut] | Unknown
     # Of the VPCs of subnets without a default route.
-    vpc_endpoints: tuple[VpcEndpoint, ...] | Unread
+    vpc_endpoints: tuple[VpcEndpoint, ...] | Unknown
     # By what disks and templates call them.
-    encryption_keys: Mapping[str, EncryptionKey] | Unread
+    encryption_keys: Mapping[str, EncryptionKey] | Unknown
     # Family of machines -> vCPUs on demand, of the families that Kafka's nodes are of.
-    machine_quotas: Mapping[str, AccountQuota] | Unread
+    machine_quotas: Mapping[str, AccountQuota] | Unknown
     # TiB of gp3, which root volumes are of.
-    disk_quota: AccountQuota | Unread
-    control_plane: ControlPlane | Unread
-    fargate_profiles: tuple[FargateProfile, ...] | Unread
-    upgrade_insights: tuple[Insight, ...] | Unread
-    zonal_shifts: tuple[Shiftable, ...] | Unread
-    aws_health: AwsHealth | Unread
+    disk_quota: AccountQuota | Unknown
+    control_plane: ControlPlane | Unknown
+    fargate_profiles: tuple[FargateProfile, ...] | Unknown
+    upgrade_insights: tuple[Insight, ...] | Unknown
+    zonal_shifts: tuple[Shiftable, ...] | Unknown
+    aws_health: AwsHealth | Unknown
     # Epoch seconds.
     read_at: float
 
 
 Owned = TypeVar("Owned", KafkaPool, Pod, PodSet, Rebalance, Topic)
 # Of a part that whoever reads had no need of: nothing is known of it, and nothing is amiss.
-NOT_ASKED = Unread("nobody asked")
+NOT_ASKED = Unknown("nobody asked")
 
 
 def only(read_at: float, **parts: Any) -> Surveyed:
@@ -187,7 +187,7 @@ def every_kafka(seen: Surveyed) -> tuple[Kafka | OtherKafka, ...]:
     return (*of(seen.kafkas), *of(seen.other_kafkas))
 
 
-def of_kafka(part: tuple[Owned, ...] | Unread, kafka: Kafka | OtherKafka) -> list[Owned]:
+def of_kafka(part: tuple[Owned, ...] | Unknown, kafka: Kafka | OtherKafka) -> list[Owned]:
     """Return what of a part belongs to one Kafka."""
     return [e for e in of(part) if (e.namespace, e.kafka) == (kafka.namespace, kafka.name)]
 

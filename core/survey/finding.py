@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core import words
-from core.unread import Unread
+from core.unknown import Unknown
 
 CLEAR, FOUND, NOT_READ = 0, 1, 2
 AGAIN = "look at it, and survey again"
@@ -59,7 +59,7 @@ def worth_knowing(check: str, subject: str, evidence: str, remedy: str) -> Findi
     return Finding(check, Weight.ADVICE, subject, evidence, remedy)
 
 
-def unknown(part: str, unread: Unread) -> Finding:
+def unknown(part: str, unread: Unknown) -> Finding:
     """Return the finding that a part could not be read, which is never good news."""
     return not_judged(
         "unread",

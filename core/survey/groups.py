@@ -18,7 +18,7 @@ from core.survey.finding import (
 )
 from core.survey.managed import managed_findings
 from core.survey.node_facts import ScalingGroup, TerminationHook
-from core.unread import mapping_of, of
+from core.unknown import mapping_of, of
 from core.words import span
 
 # Of an instance's lifecycle state, and the group's opinion of its health.

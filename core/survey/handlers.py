@@ -11,12 +11,12 @@ from core.survey.facts import Surveyed, grace_of, pods_on
 from core.survey.finding import Finding, broker_may_die, listing
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 
 def handlers(seen: Surveyed) -> Iterator[Finding]:
     """Find node termination handlers that are missing, compete, do not hear or are too quick."""
-    if isinstance(seen.handlers, Unread) or isinstance(seen.groups, Unread):
+    if isinstance(seen.handlers, Unknown) or isinstance(seen.groups, Unknown):
         return
     # EKS drains the nodes of its own groups, Karpenter those of its pools.
     own = {n: g for n, g in seen.groups.items() if g.managed_node_group is None}
@@ -86,7 +86,7 @@ def _hearing(
             "run it in queue mode (ENABLE_SQS_TERMINATION_DRAINING)",
         )
         return
-    if handler.asks_for_tag and not isinstance(seen.instances, Unread):
+    if handler.asks_for_tag and not isinstance(seen.instances, Unknown):
         untagged = [
             name for name, group in own.items() if not _is_tagged(handler.asks_for_tag, group, seen)
         ]
@@ -102,7 +102,7 @@ def _hearing(
 
 
 def _is_tagged(tag: str, group: ScalingGroup, seen: Surveyed) -> bool:
-    if isinstance(seen.instances, Unread) or isinstance(seen.group_of, Unread):
+    if isinstance(seen.instances, Unknown) or isinstance(seen.group_of, Unknown):
         return True
     mine = [name for name, held in seen.group_of.items() if held == group.name]
     return all(tag in seen.instances[name].tags for name in mine if name in seen.instances)

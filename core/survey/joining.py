@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from core.survey.facts import Surveyed
 from core.survey.finding import Finding, producer_may_stall
-from core.unread import Unread, mapping_of
+from core.unknown import Unknown, mapping_of
 
 
 def roles(seen: Surveyed) -> Iterator[Finding]:
@@ -28,7 +28,7 @@ def roles(seen: Surveyed) -> Iterator[Finding]:
                     f"role: no replacement starts, or it does not join",
                     "name an instance profile with the nodes' role, before any node leaves",
                 )
-            elif not isinstance(seen.admitted_roles, Unread) and role not in seen.admitted_roles:
+            elif not isinstance(seen.admitted_roles, Unknown) and role not in seen.admitted_roles:
                 yield producer_may_stall(
                     "node-role",
                     group.title,

@@ -39,7 +39,7 @@ from core.survey import (
 )
 from core.survey.facts import NOT_ASKED, Surveyed
 from core.survey.finding import Finding, Weight, not_judged, unknown
-from core.unread import Unread
+from core.unknown import Unknown
 
 Judge = Callable[[Surveyed], Iterator[Finding]]
 # What the account refuses a replacement, and what AWS has announced.
@@ -183,10 +183,10 @@ def _findings_of(judge: Judge, seen: Surveyed) -> list[Finding]:
 
 def _unread(seen: Surveyed) -> Iterator[Finding]:
     """Yield a finding per reason: what one refusal hides is hidden together."""
-    hidden: dict[Unread, list[str]] = {}
+    hidden: dict[Unknown, list[str]] = {}
     for field in fields(seen):
         part = getattr(seen, field.name)
-        if isinstance(part, Unread) and part is not NOT_ASKED:
+        if isinstance(part, Unknown) and part is not NOT_ASKED:
             hidden.setdefault(part, []).append(field.name.replace("_", " "))
     for why, parts in hidden.items():
         yield unknown(", ".join(parts), why)

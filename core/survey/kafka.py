@@ -17,7 +17,7 @@ from core.survey.finding import (
     worth_knowing,
 )
 from core.survey.kafka_facts import Kafka, Pod, PodSet
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 # Setting of a topic kind's replication -> its least in-sync replicas, with Kafka's defaults.
 REPLICATION = {
@@ -180,7 +180,7 @@ def listeners(seen: Surveyed) -> Iterator[Finding]:
 
 def running(seen: Surveyed) -> Iterator[Finding]:
     """Find Kafkas that are not whole today: pods that are missing, placed nowhere, not ready."""
-    if isinstance(seen.pods, Unread):
+    if isinstance(seen.pods, Unknown):
         return
     for kafka in of(seen.kafkas):
         pods = pods_of(seen, kafka)
@@ -225,7 +225,7 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 "before the old one ends",
                 "remove the annotation",
             )
-        if isinstance(seen.operators, Unread):
+        if isinstance(seen.operators, Unknown):
             continue
         watching = [each for each in seen.operators if each.looks_after(kafka)]
         if not watching:

@@ -11,7 +11,7 @@ from core.survey.account_facts import EncryptionKey
 from core.survey.facts import Surveyed
 from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall
 from core.survey.node_facts import ScalingGroup
-from core.unread import mapping_of, of
+from core.unknown import mapping_of, of
 
 # In which a key decrypts, or is about to.
 USABLE, DELETED = (

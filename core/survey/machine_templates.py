@@ -17,7 +17,7 @@ from core.survey.finding import (
     worth_knowing,
 )
 from core.survey.node_facts import MachineTemplate, ScalingGroup
-from core.unread import mapping_of, of
+from core.unknown import mapping_of, of
 
 SPOT = "spot"
 IMDS = (

@@ -19,7 +19,7 @@ from core.survey.finding import (
     worth_knowing,
 )
 from core.survey.node_facts import Node
-from core.unread import Unread, mapping_of
+from core.unknown import Unknown, mapping_of
 
 # Codes of EC2's scheduled events after which the machine does not go on.
 ENDS_MACHINE = ("instance-retirement", "instance-stop")
@@ -72,7 +72,7 @@ def scheduled_findings(seen: Surveyed) -> Iterator[Finding]:
 
 def orphans(seen: Surveyed) -> Iterator[Finding]:
     """Find nodes of Kafka that nothing would replace."""
-    if isinstance(seen.nodes, Unread) or isinstance(seen.group_of, Unread):
+    if isinstance(seen.nodes, Unknown) or isinstance(seen.group_of, Unknown):
         return
     alone = [
         node
@@ -81,7 +81,7 @@ def orphans(seen: Surveyed) -> Iterator[Finding]:
         and node.instance_id
         and node.instance_id not in seen.group_of
         # A node whose instance EC2 no longer knows is about to go by itself.
-        and (isinstance(seen.instances, Unread) or node.instance_id in seen.instances)
+        and (isinstance(seen.instances, Unknown) or node.instance_id in seen.instances)
     ]
     keepers = {node.name: _keeper(node, seen) for node in alone}
     if nobody := [f"{node.name} ({node.instance_id})" for node in alone if not keepers[node.name]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, broker_may_die, listing, producer_may_stall
 from core.survey.node_facts import ManagedNodeGroup, ScalingGroup
-from core.unread import mapping_of
+from core.unknown import mapping_of
 
 # Statuses in which EKS does nothing to a group, nor ends it.
 STEADY = ("ACTIVE", "CREATING", "UPDATING", "DELETING")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, every_kafka, pods_of
 from core.survey.finding import Finding, listing, producer_may_stall
-from core.unread import of
+from core.unknown import of
 
 
 def meshes(seen: Surveyed) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed
 from core.survey.finding import Finding, listing, producer_may_stall, worth_knowing
 from core.survey.tool_facts import DisruptionBudget, Neighbour
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 # Strimzi's label of pods of a Kafka, ZooKeeper's among them.
 KIND = "strimzi.io/kind"
@@ -19,7 +19,7 @@ KIND = "strimzi.io/kind"
 def neighbours(seen: Surveyed) -> Iterator[Finding]:
     """Find pods of others that no drain of their node gets rid of, or only late."""
     every = of(seen.neighbours)
-    if not isinstance(seen.budgets, Unread):
+    if not isinstance(seen.budgets, Unknown):
         budgets = seen.budgets
         kept = [
             (each, why)
@@ -51,7 +51,7 @@ def _is_moved(pod: Neighbour, seen: Surveyed) -> bool:
     """Say whether Drain Cleaner has Strimzi move a pod: of a Kafka elsewhere, or ZooKeeper's."""
     if pod.labels.get(KIND) != "Kafka":
         return False
-    return isinstance(seen.cleaners, Unread) or any(
+    return isinstance(seen.cleaners, Unknown) or any(
         each.namespaces is None or pod.namespace in each.namespaces for each in seen.cleaners
     )
 

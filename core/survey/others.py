@@ -14,7 +14,7 @@ from core.survey.facts import Surveyed, pods_of, zone_of
 from core.survey.finding import Finding, broker_may_die, listing, not_judged, producer_may_stall
 from core.survey.kafka import LEAST_REPLICAS, durability, lacks, whole_number
 from core.survey.kafka_facts import Flavour, OtherKafka
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 # Docker Hub's own, by a version: what is newest is still there.
 BITNAMIS = re.compile(r"(docker\.io/|index\.docker\.io/)?bitnami/[a-z-]+:(?!latest$).+")
@@ -23,7 +23,7 @@ FACTOR, IN_SYNC = "default.replication.factor", "min.insync.replicas"
 
 def whole_today(seen: Surveyed) -> Iterator[Finding]:
     """Find those that are not whole: pods that are missing, placed nowhere, not ready."""
-    if isinstance(seen.pods, Unread):
+    if isinstance(seen.pods, Unknown):
         return
     for other in of(seen.other_kafkas):
         pods = pods_of(seen, other)

@@ -20,7 +20,7 @@ from core.survey.finding import (
 )
 from core.survey.kafka import number
 from core.survey.kafka_facts import Flavour, Kafka, OtherKafka, Pod
-from core.unread import of
+from core.unknown import of
 
 # KafkaBroker.shutdown waits so long for its controlled shutdown.
 CONTROLLED_SHUTDOWN_SECONDS = 300

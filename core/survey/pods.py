@@ -12,7 +12,7 @@ from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 HOST, NODE_NAME = "kubernetes.io/hostname", "metadata.name"
 CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
@@ -85,7 +85,7 @@ def _says(pod: Pod, annotation: str) -> bool:
 
 def returning(seen: Surveyed) -> Iterator[Finding]:
     """Find pods that could not start again: on their node, on another, or that start too soon."""
-    if isinstance(seen.nodes, Unread):
+    if isinstance(seen.nodes, Unknown):
         return
     for kafka in every_kafka(seen):
         pods = pods_of(seen, kafka)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import Finding, Weight, listing
 from core.survey.kafka_facts import Pod, Rival
-from core.unread import of
+from core.unknown import of
 
 # What people may give a class of their own; above are Kubernetes' own, which every cluster runs.
 MOST_OF_PEOPLE = 1_000_000_000

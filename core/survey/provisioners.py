@@ -13,7 +13,7 @@ from core.survey.facts import Surveyed, grace_of, pool_names
 from core.survey.finding import Finding, Weight, broker_may_die, listing, producer_may_stall
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import NodePool
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 DO_NOT_DISRUPT = ("karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict")
 DISRUPTED_TAINT = "karpenter.sh/disrupted"
@@ -141,7 +141,7 @@ def _is_undisturbed(annotations: Mapping[str, str]) -> bool:
 
 def controllers(seen: Surveyed) -> Iterator[Finding]:
     """Find nodes of Karpenter's whose controller is away, or hears nothing from AWS."""
-    if isinstance(seen.node_provisioners, Unread):
+    if isinstance(seen.node_provisioners, Unknown):
         return
     nodes = mapping_of(seen.nodes).values()
     pools = {node.node_pool for node in nodes if node.node_pool and not node.auto_mode}

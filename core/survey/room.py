@@ -14,7 +14,7 @@ from core.survey.account_facts import AccountQuota, Subnet
 from core.survey.facts import Surveyed, machine_of, nodes_of, pool_names
 from core.survey.finding import Finding, listing, not_judged, producer_may_stall, worth_knowing
 from core.survey.node_facts import Instance, Node
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 # The VPC CNI's image by what it is for (cli.survey.controllers).
 VPC_CNI = "the VPC CNI"
@@ -29,7 +29,7 @@ ROOT_GIB = 20
 
 def addresses(seen: Surveyed) -> Iterator[Finding]:
     """Find zones whose subnets have no addresses left for a machine and its broker."""
-    if isinstance(seen.subnets, Unread):
+    if isinstance(seen.subnets, Unknown):
         return
     for title, held, subnets in places(seen, seen.subnets):
         wanted = _addresses_of_a_machine(held, seen)
@@ -100,10 +100,10 @@ def _addresses_of_a_machine(nodes: list[Node], seen: Surveyed) -> int:
     prefixed = any(each.by_prefix and not each.elsewhere for each in plugin)
     own = any(node.auto_mode for node in nodes)
     plane = seen.control_plane
-    ipv6 = not isinstance(plane, Unread) and plane.ipv6
+    ipv6 = not isinstance(plane, Unknown) and plane.ipv6
     by_plugin = own or any(not each.elsewhere for each in plugin)
     # Where the plugin was not seen, nothing says that pods take none.
-    unseen = isinstance(seen.essentials, Unread) or not plugin
+    unseen = isinstance(seen.essentials, Unknown) or not plugin
     if ipv6 or not (by_plugin or unseen):
         return 1
     return PREFIX if prefixed else 2
@@ -149,7 +149,7 @@ def _custom_networking(seen: Surveyed) -> Iterator[Finding]:
 
 def machines(seen: Surveyed) -> Iterator[Finding]:
     """Find families of machines of which the account may have no more."""
-    if isinstance(seen.machine_quotas, Unread):
+    if isinstance(seen.machine_quotas, Unknown):
         return
     instances = mapping_of(seen.instances)
     largest: dict[str, Instance] = {}
@@ -188,7 +188,7 @@ def machines(seen: Surveyed) -> Iterator[Finding]:
 def disks(seen: Surveyed) -> Iterator[Finding]:
     """Find an account that may have no more gp3 than it has."""
     quota = seen.disk_quota
-    if not isinstance(quota, Unread) and quota.left * GIB_PER_TIB < ROOT_GIB:
+    if not isinstance(quota, Unknown) and quota.left * GIB_PER_TIB < ROOT_GIB:
         yield producer_may_stall(
             "quota-disks",
             f"quota {quota.name}",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight
 from core.survey.tool_facts import SizeScaler
-from core.unread import of
+from core.unknown import of
 
 
 def scalers(seen: Surveyed) -> Iterator[Finding]:

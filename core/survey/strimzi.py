@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed, of_kafka, pods_of
 from core.survey.finding import Finding, Weight, listing, producer_may_stall, worth_knowing
 from core.survey.tool_facts import Operator
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 V1, BEFORE_V1 = "v1", "v1beta2"
 FIRST_WITH_V1, FIRST_WITHOUT_BEFORE = (0, 49, 0), (0, 52, 0)
@@ -23,7 +23,7 @@ FIRST_ON_KUBERNETES, KUBERNETES_MINOR = (0, 45, 1), 33
 def api_versions(seen: Surveyed) -> Iterator[Finding]:
     """Find operators that ask for an API that is not served, and clusters of before v1."""
     served = seen.kafka_versions
-    if not isinstance(served, Unread) and served:
+    if not isinstance(served, Unknown) and served:
         for each in _watching(seen):
             read = _read_by(each)
             if read and not read & served:
@@ -36,7 +36,7 @@ def api_versions(seen: Surveyed) -> Iterator[Finding]:
                     "apply the CRDs of the operator's release (Helm leaves them as they are)",
                 )
     versions = seen.pod_set_versions
-    if of(seen.kafkas) and not isinstance(versions, Unread) and versions and V1 not in versions:
+    if of(seen.kafkas) and not isinstance(versions, Unknown) and versions and V1 not in versions:
         yield worth_knowing(
             "strimzi-before-v1",
             "Strimzi",
@@ -70,7 +70,7 @@ def _release(operator: Operator) -> str:
 def kubernetes(seen: Surveyed) -> Iterator[Finding]:
     """Find operators that do not start on the control plane's version, or on the next one."""
     plane = seen.control_plane
-    if isinstance(plane, Unread) or (minor := re.match(r"1\.(\d+)", plane.version)) is None:
+    if isinstance(plane, Unknown) or (minor := re.match(r"1\.(\d+)", plane.version)) is None:
         return
     here = int(minor[1]) >= KUBERNETES_MINOR
     for each in _watching(seen):

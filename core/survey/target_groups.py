@@ -12,12 +12,12 @@ from core.survey.facts import Surveyed, grace_of
 from core.survey.finding import Finding, listing, not_judged, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.tool_facts import Balanced
-from core.unread import Unread, mapping_of, of
+from core.unknown import Unknown, mapping_of, of
 
 
 def attributes(seen: Surveyed) -> Iterator[Finding]:
     """Find target groups that keep, cut or misdirect clients of a broker that leaves."""
-    if isinstance(seen.target_groups, Unread):
+    if isinstance(seen.target_groups, Unknown):
         return
     for binding in of(seen.balanced):
         pods = [pod for pod in of(seen.pods) if binding.covers(pod)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed, every_kafka, node_of, of_kafka, pods_of, pool_names
 from core.survey.finding import Finding, listing, not_judged
 from core.survey.kafka import REPLICATION, number
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 
 def asleep(seen: Surveyed) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ def settings(seen: Surveyed) -> Iterator[Finding]:
 
 def nodes(seen: Surveyed) -> Iterator[Finding]:
     """Find pods whose node, or whose node's machine, zone or state, is not known."""
-    if isinstance(seen.nodes, Unread):
+    if isinstance(seen.nodes, Unknown):
         return
     for kafka in every_kafka(seen):
         pods = [pod for pod in pods_of(seen, kafka) if pod.node]
@@ -67,7 +67,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
                 f"AWS's): what ends or replaces it was not judged",
                 "run brokers on EC2 instances, or judge these machines yourself",
             )
-        instances = None if isinstance(seen.instances, Unread) else seen.instances
+        instances = None if isinstance(seen.instances, Unknown) else seen.instances
         if lost := [
             node.name
             for node in known
@@ -97,7 +97,7 @@ def nodes(seen: Surveyed) -> Iterator[Finding]:
 
 def volumes(seen: Surveyed) -> Iterator[Finding]:
     """Find claims whose volume or class is not there to be judged."""
-    if isinstance(seen.volumes, Unread):
+    if isinstance(seen.volumes, Unknown):
         return
     read = {volume.title for volume in seen.volumes}
     claims = {f"{pod.namespace}/{claim}" for pod in of(seen.pods) for claim in pod.claims}
@@ -127,7 +127,7 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
 
 def node_pools(seen: Surveyed) -> Iterator[Finding]:
     """Find NodePools that nodes name and nobody lists."""
-    if isinstance(seen.node_pools, Unread):
+    if isinstance(seen.node_pools, Unknown):
         return
     named = set(pool_names(seen))
     for name in sorted(named - set(seen.node_pools)):
@@ -140,7 +140,7 @@ def node_pools(seen: Surveyed) -> Iterator[Finding]:
     classes = seen.node_classes
     for name in sorted(named & set(seen.node_pools)):
         wanted = seen.node_pools[name].node_class
-        if wanted and not isinstance(classes, Unread) and wanted not in classes:
+        if wanted and not isinstance(classes, Unknown) and wanted not in classes:
             yield not_judged(
                 "class-unseen",
                 f"NodePool {name}",

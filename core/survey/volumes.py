@@ -17,7 +17,7 @@ from core.survey.finding import (
     worth_knowing,
 )
 from core.survey.kafka_facts import Flavour, OtherKafka, Volume
-from core.unread import of
+from core.unknown import of
 
 # A gp2 volume of this size earns what its burst gives; a smaller one lives on credits.
 GP2_WITHOUT_BURST_GIB = 1000

@@ -12,14 +12,14 @@ from core.survey.facts import Surveyed
 from core.survey.finding import Finding, Weight, listing, not_judged, producer_may_stall
 from core.survey.kafka_facts import Kafka
 from core.survey.tool_facts import IngressController
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 INGRESS, BEHIND_A_PROXY = "ingress", ("ingress", "cluster-ip")
 
 
 def ingresses(seen: Surveyed) -> Iterator[Finding]:
     """Find proxies by which all clients of a Kafka come in, and which one node takes along."""
-    if isinstance(seen.ingress_controllers, Unread):
+    if isinstance(seen.ingress_controllers, Unknown):
         return
     for kafka in of(seen.kafkas):
         named = {each.kind: each.name for each in kafka.listeners if each.kind in BEHIND_A_PROXY}

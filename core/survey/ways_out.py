@@ -18,7 +18,7 @@ from core.survey.finding import (
     worth_knowing,
 )
 from core.survey.room import places
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 # What a node asks before it runs a broker: itself, its images, who its pods are.
 ASKED_BY_NODES = ("ec2", "ecr.api", "ecr.dkr", "s3")
@@ -29,7 +29,7 @@ SUBJECT = "subnets of Kafka's nodes"
 
 def ways_out(seen: Surveyed) -> Iterator[Finding]:
     """Find subnets from which a node that starts there reaches nobody, or only by one zone."""
-    if isinstance(seen.subnets, Unread) or isinstance(seen.ways_out, Unread):
+    if isinstance(seen.subnets, Unknown) or isinstance(seen.ways_out, Unknown):
         return
     every = {n: s for _, _, subnets in places(seen, seen.subnets) for n, s in subnets.items()}
     if unseen := set(every) - set(seen.ways_out):
@@ -61,7 +61,7 @@ def of_functions(
 
     A function in a VPC has no address of its own outside it: an internet gateway is no way out.
     """
-    if isinstance(seen.subnets, Unread) or isinstance(seen.ways_out, Unread):
+    if isinstance(seen.subnets, Unknown) or isinstance(seen.ways_out, Unknown):
         return
     subject = "subnets of the functions"
     if lost := set(names) - set(seen.subnets):
@@ -85,7 +85,7 @@ def of_functions(
         for name, way in known.items()
         if way.target is None or way.target.startswith(INTERNET_GATEWAY)
     }
-    if isinstance(seen.vpc_endpoints, Unread):
+    if isinstance(seen.vpc_endpoints, Unknown):
         return
     wanted = tuple(sorted(called))
     missing = {
@@ -116,10 +116,10 @@ def _by_endpoints(
 ) -> Iterator[Finding]:
     """Find subnets without a default route, and the endpoints that they lack in its place."""
     alone = {name: way for name, way in ways.items() if way.target is None}
-    if isinstance(seen.vpc_endpoints, Unread) or not alone:
+    if isinstance(seen.vpc_endpoints, Unknown) or not alone:
         return
     found, plane = seen.vpc_endpoints, seen.control_plane
-    if not isinstance(plane, Unread) and plane.private is False:
+    if not isinstance(plane, Unknown) and plane.private is False:
         yield producer_may_stall(
             "api-server-far",
             SUBJECT,

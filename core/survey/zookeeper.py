@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from core.survey.facts import Surveyed, node_of, pods_of
 from core.survey.finding import Finding, listing, producer_may_stall
 from core.survey.kafka_facts import Kafka, ZooKeeperPod
-from core.unread import Unread, of
+from core.unknown import Unknown, of
 
 
 def ensembles(seen: Surveyed) -> Iterator[Finding]:
     """Find ensembles whose majority is away, or goes with one node or one zone."""
-    if isinstance(seen.zookeepers, Unread):
+    if isinstance(seen.zookeepers, Unknown):
         return
     for kafka in of(seen.kafkas):
         wanted = kafka.zookeeper_replicas

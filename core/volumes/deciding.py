@@ -20,7 +20,7 @@ from core.volumes.shrinking import smaller
 from core.volumes.sizing import cents, change_usd
 from core.volumes.speed import Speed
 from core.volumes.troubles import troubles
-from core.volumes.unknown import UNKNOWN, Unknown, unknowns
+from core.volumes.unknown import UNKNOWN, Unmeasured, unknowns
 from core.volumes.views import Trouble, VolumeSet
 
 
@@ -142,7 +142,7 @@ def _trouble(of: VolumeSet, trouble: Trouble) -> VolumeDecision:
     return _refusal(of, DecisionKind.ADVISE, f"{trouble.sentence}; {trouble.remedy}", trouble.kind)
 
 
-def _decision_without_figures(of: VolumeSet, each: Unknown) -> VolumeDecision:
+def _decision_without_figures(of: VolumeSet, each: Unmeasured) -> VolumeDecision:
     return _refusal(of, DecisionKind.UNKNOWN, each.sentence, UNKNOWN if each.alarming else "")
 
 

@@ -21,28 +21,28 @@ MAKING_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class Unmeasured:
     """A figure nobody has, as a sentence, and whether somebody should be called for it."""
 
     sentence: str
     alarming: bool
 
 
-def unknowns(of: VolumeSet, now: float) -> tuple[Unknown, ...]:
+def unknowns(of: VolumeSet, now: float) -> tuple[Unmeasured, ...]:
     """Return what is not known of a set: how full its volumes are, what is asked of them."""
     return (*_fill(of, now), *_load(of, now), *_modifications(of))
 
 
-def _modifications(of: VolumeSet) -> Iterator[Unknown]:
+def _modifications(of: VolumeSet) -> Iterator[Unmeasured]:
     for volume in of.volumes:
         running = volume.history.under_way
         if running is not None and running.state is ModificationState.UNKNOWN:
             why = "AWS has a word for it that this release does not know"
             what = f"how far the modification of {volume.claim} is ({running.word})"
-            yield Unknown(_unknown_sentence(what, "changed", why), alarming=True)
+            yield Unmeasured(_unknown_sentence(what, "changed", why), alarming=True)
 
 
-def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:
+def _fill(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
     missing = [volume for volume in of.volumes if volume.forecast is None]
     if not missing:
         return
@@ -52,18 +52,18 @@ def _fill(of: VolumeSet, now: float) -> Iterator[Unknown]:
             "only a kubelet knows it of a controller's; set metrics.prometheus in the ClusterSpec "
             "to a Prometheus that scrapes the kubelets"
         )
-        yield Unknown(_unknown_sentence(f"the fill of {names}", "grown", why), alarming=False)
+        yield Unmeasured(_unknown_sentence(f"the fill of {names}", "grown", why), alarming=False)
         return
     sources = [] if of.policy.grow_only else ["no broker told (DescribeLogDirs)"]
     if of.prometheus:
         sources.append("Prometheus has no kubelet_volume_stats of it")
-    yield Unknown(
+    yield Unmeasured(
         _unknown_sentence(f"the fill of {names}", "grown", " and ".join(sources)),
         alarming=_has_settled(missing, now),
     )
 
 
-def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
+def _load(of: VolumeSet, now: float) -> Iterator[Unmeasured]:
     # A metadata log keeps no volume busy, and nothing is asked of one that is attached nowhere.
     missing = [
         volume
@@ -76,7 +76,7 @@ def _load(of: VolumeSet, now: float) -> Iterator[Unknown]:
     if of.prometheus:
         sources.append("Prometheus has not all of its aws_ebs_csi metrics")
     names = listing([volume.claim for volume in missing], NAMED)
-    yield Unknown(
+    yield Unmeasured(
         _unknown_sentence(f"the load of {names}", "raised or lowered by it", " and ".join(sources)),
         alarming=_has_settled(missing, now),
     )

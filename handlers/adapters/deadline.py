@@ -13,18 +13,18 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import TypeVar
 
 from core.errors import StillwaterError
-from core.unread import Unread
+from core.unknown import Unknown
 
 T = TypeVar("T")
 K = TypeVar("K")
 LOG = logging.getLogger(__name__)
 
 
-def within(seconds: float, questions: Mapping[K, Callable[[], T]]) -> dict[K, T | Unread]:
+def within(seconds: float, questions: Mapping[K, Callable[[], T]]) -> dict[K, T | Unknown]:
     """Return every answer that came within `seconds`, and of all others why there is none."""
     asked = {key: _ask(question) for key, question in questions.items()}
     came, _ = wait(asked.values(), seconds)
-    silent = Unread(f"It did not answer within {seconds:.0f} s.")
+    silent = Unknown(f"It did not answer within {seconds:.0f} s.")
     return {key: answer.result() if answer in came else silent for key, answer in asked.items()}
 
 
@@ -34,7 +34,7 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
     Raises StillwaterError with what every one of them said, or did not.
     """
     until = time.monotonic() + seconds
-    asked: set[Future[T | Unread]] = set()
+    asked: set[Future[T | Unknown]] = set()
     refusals: list[str] = []
     for number, question in enumerate(questions, start=1):
         asked.add(_ask(question))
@@ -44,7 +44,7 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
         while asked and time.monotonic() < patience:
             came, asked = wait(asked, patience - time.monotonic(), FIRST_COMPLETED)
             for answer in (each.result() for each in came):
-                if not isinstance(answer, Unread):
+                if not isinstance(answer, Unknown):
                     return answer
                 refusals.append(answer.why)
     if asked:
@@ -52,17 +52,17 @@ def first_of(questions: Sequence[Callable[[], T]], *, stagger_seconds: float, se
     raise StillwaterError(" ".join(refusals))
 
 
-def _ask(question: Callable[[], T]) -> Future[T | Unread]:
+def _ask(question: Callable[[], T]) -> Future[T | Unknown]:
     """Ask in a thread of its own: an executor's would be waited for when the process ends."""
-    answer: Future[T | Unread] = Future()
+    answer: Future[T | Unknown] = Future()
     threading.Thread(target=lambda: answer.set_result(_answer(question)), daemon=True).start()
     return answer
 
 
-def _answer(question: Callable[[], T]) -> T | Unread:
+def _answer(question: Callable[[], T]) -> T | Unknown:
     try:
         return question()
     except Exception as error:
         # Whatever ails one source, the others are heard.
         LOG.warning("A source of the health examination failed.", exc_info=True)
-        return Unread(str(error) or type(error).__name__)
+        return Unknown(str(error) or type(error).__name__)

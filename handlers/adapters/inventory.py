@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import boto3
 from botocore.exceptions import ClientError
 
-from core.incidents.inventory import ScheduledEvent, StatusView, VolumeView
+from core.incidents.inventory import EbsVolume, ScheduledEvent, StatusView
 from core.incidents.ownership import Ownership
 from handlers.adapters.aws import tag_filters
 from handlers.adapters.calls import CLIENT, portions
@@ -27,7 +27,7 @@ _NO_SUCH_VOLUME = {"InvalidVolume.NotFound", "InvalidParameterValue"}
 class Inventory(Protocol):
     """What the handlers ask of EC2's lists."""
 
-    def volume(self, volume_id: str) -> VolumeView | None:
+    def volume(self, volume_id: str) -> EbsVolume | None:
         """Return a volume, or None when EC2 does not know it (any more)."""
 
     def instance_states(self, whose: Ownership) -> Mapping[str, str]:
@@ -44,7 +44,7 @@ class Ec2Inventory:
         self._ec2 = boto3.client("ec2", region_name=region, config=CLIENT)
 
     @known_shape("EC2")
-    def volume(self, volume_id: str) -> VolumeView | None:
+    def volume(self, volume_id: str) -> EbsVolume | None:
         try:
             answer = self._ec2.describe_volumes(VolumeIds=[volume_id])
         except ClientError as error:
@@ -55,7 +55,7 @@ class Ec2Inventory:
             return None
         found = answer["Volumes"][0]
         attached = [a["InstanceId"] for a in found.get("Attachments", []) if "InstanceId" in a]
-        return VolumeView(
+        return EbsVolume(
             volume_id=volume_id,
             instance_id=attached[0] if attached else None,
             zone=found.get("AvailabilityZone", ""),

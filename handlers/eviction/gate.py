@@ -60,7 +60,7 @@ class Readings(Protocol):
         """Read everything anew from now on."""
 
 
-class _Unasked:
+class _SilentKafka:
     """Stands where Kafka does while it is not asked: that is no consent."""
 
     def read(self, about: Collection[int] | None = None) -> ClusterView:
@@ -180,7 +180,7 @@ class Gate:
         if others is not None:
             return refuse(others, self.policy).answer
         last = asks_last(asked, known, self.refused.get(known.id), now)
-        incident, seen = self._look(known, now, _Unasked() if last else self.sources.kafka)
+        incident, seen = self._look(known, now, _SilentKafka() if last else self.sources.kafka)
         # By what was read: a NodeClaim's deadline is new to an incident that nobody has opened yet.
         hasty = too_hasty(asked, pod, incident, now)
         if hasty is not None:

@@ -23,7 +23,7 @@ from core.health.kafka_metrics import NodeMetrics
 from core.health.verdict import not_known
 from core.metric_names import CLUSTER_HEALTH
 from core.settings.environment import setting_text
-from core.unread import Unread
+from core.unknown import Unknown
 from core.views import ClusterView
 from handlers.adapters import metrics
 from handlers.adapters.connect import Fetch, ask
@@ -109,11 +109,11 @@ class Examiner:
             seconds=self.seconds,
         )
 
-    def _metrics(self, pod: str) -> NodeMetrics | Unread:
+    def _metrics(self, pod: str) -> NodeMetrics | Unknown:
         # One at a time: each has its own thread already, and its own silence.
         found = self.exporters.scrape([pod])
         told, silent = [*found.metrics.values()], [*found.silent.values()]
-        return told[0] if told else Unread(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
+        return told[0] if told else Unknown(" ".join(silent) or f"Pod {pod} is no Kafka node's.")
 
 
 def _response(cluster: str, health: ClusterHealth, now: float, seconds: float) -> dict[str, Any]:

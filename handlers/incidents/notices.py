@@ -25,7 +25,7 @@ from core.events import (
     ZoneSource,
 )
 from core.fields import eks_cluster_in, instance_in, volume_in, zone_id_in
-from core.incidents.inventory import VolumeView
+from core.incidents.inventory import EbsVolume
 from core.incidents.record import Incident
 from core.incidents.requests import awaiting, note_group
 from core.volumes.ledger import ModificationState
@@ -103,7 +103,7 @@ class Notices:
         except Conflict:
             logger.info("λ volumes looked at the same moment.", volume_id=notice.volume_id)
 
-    def _tell_harm(self, notice: VolumeNotice, volume: VolumeView, now: float) -> None:
+    def _tell_harm(self, notice: VolumeNotice, volume: EbsVolume, now: float) -> None:
         instance_id = volume.instance_id or self._waiting_for(volume)
         if instance_id is not None:
             self.reception.receive(_about(notice, instance_id), now)
@@ -118,14 +118,14 @@ class Notices:
             # No instance has it, so no incident can; a person must know all the same.
             call(self.reception.ticks, said, page="volume", volume_id=notice.volume_id)
 
-    def _attached_to_ours(self, volume: VolumeView) -> bool:
+    def _attached_to_ours(self, volume: EbsVolume) -> bool:
         """Say whether an instance of ours has the volume: root volumes carry no claim's tags."""
         if volume.instance_id is None:
             return False
         instance = self.reception.cloud.instance(volume.instance_id)
         return instance is not None and self.reception.whose.of(instance.tags)
 
-    def _waiting_for(self, volume: VolumeView) -> str | None:
+    def _waiting_for(self, volume: EbsVolume) -> str | None:
         """Return the instance whose incident moves the pod this volume belongs to."""
         if volume.pod is None:
             return None

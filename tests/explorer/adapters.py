@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.incidents.actions import HookResult
-from core.incidents.inventory import StatusView, VolumeView
+from core.incidents.inventory import EbsVolume, StatusView
 from core.incidents.observation import (
     BudgetView,
     GroupView,
@@ -139,7 +139,7 @@ class ExploredCloud:
     def zone_names(self) -> dict[str, str]:
         return {"use1-az4": "us-east-1a", "use1-az6": "us-east-1b", "use1-az1": "us-east-1c"}
 
-    def volume(self, volume_id: str) -> VolumeView | None:
+    def volume(self, volume_id: str) -> EbsVolume | None:
         del volume_id
         return None
 

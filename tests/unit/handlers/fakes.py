@@ -14,7 +14,7 @@ from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
 from core.incidents.actions import HookResult
-from core.incidents.inventory import StatusView, VolumeView
+from core.incidents.inventory import EbsVolume, StatusView
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import (
     BudgetView,
@@ -73,7 +73,7 @@ class FakeCluster:
     revisions: dict[str, str] | None = field(default_factory=dict)
     notices: list[DrainNotice | None] = field(default_factory=list)
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
-    volumes: dict[str, VolumeView] = field(default_factory=dict)
+    volumes: dict[str, EbsVolume] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
     held: dict[int, int] = field(default_factory=dict)  # bytes of log by broker
     throttled: Throttle | None = None
@@ -304,7 +304,7 @@ class FakeCluster:
             raise StillwaterError("No Kafka broker could be asked: refused.")
         return self.kafka
 
-    def volume(self, volume_id: str) -> VolumeView | None:
+    def volume(self, volume_id: str) -> EbsVolume | None:
         return self.volumes.get(volume_id)
 
     def zone_names(self) -> dict[str, str]:

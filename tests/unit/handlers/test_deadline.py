@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from core.errors import StillwaterError
-from core.unread import Unread
+from core.unknown import Unknown
 from handlers.adapters.deadline import first_of, within
 
 
@@ -39,7 +39,7 @@ def test_every_answer_is_returned_as_soon_as_all_are_there() -> None:
 def test_one_that_hangs_costs_no_other_its_answer(hanging: Callable[[], str]) -> None:
     answers = within(0.2, {"hangs": hanging, "answers": lambda: "here"})
     assert answers["answers"] == "here"
-    assert answers["hangs"] == Unread("It did not answer within 0 s.")
+    assert answers["hangs"] == Unknown("It did not answer within 0 s.")
 
 
 def test_one_that_fails_says_why() -> None:
@@ -47,7 +47,7 @@ def test_one_that_fails_says_why() -> None:
         raise KeyError
 
     answers = within(30, {"fails": raising, "breaks": broken})
-    assert answers == {"fails": Unread("Nobody is at home."), "breaks": Unread("KeyError")}
+    assert answers == {"fails": Unknown("Nobody is at home."), "breaks": Unknown("KeyError")}
 
 
 def test_questions_run_at_the_same_time() -> None:

@@ -17,7 +17,7 @@ from core.health.cluster import ClusterHealth, cluster_health
 from core.health.examination import Expected, Seen, parts
 from core.health.verdict import Health
 from core.health.wanted import roles_wanted
-from core.unread import Unread
+from core.unknown import Unknown
 from handlers.adapters import operator
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.pods import pod_seen
@@ -93,7 +93,7 @@ class Foreign:
             with answering(self.kafka):
                 kafka = KafkaAdmin(["a:1"]).read()
         except StillwaterError as error:
-            kafka = Unread(str(error))
+            kafka = Unknown(str(error))
         found = (pod_seen(each) for each in self.pods)
         seen = Seen(
             kafka=kafka,

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import Conflict
 from core.events import Kind
-from core.incidents.inventory import VolumeView
+from core.incidents.inventory import EbsVolume
 from core.incidents.record import Incident, State
 from core.metric_names import PAGES_SENT
 from core.naming import CLUSTER_TAG, ENVIRONMENT_TAG
@@ -39,7 +39,7 @@ def station() -> Station:
 
 
 def add_volume(station: Station, *, instance_id: str | None = OLD, **tags: str) -> None:
-    station.cluster.volumes[VOLUME] = VolumeView(
+    station.cluster.volumes[VOLUME] = EbsVolume(
         volume_id=VOLUME, instance_id=instance_id, zone="us-east-1a", tags=tags or OURS
     )
 
@@ -75,7 +75,7 @@ def test_a_harmed_volume_is_an_incident_of_the_instance_it_is_attached_to(
 
 def test_one_event_about_two_volumes_of_two_instances_is_two_incidents(station: Station) -> None:
     for volume_id, instance_id in (("vol-0aaaaaaa", OLD), ("vol-0bbbbbbb", "i-0b")):
-        station.cluster.volumes[volume_id] = VolumeView(
+        station.cluster.volumes[volume_id] = EbsVolume(
             volume_id=volume_id, instance_id=instance_id, zone="us-east-1a", tags=OURS
         )
     announce(station, "health-volume-degraded")

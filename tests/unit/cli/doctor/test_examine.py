@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from cli.doctor import examine as examining
 from cli.doctor.account import Found, LiveAccount
 from cli.doctor.cluster import KubernetesCluster
-from cli.doctor.examine import Diagnosis, UnreadPart, _read
+from cli.doctor.examine import Diagnosis, UnknownPart, _read
 from core.cluster.expected import expectation_of
 from core.doctor.drift import Drift
 from core.doctor.snapshot import Balancer
@@ -74,7 +74,7 @@ def test_a_cluster_nobody_can_reach_costs_nothing_of_aws() -> None:
 
     snapshot, unread = read([(("queues",), queues)], [(("pods",), pods)], unreachable)
     assert snapshot.queues == {}
-    assert unread == [UnreadPart("Kafka's pods", "There is no such cluster")]
+    assert unread == [UnknownPart("Kafka's pods", "There is no such cluster")]
 
 
 def test_the_api_server_is_looked_up_once_for_all_readers() -> None:
@@ -103,7 +103,7 @@ def test_an_answer_that_nobody_foresaw_is_unread_and_costs_no_other_part() -> No
 
     snapshot, unread = read([(("queues",), odd), (("balancers",), nothing)], [])
     assert snapshot.balancers == {}
-    assert unread == [UnreadPart("queues", "the answer is not as documented (KeyError: 'spec')")]
+    assert unread == [UnknownPart("queues", "the answer is not as documented (KeyError: 'spec')")]
 
 
 def nothing() -> Iterator[Found]:
@@ -111,7 +111,7 @@ def nothing() -> Iterator[Found]:
 
 
 FINDING = Drift("queue x", "present", "missing", "look")
-UNREAD = UnreadPart("queues", "refused")
+UNREAD = UnknownPart("queues", "refused")
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ UNREAD = UnreadPart("queues", "refused")
     [([], [], 0), ([FINDING], [], 1), ([], [UNREAD], 2), ([FINDING], [UNREAD], 2)],
 )
 def test_the_exit_code_says_clean_drift_or_not_read(
-    findings: list[Drift], unread: list[UnreadPart], code: int
+    findings: list[Drift], unread: list[UnknownPart], code: int
 ) -> None:
     assert diagnosis(findings, unread).exit_code == code
 
 
-def diagnosis(findings: list[Drift], unread: list[UnreadPart]) -> Diagnosis:
+def diagnosis(findings: list[Drift], unread: list[UnknownPart]) -> Diagnosis:
     return Diagnosis(
         environment="test",
         cluster="test-orders",

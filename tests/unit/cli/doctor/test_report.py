@@ -9,7 +9,7 @@ from dataclasses import replace
 from rich.console import Console
 
 from cli.doctor import report
-from cli.doctor.examine import Diagnosis, UnreadPart
+from cli.doctor.examine import Diagnosis, UnknownPart
 from core.cluster.expected import expectation_of
 from core.doctor.drift import Drift, findings
 from core.doctor.snapshot import Pod, Volume, hook_of
@@ -75,7 +75,7 @@ def test_the_guides_sample_is_what_the_doctor_prints() -> None:
         seconds=1.9,
         findings=findings(wanted, drifted),
         unread=[
-            UnreadPart(
+            UnknownPart(
                 "alarms",
                 "An error occurred (AccessDenied) when calling the DescribeAlarms operation: not "
                 "authorized",

@@ -31,7 +31,7 @@ from core.preflight.account import (
 )
 from core.preflight.judge import Consequence, findings
 from core.preflight.quotas import QUOTAS
-from core.unread import Unread
+from core.unknown import Unknown
 from tests.unit.infra.programs import description
 
 SPEC = parse(description())
@@ -269,7 +269,7 @@ def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
     assert account.concurrency == Concurrency(10, 10)
     assert account.kubernetes == {"1.35": "STANDARD_SUPPORT"}
     assert account.quotas["vpcs"] == 8.0
-    assert isinstance(account.quotas["nlbs"], Unread)
+    assert isinstance(account.quotas["nlbs"], Unknown)
     assert account.denied == {
         "sqs:CreateQueue": "no policy of the caller's allows it",
         "kms:CreateKey": "a service control policy of the organisation denies it",
@@ -308,7 +308,7 @@ def test_an_account_that_answers_nothing_is_unknown_in_every_part(error: Excepti
 def test_an_answer_of_another_shape_is_unknown_and_no_traceback() -> None:
     broken = {"lambda.get_account_settings": {}, "eks.describe_cluster_versions": {"x": 1}}
     _, account = read(FakeAws(ANSWERS | broken))
-    assert isinstance(account.concurrency, Unread)
+    assert isinstance(account.concurrency, Unknown)
     assert "not as documented" in account.concurrency.why
 
 

@@ -13,7 +13,7 @@ from core.cluster.adoption import Adoption
 from core.naming import CLUSTER_TAG
 from core.survey.node_facts import ScalingGroup, TerminationHook
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
-from core.unread import Unread
+from core.unknown import Unknown
 from tests.every_case import every_case
 
 QUEUE = "https://sqs.eu-north-1.amazonaws.com/111122223333/their-drains"
@@ -247,7 +247,7 @@ def test_what_is_no_longer_so_is_named_with_what_stands_there(
 
 
 def test_what_could_not_be_read_is_said_and_never_taken_for_missing() -> None:
-    refused = Unread("AccessDenied")
+    refused = Unknown("AccessDenied")
     blind = dict.fromkeys(Standing.__slots__, refused)
     assert told("act", **blind) == []
     parts = unread_parts(standing("act", **blind))

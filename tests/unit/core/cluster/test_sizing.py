@@ -10,11 +10,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from core.cluster.sizing import CANDIDATES, CATCHING_UP, Load, size
+from core.cluster.sizing import CANDIDATES, CATCHING_UP, ClientLoad, size
 from core.errors import InvalidInput
 from tests.every_case import every_case
 
-LOAD = Load(zones=3, brokers=3, produce_mib_per_s=60, readers=2, retention_hours=24)
+LOAD = ClientLoad(zones=3, brokers=3, produce_mib_per_s=60, readers=2, retention_hours=24)
 
 
 def test_the_guides_example_is_an_r7g_xlarge() -> None:
@@ -38,7 +38,7 @@ def test_the_guides_example_is_an_r7g_xlarge() -> None:
 def test_a_broker_carries_its_load_or_the_answer_says_what_to_change(
     zones: int, each: int, produce: float, readers: float, hours: int
 ) -> None:
-    load = Load(zones, zones * each, produce, readers, hours)
+    load = ClientLoad(zones, zones * each, produce, readers, hours)
     try:
         found = size(load)
     except InvalidInput as error:
@@ -85,7 +85,7 @@ def test_as_many_brokers_as_have_listeners_beside_the_spare_ones(zones: int, mos
 def test_the_number_of_brokers_that_a_refusal_names_carries_the_load(
     zones: int, produced: float, hours: int
 ) -> None:
-    load = Load(zones=zones, brokers=zones, produce_mib_per_s=produced, retention_hours=hours)
+    load = ClientLoad(zones=zones, brokers=zones, produce_mib_per_s=produced, retention_hours=hours)
     with pytest.raises(InvalidInput) as caught:
         size(load)
     named = re.search(r"name (\d+) brokers or more", str(caught.value))

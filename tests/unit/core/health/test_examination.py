@@ -16,14 +16,14 @@ from core.health.kafka_metrics import parse
 from core.health.pods import PodSeen
 from core.health.verdict import Health
 from core.incidents.record import Incident, State, Transition
-from core.unread import Unread
+from core.unknown import Unknown
 from core.views import ClusterView, PartitionView, VoterView
 
 NOW = 10_000.0
 ROLES = {0: "controller", 1: "controller", 2: "controller", 10: "broker", 20: "broker"}
 WORKER = "orders-connect-connect-0"
 EXPECTED = Expected(roles=ROLES, workers=[WORKER], worker_startup_seconds=120)
-HUNG = Unread("It did not answer within 14 s.")
+HUNG = Unknown("It did not answer within 14 s.")
 FINE = (
     RestResponse(
         path="/health",
@@ -244,7 +244,7 @@ def test_a_pod_that_is_ready_beside_its_own_broker_out_of_sync_is_said_to_be() -
     ],
 )
 def test_where_both_see_the_same_or_one_sees_nothing_no_gap_is_claimed(
-    kafka: ClusterView | Unread, pods: tuple[PodSeen, ...] | Unread
+    kafka: ClusterView | Unknown, pods: tuple[PodSeen, ...] | Unknown
 ) -> None:
     found = by_name(replace(SEEN, kafka=kafka, pods=pods))
     assert found[PartKind.BROKER, "20"].notes == ()

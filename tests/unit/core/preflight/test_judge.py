@@ -17,7 +17,7 @@ from core.preflight.account import (
 )
 from core.preflight.judge import CLEAR, NOT_ASKED, REFUSED, Consequence, exit_code, findings
 from core.preflight.schema import refused_keys
-from core.unread import Unread
+from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.preflight.accounts import GOOD, NEEDS, SCHEMA, changed_account
 
@@ -226,7 +226,7 @@ ASKED = [
 
 @every_case("part", ASKED)
 def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> None:
-    why = Unread("AccessDenied")
+    why = Unknown("AccessDenied")
     now = getattr(GOOD, part)
     unknown = dict.fromkeys(now, why) if part in {"addons", "addon_schemas", "taken"} else why
     found = findings(NEEDS, replace(GOOD, **{part: unknown}))
@@ -238,7 +238,7 @@ def test_what_could_not_be_asked_is_said_and_never_taken_for_good(part: str) -> 
 
 @pytest.mark.parametrize("part", ["quotas", "used"])
 def test_a_quota_of_which_nothing_is_known_is_not_enough(part: str) -> None:
-    (found,) = findings(NEEDS, changed_account(**{part: {"vpcs": Unread("Throttled")}}))
+    (found,) = findings(NEEDS, changed_account(**{part: {"vpcs": Unknown("Throttled")}}))
     assert found.kind is Consequence.UNKNOWN
     empty = findings(NEEDS, replace(GOOD, **{part: {}}))
     assert len(empty) == len(NEEDS.quotas)
@@ -285,7 +285,7 @@ def test_a_customers_key_with_a_grant_is_as_good() -> None:
 
 
 def test_what_is_refused_is_said_before_what_is_not_known() -> None:
-    both = changed_account(zones={"us-east-1a": Zone("use1-az3")}, bill=Unread("a timeout"))
+    both = changed_account(zones={"us-east-1a": Zone("use1-az3")}, bill=Unknown("a timeout"))
     assert [each.kind for each in findings(NEEDS, both)] == [
         Consequence.REFUSED,
         Consequence.UNKNOWN,

@@ -18,7 +18,7 @@ from core.survey.tool_facts import (
     EvictionWebhook,
     Evictor,
 )
-from core.unread import Unread
+from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.survey.clusters import (
     BUDGET,
@@ -391,6 +391,6 @@ def test_a_budget_of_one_node_or_an_annotation_is_enough_for_consolidation() -> 
 
 @every_case("part", [field.name for field in fields(Surveyed)])
 def test_a_part_that_could_not_be_read_is_unknown_and_never_good(part: str) -> None:
-    found = findings(replace(GOOD, **{part: Unread("you may not list it")}))
+    found = findings(replace(GOOD, **{part: Unknown("you may not list it")}))
     assert any(each.weight is Weight.UNKNOWN and "you may not" in each.evidence for each in found)
     assert exit_code(found) == NOT_READ

@@ -11,23 +11,23 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class Unknown:
     """A part nothing is known of, why, and what to do about it where that is no missing right."""
 
     why: str
     remedy: str = ""
 
 
-def of(part: Iterable[T] | Unread) -> tuple[T, ...]:
+def of(part: Iterable[T] | Unknown) -> tuple[T, ...]:
     """Return what is known of a part: nothing where it could not be read."""
-    return () if isinstance(part, Unread) else tuple(part)
+    return () if isinstance(part, Unknown) else tuple(part)
 
 
-def entry(part: Mapping[str, V | Unread] | Unread, name: str) -> V | Unread:
+def entry(part: Mapping[str, V | Unknown] | Unknown, name: str) -> V | Unknown:
     """Return one entry of a part, or why it is not known."""
-    return part if isinstance(part, Unread) else part.get(name, Unread("nobody read it"))
+    return part if isinstance(part, Unknown) else part.get(name, Unknown("nobody read it"))
 
 
-def mapping_of(part: Mapping[str, V] | Unread) -> Mapping[str, V]:
+def mapping_of(part: Mapping[str, V] | Unknown) -> Mapping[str, V]:
     """Return what is known of a part by its names: nothing where it could not be read."""
-    return {} if isinstance(part, Unread) else part
+    return {} if isinstance(part, Unknown) else part
