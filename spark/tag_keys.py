@@ -26,8 +26,12 @@ SIMULATED_TAG = "stillwater:simulated"
 _FIXED = (CLUSTER_TAG, POOL_TAG, CLAIM_TAG, NODE_GROUP_TAG)
 # What the columns begin with that tags have for themselves, in lower case.
 TAG_COLUMNS = ("resource_tags_", "resourcetags/")
-# Columns of a report's own, which hold no tag that is called so.
+# Columns of a report's own, and what others begin with: they hold no tag that is called so.
 _OWN_COLUMNS = ("product", "discount", "tags", "resource_tags", "cost_category", "billing_period")
+_OWN_GROUPS = (
+    *("identity_", "bill_", "line_item_", "product_", "pricing_", "reservation_", "savings_plan_"),
+    *("split_line_item_", "discount_", "capacity_reservation_"),
+)
 # Stands for tags that are written, and in a way that nobody reads.
 UNREAD_TAGS = "tags that cannot be read"
 
@@ -147,7 +151,8 @@ def tag_columns(key: str, columns: Collection[str]) -> list[str]:
     of its key alone (SELECT cost_category.team, ... AS stillwater_cluster).
     """
     plain = words_of(key)
-    alone = [plain] if plain in columns and plain not in _OWN_COLUMNS else []
+    is_tags = plain not in _OWN_COLUMNS and not plain.startswith(_OWN_GROUPS)
+    alone = [plain] if is_tags and plain in columns else []
     return [*(each for each in column_spellings(key) if each in columns), *alone]
 
 

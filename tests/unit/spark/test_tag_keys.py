@@ -45,3 +45,4 @@ def test_a_column_may_be_called_by_the_words_of_a_tags_key_alone() -> None:
     assert tag_columns(CLUSTER_TAG, known) == ["stillwater_cluster"]
     # A report has a column of its own that is called so.
     assert tag_columns("product", known) == ["resource_tags_user_product"]
+    assert tag_columns("line-item:operation", {"line_item_operation"}) == []
