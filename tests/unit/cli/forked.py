@@ -17,8 +17,14 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 # Forks for every line, a program with where it runs and writes; says how each one ended.
 SERVER = """
-import json, os, sys
+import functools, gc, json, os, sys
+import typer.main
 from cli import __main__ as entry, answer, check, estimate, main
+# Put together before the first fork, as cli's conftest keeps it; and no fork looks for garbage in
+# what it shares, which would copy it.
+typer.main.get_command = functools.cache(typer.main.get_command)
+typer.main.get_command(main.app)
+gc.freeze()
 for line in sys.stdin:
     told = json.loads(line)
     if os.fork() == 0:
