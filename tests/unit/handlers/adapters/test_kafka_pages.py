@@ -15,6 +15,9 @@ from handlers.adapters.kafka_pages import Page, Pages, topic_in
 
 BROKERS = st.integers(0, 600)
 IDS = st.lists(BROKERS, min_size=1, max_size=4, unique=True)
+# Made once: to make a strategy takes longer than to draw from it.
+ELIGIBLE = st.none() | st.lists(BROKERS, max_size=2)
+KNOWN, OFFLINE = st.none() | IDS, st.just([]) | IDS
 ABOUT = st.none() | st.frozensets(BROKERS, max_size=3)
 
 
@@ -42,11 +45,11 @@ def partitions(draw: st.DrawFn) -> list[Any]:
     for _ in range(draw(st.integers(0, 4))):
         replicas = draw(IDS)
         isr = draw(st.just(replicas[::-1]) | st.lists(st.sampled_from(replicas), unique=True))
-        eligible = draw(st.none() | st.lists(BROKERS, max_size=2))
+        eligible = draw(ELIGIBLE)
         for _ in range(draw(st.integers(1, 5))):
             error, leader = draw(st.sampled_from([(0, isr[0] if isr else -1), (5, -1), (0, -1)]))
             moved = [(each + len(rows)) % 600 for each in replicas]
-            known, offline = draw(st.none() | IDS), draw(st.just([]) | IDS)
+            known, offline = draw(KNOWN), draw(OFFLINE)
             rows.append((error, first + len(rows), leader, 3, moved, isr, eligible, known, offline))
     return rows
 
