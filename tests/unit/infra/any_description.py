@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ _TYPES = sorted(
 )
 
 
+@functools.cache
 def _names(longest: int) -> st.SearchStrategy[str]:
     inside = st.text("abcxyz0189-", max_size=longest - 2)
     return st.tuples(st.sampled_from("bcdefgh"), inside, st.sampled_from("aztk79")).map("".join)
@@ -77,6 +79,7 @@ def _pools(draw: Any, zones: Sequence[str]) -> list[dict[str, Any]]:
     ]
 
 
+@functools.cache
 def _asking() -> st.SearchStrategy[dict[str, Any]]:
     return st.sampled_from(
         [
@@ -122,6 +125,28 @@ def _network(zones: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
     return st.one_of(ours, theirs)
 
 
+# To make a strategy takes longer than to draw from it.
+@functools.cache
+def _optional(password: str) -> tuple[st.SearchStrategy[dict[str, Any]], ...]:
+    return (
+        _maybe("connect", st.just({"replicas": 1, "image": _IMAGE})),
+        _maybe("probe", st.just({"image": _IMAGE, "objective_percent": 99.5})),
+        _maybe("eviction_gate", st.just({"image": _IMAGE})),
+        _maybe("maintenance", st.just({"start_utc": "23:30", "duration_minutes": 90})),
+        _maybe("snapshots", st.sampled_from([None, {"every_hours": 1, "kept": 30}])),
+        _maybe("slack", st.just({"channel": "C0123456789", "secret_name": "kafka/slack"})),
+        _maybe("drain_route", st.sampled_from(["held", "direct"])),
+        _maybe("ephemeral", st.booleans()),
+        _maybe("topics", st.just([{"name": "Orders.v1", "replication_factor": 1}])),
+        _maybe("users", st.just([{"name": "billing", "authentication": password}])),
+        _maybe("tags", st.just({"team/cost": "Kafka + co", "x": ""})),
+        _maybe("metrics", st.just({"prometheus_operator": True, "dashboards": True})),
+        _maybe("alerts", st.just({"email": ["on.call+kafka@example.org"]})),
+        _maybe("load_balancer", st.just({"private_zone": "example.INTERNAL"})),
+        _maybe("volumes", st.just({"mode": "apply", "max_monthly_increase_usd": "12.50"})),
+    )
+
+
 @st.composite
 def descriptions(draw: Any) -> Mapping[str, Any]:
     """Return a description that `check` passes and AWS takes, with any of what is optional."""
@@ -138,23 +163,6 @@ def descriptions(draw: Any) -> Mapping[str, Any]:
     host = draw(st.sampled_from(["kafka.example.internal", f"{'k' * 60}.Example.internal"]))
     kafka = draw(_kafka(brokers, host))
     password = kafka["internal_listener"].get("authentication", "tls")
-    optional = [
-        _maybe("connect", st.just({"replicas": 1, "image": _IMAGE})),
-        _maybe("probe", st.just({"image": _IMAGE, "objective_percent": 99.5})),
-        _maybe("eviction_gate", st.just({"image": _IMAGE})),
-        _maybe("maintenance", st.just({"start_utc": "23:30", "duration_minutes": 90})),
-        _maybe("snapshots", st.sampled_from([None, {"every_hours": 1, "kept": 30}])),
-        _maybe("slack", st.just({"channel": "C0123456789", "secret_name": "kafka/slack"})),
-        _maybe("drain_route", st.sampled_from(["held", "direct"])),
-        _maybe("ephemeral", st.booleans()),
-        _maybe("topics", st.just([{"name": "Orders.v1", "replication_factor": 1}])),
-        _maybe("users", st.just([{"name": "billing", "authentication": password}])),
-        _maybe("tags", st.just({"team/cost": "Kafka + co", "x": ""})),
-        _maybe("metrics", st.just({"prometheus_operator": True, "dashboards": True})),
-        _maybe("alerts", st.just({"email": ["on.call+kafka@example.org"]})),
-        _maybe("load_balancer", st.just({"private_zone": "example.INTERNAL"})),
-        _maybe("volumes", st.just({"mode": "apply", "max_monthly_increase_usd": "12.50"})),
-    ]
     return {
         "name": name,
         "environment": environment,
@@ -165,5 +173,5 @@ def descriptions(draw: Any) -> Mapping[str, Any]:
         "kafka": kafka,
         "network": draw(_network(zones)),
         "kubernetes": {"system_instance_type": "m7g.2xlarge"},
-        **{key: value for each in optional for key, value in draw(each).items()},
+        **{key: value for each in _optional(password) for key, value in draw(each).items()},
     }
