@@ -144,6 +144,15 @@ class World:
     def facts(self, event: str, pod: str) -> list[dict[str, Any]]:
         return [f for f in read_journal(self.place) if f["event"] == event and f.get("pod") == pod]
 
+    def stop_seconds(self, pod: str) -> float:
+        """Wait until a pod has gone, and return how long it took to stop.
+
+        Its object goes first, and the journal is written a moment later.
+        """
+        until(lambda: self.pod(pod) is None, "the pod has gone")
+        until(lambda: self.facts("pod_gone", pod), "the journal knows it")
+        return float(self.facts("pod_gone", pod)[0]["stop_seconds"])
+
 
 def is_true(item: dict[str, Any], condition: str) -> bool:
     return any(

@@ -20,6 +20,7 @@ from local.aws.execution_role import TENDING
 from local.iam.switch import ON, SWITCH
 from local.journal import read as read_journal
 from local.kubernetes.client import ApiError
+from local.kubernetes.lookups import find
 from local.pulumi import aws_auth
 from local.pulumi.project import twin_project
 from local.twin import Twin
@@ -196,13 +197,8 @@ class Theirs:
 
     def _entries(self) -> list[Any]:
         """Return the access entries: the twin keeps them as EKS once did."""
-        try:
-            found = self.twin.api.get(f"{aws_auth.PATH}/{aws_auth.NAME}")
-        except ApiError as error:
-            if error.status != aws_auth.NOT_FOUND:
-                raise
-            return []
-        return list(yaml.safe_load(found["data"].get("mapRoles") or "[]") or [])
+        found = find(self.twin.api, f"{aws_auth.PATH}/{aws_auth.NAME}")
+        return list(yaml.safe_load((found or {"data": {}})["data"].get("mapRoles") or "[]") or [])
 
 
 @pytest.fixture(scope="module")
