@@ -30,9 +30,9 @@ def open_incident(
     """Open the incident an announcement asks for, as the next round `after` its instance's others.
 
     One that kept the instance has given no room back, since a person might let it go: this one
-    does, or lets the instance go with it.
+    does, or lets the instance go with it, and knows whose room it is should the Node be gone.
     """
-    last = after[-1] if after else None
+    kept = after[-1] if after and after[-1].state is State.RETAINED else None
     blank = Incident(
         id=incident_id(interruption.instance_id, len(after) + 1),
         instance_id=interruption.instance_id,
@@ -42,7 +42,9 @@ def open_incident(
         announced_at=interruption.announced_at(now),
         announcements=(),
         reason=_opening(interruption),
-        surge_to=last.surge_to if last is not None and last.state is State.RETAINED else None,
+        surge_to=None if kept is None else kept.surge_to,
+        zone=None if kept is None else kept.zone,
+        pool=None if kept is None else kept.pool,
     )
     opened = Transition(now, State.OPENED, actor, blank.reason)
     return merge(replace(blank, transitions=(opened,)), interruption, now)

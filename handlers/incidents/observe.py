@@ -205,7 +205,8 @@ def _asks_the_same_group(other: Incident, incident: Incident) -> bool:
     """There is one group for each pool in each zone."""
     waits = other.surge_to is not None and other.terminate_asked_at is None
     place = (incident.zone, incident.pool)
-    return waits and not other.called_off and (other.zone, other.pool) == place
+    known = incident.zone is not None
+    return waits and known and not other.called_off and (other.zone, other.pool) == place
 
 
 def _lost_another(other: Incident, incident: Incident) -> bool:

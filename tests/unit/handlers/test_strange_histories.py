@@ -148,6 +148,10 @@ HISTORIES = {**ORDERS, **KAFKA, **GROUPS}
 # A group refused what was asked of it, so that somebody was called: its room is given back by
 # whatever comes next.
 LATER: Mapping[str, Told] = {
+    (
+        "retire in ten minutes a, retire in ten minutes b, group refuses, wait 20, "
+        "group does as asked, die a, die b, wait 60"
+    ): Told("lost", "lost", pages=("group_refuses", "group_refuses")),
     "retire in ten minutes a, group refuses, wait 10, group does as asked, die a, wait 40": Told(
         "lost", pages=("group_refuses",)
     ),
