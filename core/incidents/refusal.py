@@ -8,7 +8,7 @@ terminates nothing is learnt (learn).
 from __future__ import annotations
 
 from core.incidents.actions import DropLease, Page
-from core.incidents.decisions import is_hooked, stay
+from core.incidents.decisions import asked_for, is_hooked, stay
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident
 
@@ -41,6 +41,25 @@ def kept_by_group(incident: Incident, seen: Observation, policy: Policy) -> Deci
     return stay(incident, policy, reason, *page, DropLease(), delay=delay)
 
 
+def is_out_of_service(incident: Incident, seen: Observation) -> bool:
+    """Say whether no group would terminate the instance, nor was asked to: no hooks ever stand."""
+    asked = incident.terminate_asked_at is not None or is_hooked(incident)
+    return not asked and not (seen.lifecycle_state or "").startswith(("InService", "Terminating"))
+
+
+def left_by_group(incident: Incident, seen: Observation, policy: Policy, reason: str) -> Decision:
+    """Call a person for an idle instance out of service, unless who brings its successor ends it.
+
+    One that a broker waits on counts as refused before (core.incidents.learn).
+    """
+    state = seen.lifecycle_state
+    where = "in no Auto Scaling group" if state is None else f"{state} in its group"
+    said = f"{reason} Instance {incident.instance_id} is {where}, so nothing here terminates it."
+    if asked_for(incident, policy) or (state or "").startswith("Pending"):
+        return stay(incident, policy, said)
+    return stay(incident, policy, said, Page("no_group", f"{said} {_remedy(incident, seen)}"))
+
+
 def below_minimum(incident: Incident) -> bool:
     """Say whether the group refused to become smaller than its minimum; it may be asked not to."""
     words = "" if incident.refusal is None else incident.refusal.words.lower()
@@ -65,6 +84,8 @@ def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | Non
 
 def _remedy(incident: Incident, seen: Observation) -> str:
     state = seen.lifecycle_state
+    if state is None and incident.node_id is None:
+        return "Attach it to its group again, or terminate it by hand."
     if state is None:
         return "Attach it to its group again, or move its broker by hand."
     if "Standby" in state:

@@ -29,7 +29,13 @@ from core.incidents.leading import party_waits
 from core.incidents.learn import wanted_kept
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
-from core.incidents.refusal import below_minimum, kept_by_group, last_way
+from core.incidents.refusal import (
+    below_minimum,
+    is_out_of_service,
+    kept_by_group,
+    last_way,
+    left_by_group,
+)
 from core.incidents.replacement import (
     has_room,
     none_will_come,
@@ -350,6 +356,8 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
     leased = () if incident.node_id is None else (TakeLease(),)
     # What an incident has written down it may not have asked the group for yet.
     raised = incident.surge_to is not None and has_room(incident, seen)
+    if is_out_of_service(incident, seen):
+        return left_by_group(incident, seen, policy, reason)
     if seen.lifecycle_state not in {"InService", "Terminating:Retained"}:
         # Asked already; a second time would lower the desired capacity twice.
         return stay(incident, policy, f"{reason} Its hooks are about to stand.", *leased)

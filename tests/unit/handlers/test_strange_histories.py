@@ -143,6 +143,16 @@ GROUPS: Mapping[str, Told] = {
     "retire a, kafka silent, wait 3, refreshed a, kafka well, wait 60": A,
     "retire a, kafka silent, wait 3, scaled in a, kafka well, wait 60": A,
     "warm a, warm b, refreshed a, refreshed b, spot c, wait 90": ABC,
+    # Machines without Kafka that no group would terminate: no hooks ever stand.
+    "delete pod b, retire in an hour b, group gone b, wait 30": Told(
+        "", "opened", pages=("no_group",)
+    ),
+    "delete pod b, standby b, retire in an hour b, wait 30": Told(
+        "", "opened", pages=("no_group",)
+    ),
+    "delete pod b, standby b, retire in an hour b, wait 5, in service b, wait 40": Told(
+        "", "released", pages=("no_group",)
+    ),
 }
 HISTORIES = {**ORDERS, **KAFKA, **GROUPS}
 # A group refused what was asked of it, so that somebody was called: its room is given back by
