@@ -7,6 +7,7 @@ terminates nothing is learnt (learn).
 
 from __future__ import annotations
 
+from core.errors import Conflict
 from core.incidents.actions import DropLease, Page
 from core.incidents.decisions import asked_for, is_hooked, stay
 from core.incidents.observation import Observation, Policy
@@ -62,8 +63,24 @@ def left_by_group(incident: Incident, seen: Observation, policy: Policy, reason:
 
 def below_minimum(incident: Incident) -> bool:
     """Say whether the group refused to become smaller than its minimum; it may be asked not to."""
-    words = "" if incident.refusal is None else incident.refusal.words.lower()
-    return "minsize" in words or "min size" in words
+    return incident.refusal is not None and _names_minimum(incident.refusal.words)
+
+
+def own_refusal(incident: Incident, instance_id: str, words: str | None) -> str | None:
+    """Return why a group does not end the incident's own instance; None: it does, or never will.
+
+    Raises Conflict where it does not end an idle one now: once its incident is over, nobody would
+    come back to it. A group that wants the machine, or has it no longer, is taken at its word.
+    """
+    if words is None or instance_id == incident.instance_id:
+        return words
+    if _names_minimum(words) or "not found" in words.lower():
+        return None
+    raise Conflict(f"Its group does not terminate idle {instance_id}: {words}")
+
+
+def _names_minimum(words: str) -> bool:
+    return any(name in words.lower() for name in ("minsize", "min size"))
 
 
 def last_way(incident: Incident, seen: Observation, policy: Policy) -> str | None:

@@ -42,6 +42,7 @@ from core.incidents.actions import (
 from core.incidents.levels import OWN, WITHHELD, Reach, is_allowed
 from core.incidents.lost import CONFIRMED
 from core.incidents.record import Incident
+from core.incidents.refusal import own_refusal
 from handlers.adapters.aws import Cloud, Queue
 from handlers.adapters.kubernetes import Nodes
 from handlers.adapters.node_drain import Cordons, NodeDrain
@@ -206,10 +207,9 @@ def _terminate(incident: Incident, action: TerminateInGroup, effects: Effects) -
     _check_mine(incident, effects)
     instance_id = action.instance_id or incident.instance_id
     refusal = effects.cloud.terminate_in_group(instance_id, decrement=action.decrement)
-    if refusal is None:
-        return None
-    logger.warning("The group does not terminate it.", instance_id=instance_id, said=refusal)
-    return refusal if instance_id == incident.instance_id else None
+    if refusal is not None:
+        logger.warning("The group does not terminate it.", instance_id=instance_id, said=refusal)
+    return own_refusal(incident, instance_id, refusal)
 
 
 def _replace_root(incident: Incident, action: ReplaceRoot, effects: Effects) -> str | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from core.incidents.refusal import own_refusal
 from tests.every_case import every_case
 from tests.unit.handlers.scene_ends import Told, ends_as_told
 from tests.unit.handlers.scenes import Scene
@@ -162,6 +163,10 @@ LATER: Mapping[str, Told] = {
         "retire in ten minutes a, retire in ten minutes b, group refuses, wait 20, "
         "group does as asked, die a, die b, wait 60"
     ): Told("lost", "lost", pages=("group_refuses", "group_refuses")),
+    (
+        "group refuses, retire in ten minutes a, wait 1, retire called off a, wait 1, "
+        "group does as asked, wait 90"
+    ): Told("cancelled"),
     "retire in ten minutes a, group refuses, wait 10, group does as asked, die a, wait 40": Told(
         "lost", pages=("group_refuses",)
     ),
@@ -180,6 +185,15 @@ def test_a_strange_history_ends_as_it_should(history: str, told: Told) -> None:
 def test_room_that_a_group_kept_is_given_back_later(history: str, told: Told) -> None:
     scene = ends_as_told(history, told)
     assert {group.desired for group in scene.station.cluster.groups.values()} == {1}
+
+
+@every_case("words", ("violates the group's min size constraint", "Instance Id not found", None))
+def test_a_group_that_keeps_an_idle_machine_for_good_is_asked_once(words: str | None) -> None:
+    scene = Scene(Station(), lambda _: 0)
+    scene.play("leave a, wait 1")
+    incident = scene.incident("a")
+    assert incident is not None
+    assert own_refusal(incident, "i-idle", words) is None
 
 
 def test_two_brokers_on_one_machine_are_not_drained_together() -> None:
