@@ -96,8 +96,9 @@ class Columns:
         is_whole = all(name.lower() in spelled for name in required)
         if not is_whole or not all(pa.types.is_float64(self._kind(name)) for name in summed):
             return None
-        # Tags as a list or as fields of their own are no export's of AWS's.
-        if any(_is_nested(self._kind(name)) for name in there):
+        # Tags as a list or as fields of their own are no export's of AWS's, nor are texts as views,
+        # which Spark takes from no worker.
+        if any(_is_nested(kind) or _is_view(kind) for kind in map(self._kind, there)):
             return None
         wanted = pa.schema([field for field in self.schema if field.name in there])
         like = combined_lines(pa.RecordBatch.from_pylist([], wanted), summed)
@@ -176,6 +177,10 @@ def month_columns(
 
 def _is_nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind)) and not pa.types.is_map(kind)
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
 
 
 def _is_local(session: SparkSession) -> bool:

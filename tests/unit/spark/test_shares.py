@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from spark.ingest import arrow
@@ -80,3 +81,9 @@ def test_more_rows_than_a_worker_may_hold_are_handed_on(
     found = rows_of(tmp_path, [*files, *files])
     assert len(found) > len(files)
     assert sum(row["charges"] for row in found) == len(files) * 2
+
+
+def test_texts_as_views_are_left_to_sparks_own_reader() -> None:
+    schema = pa.schema([("cost", pa.float64()), ("what", pa.string_view())])
+    columns = arrow.Columns(cast("SparkSession", None), [], schema, PERIOD)
+    assert columns.added_up(["cost", "what"], [], ["cost"], "cost", Grain(OURS, "a", "b")) is None
