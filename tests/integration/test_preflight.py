@@ -56,8 +56,8 @@ def layers_prefix() -> str:
 
 
 @contextlib.contextmanager
-def sabotaged(twin: Twin) -> Iterator[str]:
-    """Take the names of the environment, and yield a subnet that is nearly full."""
+def sabotaged(twin: Twin) -> Iterator[tuple[str, str]]:
+    """Take the names of the environment, and yield a VPC and its subnet that is nearly full."""
     iam, s3, secrets = twin.aws("iam"), twin.aws("s3"), twin.aws("secretsmanager")
     ec2 = twin.aws("ec2")
     iam.create_role(RoleName=ROLE, AssumeRolePolicyDocument="{}")
@@ -69,7 +69,7 @@ def sabotaged(twin: Twin) -> Iterator[str]:
     made = ec2.create_subnet(VpcId=vpc, CidrBlock=block, AvailabilityZone=demo_spec.ZONES[0])
     subnet = made["Subnet"]["SubnetId"]
     try:
-        yield subnet
+        yield vpc, subnet
     finally:
         ec2.delete_subnet(SubnetId=subnet)
         ec2.delete_vpc(VpcId=vpc)
@@ -95,11 +95,11 @@ def test_a_sabotaged_twin_is_a_sentence_for_each_obstacle(twin: Twin) -> None:
     described = demo_spec.spec(twin.place) | {"environment": ENVIRONMENT}
     described["slack"] = {**described["slack"], "secret_name": SECRET}
     described["availability_zones"] = [*demo_spec.ZONES, "us-east-1e"]
-    with sabotaged(twin) as subnet:
+    with sabotaged(twin) as (vpc, subnet):
         letters = {zone: f"subnet-0123456789abcde{zone[-1]}f" for zone in (*others, "us-east-1e")}
         described["network"] = {
             "vpc_cidr": f"10.{twin.place.number}.160.0/20",
-            "existing": {"vpc_id": "vpc-0123456789abcdef0", "private_subnet_ids": {**letters}},
+            "existing": {"vpc_id": vpc, "private_subnet_ids": {**letters}},
         }
         described["network"]["existing"]["private_subnet_ids"][first] = subnet
         found = "\n".join(refused(twin, described))
