@@ -24,7 +24,7 @@ WITHOUT_TWIN = "This command runs on the twin, which is a distribution of its ow
 WITHOUT_REPORT = "This command reads a bill with Spark and draws it"
 REFUSED = 1
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS}
-OF_THE_REPORT = {"matplotlib", "pandas", "pyarrow", "pyspark"}
+OF_THE_REPORT = {"matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
 _asked: list[int] = []
 
 
