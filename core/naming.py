@@ -34,9 +34,13 @@ KIND_LABEL = "strimzi.io/kind"
 CONNECT_KIND = "KafkaConnect"
 BROKER_ROLE_LABEL = "strimzi.io/broker-role"
 CONTROLLER_ROLE_LABEL = "strimzi.io/controller-role"
+# Of what a pod was made, on itself and on what its StrimziPodSet wants: all but its resources, and
+# those. A broker's ordinary configuration is in neither.
 REVISION_ANNOTATION = "strimzi.io/revision"
-# Asks the operator to restart a pod: a person's, or Drain Cleaner's.
+RESOURCE_REVISION_ANNOTATION = "strimzi.io/resource-revision"
+# Asks the operator to restart a pod or the pods of a set: a person's, or Drain Cleaner's.
 ROLL_ANNOTATION = "strimzi.io/manual-rolling-update"
+DELETE_POD_ANNOTATION = "strimzi.io/delete-pod-and-pvc"
 # The operator's release, Deployment and ServiceAccount, and who it says manages its objects.
 STRIMZI_OPERATOR = "strimzi-cluster-operator"
 # The plugin of strimzi/, as STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names it.

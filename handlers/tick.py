@@ -83,6 +83,7 @@ def _loop() -> Loop:
             termination_handler=_handler_of(settings),
             drain=drain,
             ticks=ticks,
+            policy=settings.policy,
             lease_seconds=settings.lease_seconds,
             reach=settings.reach,
             claims=EksClaimEnds(api) if settings.ends_claims else NO_ENDS,

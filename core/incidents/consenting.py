@@ -1,17 +1,23 @@
-"""Asks whether Kafka, or a person in its place, lets the node of an incident go.
+"""Decides whether the node of an incident may go: Kafka's consent, and Strimzi's operator at rest.
 
-core.incidents.terminating asks before a drain, core.incidents.draining before it is sent again.
+core.incidents.terminating asks before a drain, handlers.incidents.act directly before it is sent,
+core.incidents.draining before it is sent again, core.gate before an eviction.
 """
 
 from __future__ import annotations
 
 from core.availability.consent import may_leave
+from core.availability.operator import OperatorTask, operator_tasks
 from core.events import Kind
 from core.incidents.decisions import is_hooked
 from core.incidents.observation import Observation, Policy
 from core.incidents.opening import is_open
 from core.incidents.record import Incident
+from core.unknown import Unknown
 from core.views import id_list
+
+# How long the operator may be unreadable before a person is called.
+UNKNOWN_SECONDS = 900.0
 
 
 def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool, str]:
@@ -27,43 +33,84 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
         beside=seen.beside,
         even_last=_insists(incident, seen, policy),
     )
-    rolled = _roll_reason(incident, seen)
-    if verdict.allowed and rolled and not _insists(incident, seen, policy):
-        return False, rolled
+    if not verdict.allowed:
+        return False, verdict.reason
+    waits = operator_refusal(incident, seen, policy)
+    if waits is not None:
+        return False, waits
     budget = seen.refusing_budget(incident.pod_name)
     # One that yields is opened before the drain is sent (core.incidents.opening).
     refused = budget is not None and not (budget.yields or is_open(incident, seen))
-    if verdict.allowed and seen.beside and budget is not None and refused:
+    if seen.beside and budget is not None and refused:
         # The eviction would only wait in the termination handler, and run out of its time there.
         return False, (
             f"Kafka node {incident.node_id} may leave together with "
             f"{id_list(sorted(seen.beside))}, and PodDisruptionBudget {budget.name} "
             f"lets no other pod go until one is Ready again."
         )
-    return verdict.allowed, verdict.reason
+    overruled = _operator_hinders(incident, seen)
+    if overruled is None:
+        return True, verdict.reason
+    return True, f"{verdict.reason} Node {incident.node_id} does not wait any longer: {overruled}"
 
 
-def _roll_reason(incident: Incident, seen: Observation) -> str:
-    """Say that Strimzi's operator is rolling pods, which it does one after the other.
+def operator_refusal(incident: Incident, seen: Observation, policy: Policy) -> str | None:
+    """Return why the operator keeps a node from leaving now; None: it does not.
 
-    Between two of them everything is whole, and the next one goes without a word to us.
+    Between two pods of its roll everything is whole, and the next one goes without a word to us.
+    AWS's own deadline overrides it, and so does a departure that was announced when the operator
+    gets nowhere: a pod may wait for the very node that waits for the operator.
     """
-    if seen.revisions_silence:
-        return f"Whether Strimzi rolls pods is not known: {seen.revisions_silence}"
-    pod = seen.rolled_beside(incident.pod_name)
-    if pod is None:
-        return ""
-    why = "somebody asked for it" if pod.roll_asked else "its description has changed"
-    return (
-        f"Node {incident.node_id} may not leave: Strimzi is to restart pod {pod.name} ({why}); "
-        f"wait until it has, or see why its operator does not go on."
-    )
+    if incident.release is not None or incident.urgent or incident.node_id is None:
+        return None
+    waits = _operator_hinders(incident, seen)
+    if waits is None or _insists(incident, seen, policy):
+        return None
+    tasks = _tasks_of_others(incident, seen)
+    if tasks and _is_announced(incident) and all(each.is_stalled(seen.now) for each in tasks):
+        return None
+    return f"Node {incident.node_id} may not leave: {waits}"
+
+
+def stalled_operator(incident: Incident, seen: Observation) -> str | None:
+    """Return what of the operator's work needs a person; None: nothing does."""
+    if isinstance(seen.operator, Unknown):
+        since = incident.doubted_since or seen.now
+        return _operator_hinders(incident, seen) if seen.now - since > UNKNOWN_SECONDS else None
+    tasks = _tasks_of_others(incident, seen)
+    stalled = next((each.sentence for each in tasks if each.is_stalled(seen.now)), None)
+    return stalled and f"{stalled} Nothing planned starts before it has finished."
+
+
+def _operator_hinders(incident: Incident, seen: Observation) -> str | None:
+    if isinstance(seen.operator, Unknown):
+        return f"Whether Strimzi's operator restarts pods is not known: {seen.operator.why}"
+    return next((each.sentence for each in _tasks_of_others(incident, seen)), None)
+
+
+def _tasks_of_others(incident: Incident, seen: Observation) -> list[OperatorTask]:
+    """Return the operator's tasks but those about the incident's own pod alone.
+
+    The next pod of that name has the new description: one restart instead of two.
+    """
+    if seen.operator is None or isinstance(seen.operator, Unknown):
+        return []
+    tasks = operator_tasks(seen.operator, seen.pods, seen.taken_out, seen.now)
+    return [each for each in tasks if not each.is_about_only({incident.pod_name})]
+
+
+def _is_announced(incident: Incident) -> bool:
+    """Say whether AWS or a group takes the instance: nothing that we planned, or that may wait."""
+    return is_hooked(incident) and not (_is_rotated(incident) or incident.called_off)
+
+
+def _is_rotated(incident: Incident) -> bool:
+    return any(key.startswith(f"{Kind.ROTATION}:") for key in incident.announcements)
 
 
 def _insists(incident: Incident, seen: Observation, policy: Policy) -> bool:
     """Say whether AWS takes the instance, and waits no longer: past the limit, or near its date."""
-    rotated = any(key.startswith(f"{Kind.ROTATION}:") for key in incident.announcements)
-    if rotated or incident.called_off:
+    if _is_rotated(incident) or incident.called_off:
         return False
     due = incident.taken_at
     if due is not None and seen.now >= due - policy.hold_limit_seconds:

@@ -31,6 +31,7 @@ from core.incidents.actions import (
     Page,
     RestoreLeaders,
 )
+from core.incidents.consenting import stalled_operator
 from core.incidents.decisions import (
     ENDING,
     STOPPED,
@@ -118,7 +119,11 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     )
     kept = own_drain.taken_back(incident, seen, decision.state)
     uncordoned = kept if own_drain.ours(incident, policy) else ()
-    called = (*_doubt_pages(incident, seen, decision.state), *deadlines(incident, seen, decision))
+    called = (
+        *_doubt_pages(incident, seen, decision.state),
+        *_operator_pages(incident, seen, decision.state),
+        *deadlines(incident, seen, decision),
+    )
     kept_back_now = policy.drain_route != "asked" or kept_back(incident, seen, policy)
     ended = () if kept_back_now else claim_to_end(incident, seen, decision)
     uncordoned = (*uncordoned, *in_place.tidying_actions(incident, seen, decision))
@@ -143,6 +148,12 @@ def _doubt_pages(incident: Incident, seen: Observation, state: State) -> tuple[A
     if seen.kafka.withheld:
         return (Page("kafka_rights", seen.kafka.doubt),)
     return (Page("doubt", seen.kafka.doubt),) if seen.kafka.doubts and lasts else ()
+
+
+def _operator_pages(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:
+    """Call a person where Strimzi's operator gets nowhere, or cannot be read, before a drain."""
+    stalled = stalled_operator(incident, seen) if state in UNDRAINED else None
+    return () if stalled is None else (Page("operator_stalled", stalled),)
 
 
 def _tidying_actions(incident: Incident, seen: Observation, state: State) -> tuple[Action, ...]:

@@ -21,6 +21,7 @@ from core.incidents.record import Incident, State
 from core.incidents.settling import note_refusal
 from core.incidents.whereabouts import pod_there
 from core.naming import DRAIN_HOOK, GATE_HOOK
+from core.unknown import Unknown
 
 # Auto Scaling's names for an instance that stands in its terminating hooks.
 WAITING = "Terminating:Wait"
@@ -64,8 +65,12 @@ def wanted_kept(incident: Incident, seen: Observation) -> bool:
 
 
 def _doubted_since(incident: Incident, seen: Observation) -> float | None:
-    """Return since when Kafka gave no answer that is whole; not to ask it changes nothing."""
-    if seen.kafka_silent or (seen.kafka is not None and seen.kafka.doubts):
+    """Return since when a reading of Kafka or of its operator is not whole.
+
+    Not to ask Kafka changes nothing.
+    """
+    doubts = seen.kafka is not None and seen.kafka.doubts
+    if seen.kafka_silent or doubts or isinstance(seen.operator, Unknown):
         return incident.doubted_since or seen.now
     return incident.doubted_since if seen.kafka is None else None
 

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from core.availability.operator import OperatorView, Revisions
 from core.availability.zones import Freeze, freeze_of
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.pods_on_node import PodOnNode
+from core.unknown import Unknown
 from core.views import ClusterView
 from core.window import Window
 
@@ -95,7 +97,7 @@ class PodView:
     stopping: bool = False  # told to stop, by an eviction or otherwise
     out_since: float | None = None  # epoch seconds, when not Ready; None: it is, or nobody said
     trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
-    revision: str | None = None  # of its description, as Strimzi made it
+    revisions: Revisions = Revisions()  # of what Strimzi made it
     roll_asked: bool = False  # somebody asked Strimzi to restart it
     grace_seconds: float | None = None  # what it is given to stop in; None: not known
     may_leave: str | None = None  # the incident that its label says it may leave for
@@ -168,8 +170,7 @@ class Observation:
     attachments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes
     volumes: tuple[str, ...] = ()  # of the EBS driver's, what EC2 still has on the instance
     budgets: tuple[BudgetView, ...] = ()
-    revisions: Mapping[str, str] = field(default_factory=dict)  # pod -> the one it is to have
-    revisions_silence: str = ""  # why they could not be read, as a sentence
+    operator: OperatorView | Unknown | None = None  # Strimzi's; None: it was not looked at
     kafka: ClusterView | None = None
     kafka_silence: str = NOT_ASKED  # why `kafka` is None, as a sentence
     # The incident that validly holds the cluster's lease; one of the same party is no hindrance.
@@ -181,6 +182,8 @@ class Observation:
     on_node: tuple[PodOnNode, ...] = ()  # all that runs on its node, where we drain it ourselves
     root_task: RootTask | None = None  # of this incident's, where its root is replaced in place
     leaving: frozenset[str] = frozenset()  # instances of the other open incidents
+    # Pods that the other open incidents have taken out, or are taking out.
+    taken_out: frozenset[str] = frozenset()
     # Ids of those whose pod has not moved yet: the nodes they keep are for nobody else.
     to_be_placed: frozenset[str] = frozenset()
     # Of the others, who asked this instance's group for room and has not let its instance go.
@@ -228,18 +231,6 @@ class Observation:
 
     def freeze(self, zone: str | None) -> Freeze | None:
         return freeze_of(zone, self.freezes, self.now)
-
-    def rolled_beside(self, pod_name: str | None) -> PodView | None:
-        """Return a pod, other than this one, that Strimzi's operator restarts or is about to."""
-        return next(
-            (
-                pod
-                for pod in self.pods
-                if pod.name != pod_name
-                and (pod.roll_asked or pod.revision != self.revisions.get(pod.name, pod.revision))
-            ),
-            None,
-        )
 
     def refusing_budget(self, pod_name: str | None) -> BudgetView | None:
         """Return a disruption budget that lets no pod go now, of those over a pod."""

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.availability.budget import Spent
+from core.availability.operator import OperatorView
 from core.availability.zones import Freeze
 from core.health.metadata_errors import ErrorSnapshot
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import NOT_ASKED, GroupView, NodeView, PodView
 from core.incidents.record import Incident
+from core.unknown import Unknown
 from core.views import ClusterView
 
 
@@ -25,6 +27,7 @@ class RunObservation:
     groups: tuple[GroupView, ...] = ()
     kafka: ClusterView | None = None
     kafka_silence: str = NOT_ASKED  # why `kafka` is None, as a sentence
+    operator: OperatorView | Unknown | None = None  # Strimzi's; None: it was not looked at
     incidents: Mapping[int, Incident] = field(default_factory=dict)  # the run's own, by node id
     # Of nodes whose turn is to come: the incidents by which their replacements are made ready.
     ahead: Mapping[int, Incident] = field(default_factory=dict)

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from core.availability.consent import may_leave
+from core.availability.operator import operator_tasks
 from core.availability.zones import freeze_of
 from core.health.metadata_errors import from_dict, vetoes
 from core.incidents.observation import Policy
 from core.rotation.claims import of_claim
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options
+from core.unknown import Unknown
 from core.views import ClusterView, PartitionView, id_list
 
 IN_SERVICE = "InService"
@@ -47,6 +49,7 @@ def but_consent(
     yield from of_machines(turn, seen, beside, policy)
     yield from _of_node(turn, seen, policy)
     yield from _of_others(turn, seen, beside)
+    yield from _of_operator(turn, seen, beside)
     if seen.kafka is None:
         yield seen.kafka_silence
         return
@@ -123,6 +126,17 @@ def _of_others(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> 
     for pod in seen.pods:
         if not pod.ready and pod.node_id not in {turn.node_id, *away}:
             yield f"Pod {pod.name} is not Ready; see to it first: {pod.trouble or 'it starts'}."
+
+
+def _of_operator(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> Iterator[str]:
+    """Yield what Strimzi's operator has to do, but with the pods of this turn and beside it."""
+    if isinstance(seen.operator, Unknown):
+        yield f"Whether Strimzi's operator restarts pods is not known: {seen.operator.why}"
+    elif seen.operator is not None:
+        leaving = {pod.name for pod in seen.pods if pod.node_id in {turn.node_id, *away}}
+        for task in operator_tasks(seen.operator, seen.pods, leaving, seen.now):
+            if not task.is_about_only(leaving):
+                yield task.sentence
 
 
 def _of_recovering(node_id: int, recovering: set[int], options: Options) -> Iterator[str]:

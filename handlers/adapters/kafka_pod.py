@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from core.availability.operator import is_roll_asked, revisions
 from core.fields import epoch
 from core.incidents.observation import PodView
 from core.incidents.pod_marks import ignores_disruption, undisturbed_until
 from core.naming import (
     MAY_LEAVE_LABEL,
     POOL_LABEL,
-    REVISION_ANNOTATION,
-    ROLL_ANNOTATION,
     node_id_of_pod,
 )
 
@@ -41,8 +40,8 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         stopping="deletionTimestamp" in metadata,
         out_since=_out_since(item),
         trouble=_trouble(item.get("status", {})),
-        revision=marks.get(REVISION_ANNOTATION),
-        roll_asked=marks.get(ROLL_ANNOTATION) == "true",
+        revisions=revisions(marks),
+        roll_asked=is_roll_asked(marks),
         grace_seconds=item.get("spec", {}).get("terminationGracePeriodSeconds"),
         may_leave=labels.get(MAY_LEAVE_LABEL),
         undisturbed_until=undisturbed_until(item),

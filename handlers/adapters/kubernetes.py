@@ -8,6 +8,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from core.availability.drain_notice import DrainNotice
+from core.availability.operator import OperatorView
 from core.fields import epoch
 from core.incidents.nodeclaims import DO_NOT_DISRUPT, takes_pods
 from core.incidents.observation import BudgetView, NodeView, PodView
@@ -22,7 +23,7 @@ from core.naming import (
 from core.selectors import is_selected
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.kafka_pod import holds, kafka_pod_in
-from handlers.adapters.operator import tell_of_drain, wanted_revisions
+from handlers.adapters.operator import operator_view, tell_of_drain
 from handlers.adapters.shapes import known_shape
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
@@ -77,8 +78,8 @@ class Nodes(Protocol):
     def budgets(self) -> tuple[BudgetView, ...]:
         """Return the disruption budgets over Kafka's pods."""
 
-    def wanted_revisions(self) -> Mapping[str, str]:
-        """Return the revision that Strimzi wants each of the cluster's pods to have."""
+    def operator(self) -> OperatorView:
+        """Return what Strimzi's resources of the cluster tell of its operator's work."""
 
     def tell_of_drain(self, notice: DrainNotice | None) -> None:
         """Tell Strimzi's operator which nodes are out by our doing; None: none is."""
@@ -176,9 +177,8 @@ class EksNodes:
         pods = list(self._kafka_items())
         return tuple(_budget(item, pods) for item in found)
 
-    @known_shape("The Kubernetes API")
-    def wanted_revisions(self) -> Mapping[str, str]:
-        return wanted_revisions(self._api, self._namespace, self._kafka_cluster)
+    def operator(self) -> OperatorView:
+        return operator_view(self._api, self._namespace, self._kafka_cluster)
 
     def tell_of_drain(self, notice: DrainNotice | None) -> None:
         tell_of_drain(self._api, self._namespace, self._kafka_cluster, notice)

@@ -1,30 +1,28 @@
-"""Asks and tells Strimzi's operator: revisions of pods, and who is out.
-
-A pod set names the revision each of its pods is to have; the operator rolls those that have
-another (strimzi-kafka-operator 1.2.0, PodRevision).
-"""
+"""Reads Strimzi's resources of one Kafka: what its operator does, and which pods are to be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from urllib.parse import quote
 
 from core.availability.drain_notice import DrainNotice, lease_spec
+from core.availability.operator import OperatorView, read_operator
 from core.health.wanted import pods_wanted, roles_wanted
-from core.naming import CLUSTER_LABEL, DRAIN_REASON_ANNOTATION, REVISION_ANNOTATION, drain_lease
+from core.naming import CLUSTER_LABEL, DRAIN_REASON_ANNOTATION, drain_lease
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.shapes import known_shape
 
 
-def wanted_revisions(api: EksApi, namespace: str, cluster: str) -> Mapping[str, str]:
-    """Return the revision that each pod of a Kafka is to have."""
-    sets = pod_sets(api, namespace, cluster)
-    pods = (pod for item in sets for pod in item["spec"].get("pods") or ())
-    return {
-        pod["metadata"]["name"]: revision
-        for pod in pods
-        if (revision := (pod["metadata"].get("annotations") or {}).get(REVISION_ANNOTATION))
-    }
+@known_shape("The Kubernetes API")
+def operator_view(api: EksApi, namespace: str, cluster: str) -> OperatorView:
+    """Return what the Kafka, its node pools and its pod sets tell of the operator's work.
+
+    The Kafka is read last: a change of broker configuration shows there alone, until its end.
+    """
+    path = f"/apis/kafka.strimzi.io/v1/namespaces/{quote(namespace)}"
+    sets = tuple(pod_sets(api, namespace, cluster))
+    pools = tuple(api.list(f"{path}/kafkanodepools", labelSelector=f"{CLUSTER_LABEL}={cluster}"))
+    return read_operator(api.get(f"{path}/kafkas/{quote(cluster)}", {}), pools, sets)
 
 
 @known_shape("The Kubernetes API")

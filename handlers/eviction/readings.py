@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -86,7 +86,7 @@ class Recent:
 
 
 class RecentNodes(EksNodes):
-    """Nodes and pods as of a moment ago; a single pod is always read anew."""
+    """Nodes and pods as of a moment ago; a single pod and the operator are read each time."""
 
     def __init__(self, recent: Recent, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -103,9 +103,6 @@ class RecentNodes(EksNodes):
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self._recent.get("budgets", super().budgets)
-
-    def wanted_revisions(self) -> Mapping[str, str]:
-        return self._recent.get("revisions", super().wanted_revisions)
 
 
 @dataclass(frozen=True)

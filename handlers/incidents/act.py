@@ -39,8 +39,10 @@ from core.incidents.actions import (
     Uncordon,
     Untaint,
 )
+from core.incidents.consenting import operator_refusal
 from core.incidents.levels import OWN, WITHHELD, Reach, is_allowed
 from core.incidents.lost import CONFIRMED
+from core.incidents.observation import Policy
 from core.incidents.record import Incident
 from core.incidents.refusal import own_refusal
 from handlers.adapters.aws import Cloud, Queue
@@ -53,6 +55,7 @@ from handlers.incidents.drain_messages import drain_message
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership
 from handlers.incidents.lost_zone import freeze
+from handlers.incidents.observe import observe_operator
 from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 from handlers.store.messages import SHIFT_AFTER_SECONDS, SHIFT_MESSAGE
@@ -83,6 +86,7 @@ class Effects:
     roots: RootVolumes | None = field(default=None, kw_only=True)
     cordons: Cordons | None = field(default=None, kw_only=True)
     ticks: Queue
+    policy: Policy
     lease_seconds: float
     reach: Reach = field(default_factory=Reach)
     clock: Callable[[], float] = time.time
@@ -329,6 +333,8 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
     if not incident.urgent and incident.forwarded is None:
         _check_not_paused(effects)
     forced = incident.urgent or incident.node_id is None
+    if not forced:
+        _check_operator(incident, effects)
     for attempt in range(MOST_ATTEMPTS):
         _check_mine(incident, effects)
         began = effects.clock()
@@ -359,6 +365,15 @@ def _check_not_paused(effects: Effects) -> None:
     pause = effects.freezes.current_pause(effects.clock())
     if pause is not None:
         raise Conflict(pause.sentence)
+
+
+def _check_operator(incident: Incident, effects: Effects) -> None:
+    """Raise Conflict if Strimzi's operator has begun something since the decision was made."""
+    seen = observe_operator(incident, effects.nodes, effects.ledger, effects.clock())
+    policy = effects.reach.policy(incident.group, effects.policy)
+    refusal = operator_refusal(incident, seen, policy)
+    if refusal is not None:
+        raise Conflict(refusal)
 
 
 def _check_mine(incident: Incident, effects: Effects) -> None:

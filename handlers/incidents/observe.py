@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core.availability.lease import Lease, companions, hinders, in_the_way, lease_of
+from core.availability.operator import OperatorView
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
 from core.incidents.leading import asks_of_all
@@ -17,6 +18,7 @@ from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
 from core.incidents.standing_drains import without_lease
 from core.incidents.turns import waiting_turns
+from core.unknown import Unknown
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
 from handlers.adapters.kafka import KafkaCluster
@@ -28,7 +30,7 @@ from handlers.store.freezes import Freezes
 from handlers.store.ledger import Ledger
 
 # Kafka is asked where its answer decides; asking it costs more than everything else together.
-_ASKS_KAFKA = frozenset({State.DRAINING, State.GATING})
+_ASKS_KAFKA = _OUT = frozenset({State.DRAINING, State.GATING})
 
 
 class ReadsKafka(Protocol):
@@ -90,7 +92,7 @@ def _observation(
     kafka, silence = _ask_kafka(incident, beside, asked, whole=whole)
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     pods = sources.nodes.kafka_pods()
-    revisions, unread = _revisions(incident, sources.nodes)
+    operator = read_operator(sources.nodes) if _asks_operator(incident) else None
     return Observation(
         now=now,
         instance=instance,
@@ -101,8 +103,8 @@ def _observation(
         attachments=sources.nodes.attachments(),
         volumes=_volumes(incident, sources.cloud),
         budgets=sources.nodes.budgets() if _asks_budgets(incident) else (),
-        revisions=revisions,
-        revisions_silence=unread,
+        operator=operator,
+        taken_out=_taken_out(others),
         kafka=kafka,
         kafka_silence=silence,
         lease_holder=in_the_way(leases, incident.id, incident.party, now),
@@ -185,14 +187,37 @@ def _root_task(incident: Incident, sources: Sources) -> RootTask | None:
     return sources.roots.task_of(incident.instance_id, incident.id)
 
 
-def _revisions(incident: Incident, nodes: Nodes) -> tuple[Mapping[str, str], str]:
-    """Read what Strimzi rolls before somebody goes; not knowing it is said, and blinds nobody."""
-    if incident.node_id is None or incident.state not in {State.HOLDING, State.DRAINING}:
-        return {}, ""
+def _asks_operator(incident: Incident) -> bool:
+    return incident.node_id is not None and incident.state in {State.HOLDING, State.DRAINING}
+
+
+def read_operator(nodes: Nodes) -> OperatorView | Unknown:
+    """Read what Strimzi's operator does; what cannot be read blinds nobody."""
     try:
-        return nodes.wanted_revisions(), ""
+        return nodes.operator()
     except StillwaterError as error:
-        return {}, str(error)
+        return Unknown(str(error))
+
+
+def _taken_out(others: Iterable[Incident]) -> frozenset[str]:
+    """Return the pods that other incidents have taken out, or are taking out."""
+    return frozenset(
+        each.pod_name
+        for each in others
+        if each.pod_name and (each.lost_at is not None or each.state in _OUT)
+    )
+
+
+def observe_operator(incident: Incident, nodes: Nodes, ledger: Ledger, now: float) -> Observation:
+    """Read the operator alone, with the pods it restarts: asked directly before a drain."""
+    others = (other for other in ledger.open_incidents() if other.id != incident.id)
+    return Observation(
+        now=now,
+        instance=None,
+        pods=nodes.kafka_pods(),
+        operator=read_operator(nodes),
+        taken_out=_taken_out(others),
+    )
 
 
 def _has_moved(other: Incident, pods: Iterable[PodView]) -> bool:

@@ -41,7 +41,7 @@ from handlers.adapters.pages import call
 from handlers.incidents.error_snapshots import ErrorSnapshots
 from handlers.incidents.leadership import INCIDENT_CAUSE, Leadership
 from handlers.incidents.loop import FAILING_SECONDS
-from handlers.incidents.observe import Sources
+from handlers.incidents.observe import Sources, read_operator
 from handlers.incidents.reception import Reception
 from handlers.rotation.clients_budget import ClientsBudget
 from handlers.rotation.throttles import Throttles
@@ -269,6 +269,7 @@ def observe_cluster(sources: Sources, whose: Ownership, now: float) -> RunObserv
             groups=sources.cloud.groups_of(whose),
             kafka=kafka,
             kafka_silence=silence,
+            operator=read_operator(sources.nodes),
             others=sources.ledger.open_incidents(),
             freezes=sources.freezes.current(now),
         )

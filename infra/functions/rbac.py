@@ -118,6 +118,20 @@ def may_read_node_claims(cluster: Operated) -> list[PolicyRule]:
     return [may("karpenter.sh", ["nodeclaims"], ["list"])] if cluster.node_claims else []
 
 
+def may_read_operator(cluster: Operated) -> list[PolicyRule]:
+    """Allow to see what Strimzi's operator does with a Kafka's pods."""
+    return [
+        PolicyRule(
+            api_group="kafka.strimzi.io",
+            resources=["kafkas"],
+            names=[cluster.name],
+            verbs=["get"],
+        ),
+        may("kafka.strimzi.io", ["kafkanodepools"], ["list"]),
+        may("core.strimzi.io", ["strimzipodsets"], ["list"]),
+    ]
+
+
 def may_end_node_claims(cluster: Operated) -> list[PolicyRule]:
     """Allow a rotation to delete NodeClaims: RBAC knows them by name alone, and names are new."""
     return [may("karpenter.sh", ["nodeclaims"], ["delete"])] if cluster.ends_claims else []

@@ -38,6 +38,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         ],
         inside=[
             rbac.may("", ["pods"], ["list"]),
+            *rbac.may_read_operator(cluster),
             *rbac.may_read_metrics(cluster),
             *rbac.may_get("secrets", cluster.secrets["rotate"]),
         ],

@@ -137,7 +137,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         inside=[
             # A label on a pod lets it leave beside others; budgets that know it are our stacks'.
             rbac.may("", ["pods"], ["list", *(["get", "patch"] if cluster.level == OWN else [])]),
-            rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
+            *rbac.may_read_operator(cluster),
             # The Lease is there where our own stacks made it.
             *([tell_of_drains(cluster)] if cluster.level == OWN else []),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),

@@ -46,7 +46,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         ],
         inside=[
             rbac.may("", ["pods"], ["get", "list"]),
-            rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"]),
+            *rbac.may_read_operator(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             # Kubernetes 1.37, alpha: where the server has them (core.gate.responding).
             rbac.may("lifecycle.k8s.io", ["evictions"], ["list"]),

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
+from core.availability.operator import OperatorView
 from core.incidents.actions import HookResult
 from core.incidents.inventory import EbsVolume, StatusView
 from core.incidents.observation import (
@@ -25,7 +26,7 @@ from core.incidents.observation import (
 from core.incidents.ownership import Ownership
 from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
-from tests.explorer import agenda, handler, nature, rules
+from tests.explorer import agenda, handler, nature, operator, rules
 from tests.explorer.answers import refusal
 from tests.explorer.partitions import elect
 from tests.explorer.world import WHOSE, World
@@ -215,9 +216,10 @@ class ExploredNodes:
             if pod.name == name:
                 pods[node_id] = replace(pod, may_leave=incident_id)
 
-    def wanted_revisions(self) -> dict[str, str]:
+    def operator(self) -> OperatorView:
         world = self._stage.world
-        return {world.pods[node_id].name: "next" for node_id in world.rolling}
+        self._stage.invocation.looked_at = world.moment()
+        return operator.view(world)
 
     def tell_of_drain(self, notice: DrainNotice | None) -> None:
         """Nobody of these worlds reads it."""

@@ -92,7 +92,7 @@ def state_of(world: World) -> int:
             frozenset((id_, task.state) for id_, task in world.roots.items()),
             world.unreplaced,
             frozenset((i, c.leaves, c.serves) for i, c in world.claims.items()),
-            world.rolling,
+            (world.roll, world.stalled_since is None, world.operator_paused),
             (world.elsewhere, world.claimless, world.scheduled, world.abandoned),
             (world.emptied, world.throttle is None, world.other_throttle is None),
             (frozenset(world.impaired), tuple(bool(n.sick) for n in world.nodes.values())),

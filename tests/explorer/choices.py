@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from core.incidents.record import State
 from core.incidents.requests import ask_release, hold, ignore
-from tests.explorer import agenda, drainers, hands, karpenter, mishaps, nature, outages
+from tests.explorer import agenda, drainers, hands, karpenter, mishaps, nature, operator, outages
 from tests.explorer.limits import HOLD_LIMIT, LEASE, RETENTION
 from tests.explorer.rules import paused
 from tests.explorer.stage import EVERY_WRITE, LATE_READS, RACED, Faults, Stage, remember
@@ -39,7 +39,7 @@ SERVICES = (
 SKEW = 120.0
 
 # What the bench alone follows one by one to the end; walks choose of it as of everything.
-SELDOM = outages.KINDS | mishaps.KINDS | {"twin", "late_race"}
+SELDOM = outages.KINDS | mishaps.KINDS | operator.KINDS | {"twin", "late_race"}
 
 _PASSING = frozenset(
     {
@@ -105,6 +105,7 @@ def world_choices(world: World, key: Key) -> Iterator[Choice]:
     yield from hands.choices(world)
     yield from outages.choices(world)
     yield from mishaps.choices(world)
+    yield from operator.choices(world)
     if world.karpenter:
         yield from karpenter.choices(world)
 
@@ -275,6 +276,7 @@ _CHOICES: Mapping[str, Callable[..., None]] = {
     **outages.DONE,
     **karpenter.DONE,
     **mishaps.DONE,
+    **operator.DONE,
 }
 
 

@@ -1,8 +1,7 @@
 """Plays what happens seldom: dead letters that are sent back, groups that go, disks that fail.
 
 A machine that its group sets aside or lets go of, a group that somebody deletes with all it has,
-a volume that does not attach, an operator that rolls every pod while ours are at work, marks on
-nodes and a lease that somebody edits, and every announcement once more, the last of them first.
+a volume that does not attach, marks on nodes and a lease that somebody edits, and every announcement once more, the last of them first.
 tests.explorer.outages plays whole services, tests.explorer.hands single hands.
 """
 
@@ -13,11 +12,11 @@ from dataclasses import replace
 
 from tests.explorer import agenda, nature
 from tests.explorer.limits import HOLD_LIMIT
-from tests.explorer.world import Key, World
+from tests.explorer.world import World
 
 Choice = tuple[str, ...]
 # A disk is replaced after longer than anybody waits; a volume is let go by its old machine sooner.
-REPLACED, ATTACHED, ROLL = HOLD_LIMIT + 700, 1500.0, 120.0
+REPLACED, ATTACHED = HOLD_LIMIT + 700, 1500.0
 NOBODY = "i-0nobody"
 
 
@@ -27,8 +26,6 @@ def choices(world: World) -> Iterator[Choice]:
         yield ("redriven",)
     yield from (("disk fails", str(b)) for b in world.brokers if world.in_sync(b))
     yield from (("attach fails", str(key[1])) for key in world.agenda if key[0] == "ready")
-    if not world.rolling:
-        yield ("all rolled",)
     for name, group in world.groups.items():
         yield ("group deleted", name)
         for instance_id, state in group.instances.items():
@@ -50,22 +47,6 @@ def _attach_fails(world: World, broker: str) -> None:
     key = ("ready", int(broker))
     if key in world.agenda:
         world.agenda[key] = world.now + ATTACHED
-
-
-def _all_rolled(world: World) -> None:
-    """An operator has another description for every pod, and restarts one after the other."""
-    world.rolling = frozenset(world.pods)
-    agenda.plan(world, ("rolls",), ROLL)
-
-
-def _rolls(world: World) -> None:
-    """Restart the next pod where everybody else is whole; the operator waits for no drain."""
-    waiting = sorted(world.rolling)
-    if waiting and not any(world.out()):
-        world.rolling -= {waiting[0]}
-        nature.evict(world, waiting[0], "operator")
-    if world.rolling:
-        agenda.plan(world, ("rolls",), ROLL)
 
 
 def _set_aside(world: World, instance_id: str) -> None:
@@ -117,20 +98,10 @@ def _lease_lapses(world: World) -> None:
     )
 
 
-def happen(world: World, key: Key) -> bool:
-    """Let one thing of the agenda happen that began here; False: it is about others."""
-    if key != ("rolls",):
-        return False
-    world.agenda.pop(key, None)
-    _rolls(world)
-    return True
-
-
 DONE: Mapping[str, Callable[..., None]] = {
     "redriven": _redriven,
     "disk fails": lambda world, broker: nature.fall_behind(world, int(broker), REPLACED),
     "attach fails": _attach_fails,
-    "all rolled": _all_rolled,
     "group deleted": _group_deleted,
     "standby": _set_aside,
     "detached": _detached,

@@ -38,7 +38,7 @@ SERVICES = ("api", "kafka", "aws", "ledger")
 # Of which one right is lost, or that alone are throttled.
 CALLS = (
     *("cloud.groups_of", "cloud.instance_states", "cloud.instance", "cloud.volumes_on"),
-    *("nodes.nodes", "nodes.kafka_pods", "nodes.attachments", "nodes.wanted_revisions"),
+    *("nodes.nodes", "nodes.kafka_pods", "nodes.attachments", "nodes.operator"),
     *("nodes.mark_spare", "cloud.set_desired", "cloud.heartbeat", "cloud.complete_hook"),
     *("nodes.budgets", "kafka.log_bytes", "kafka.throttle", "kafka.unthrottle", "kafka.reorder"),
 )

@@ -19,7 +19,7 @@ from core.incidents.actions import HookResult
 from core.incidents.observation import PodView
 from core.incidents.record import Incident, State
 from core.views import ClusterView
-from tests.explorer.limits import RETENTION
+from tests.explorer.limits import HOLD_LIMIT, RETENTION
 from tests.explorer.partitions import MIN_ISR, Order, Partition
 from tests.explorer.world import CLUSTER, TAG, ZONES, Drain, World, node_named
 
@@ -39,6 +39,7 @@ class Invocation:
     skew: float = 0.0  # how far its clock is ahead
     faults: dict[int, str] = field(default_factory=dict)
     kafka: ClusterView | None = None
+    looked_at: World | None = None  # as it was when Strimzi's operator was read last
     pods: tuple[PodView, ...] = ()
     attachments: dict[str, tuple[str, ...]] | None = None
     versions: dict[str, int] = field(default_factory=dict)  # of incidents as it wrote them
@@ -99,6 +100,7 @@ def let_through(world: World, invocation: Invocation, instance_id: str, node_id:
         break_rule(
             world, "no_consent", f"Broker {node_id} is let through, and no reading shows all whole."
         )
+    _operator_rests(world, invocation, incident)
     return incident.id
 
 
@@ -123,6 +125,7 @@ def evicted_by_us(world: World, invocation: Invocation, instance_id: str, node_i
         break_rule(
             world, "no_consent", f"Broker {node_id} is evicted, and no reading shows all whole."
         )
+    _operator_rests(world, invocation, incident)
     return incident.id
 
 
@@ -152,6 +155,7 @@ def _alone(world: World, node_id: int) -> None:
     """
     ours = {b for b in world.out() if b != node_id and _ours(world, world.brokers[b].blame)}
     beside = sorted(ours - party_of(world, node_id))
+    by_two_hands(world, node_id, "ours")
     if beside:
         whom = ", ".join(f"{b} (by {world.brokers[b].blame})" for b in beside)
         break_rule(world, "two_out", f"Broker {node_id} is evicted while {whom} is out.")
@@ -165,6 +169,54 @@ def _alone(world: World, node_id: int) -> None:
                 "below_minimum",
                 f"{topic}-{number} keeps {left} replicas as {node_id} goes beside {sorted(ours)}.",
             )
+
+
+def by_two_hands(world: World, node_id: int, hand: str) -> None:
+    """Count a broker that one hand stops while one is out by the other: ours, the operator's.
+
+    Both ask Kafka before each broker, so that no partition falls below its minimum by both. Two
+    hands do not: the operator's that forces a restart, and that of a termination handler which no
+    eviction gate answers: it evicts as soon as the disruption budget lets it.
+    """
+    out = {b for b in world.out() if b != node_id}
+    blamed = {world.brokers[b].blame for b in out}
+    others = {"operator", "forced"} if hand == "ours" else world.incidents.keys()
+    if not blamed & others:
+        return
+    world.two_hands += 1
+    asked = world.gated or world.emptied_by_us
+    if hand == "forced" or (hand == "ours" and not asked):
+        return
+    for (topic, number), order in world.orders.items():
+        left = len(set(order) - out - {node_id})
+        if node_id in order and left < min(MIN_ISR, len(order) - 1):
+            break_rule(
+                world,
+                "two_hands",
+                f"{topic}-{number} keeps {left} replicas as {node_id} goes while {sorted(out)} "
+                f"are out, by {', '.join(sorted(blamed))}.",
+            )
+
+
+def _operator_rests(world: World, invocation: Invocation, incident: Incident) -> None:
+    """Judge that no drain begins while a roll can be seen to be under way.
+
+    AWS's date overrides it, and so does an operator that gets nowhere, for what is announced.
+    """
+    seen = invocation.looked_at
+    if seen is None:
+        break_rule(world, "operator_unread", f"{incident.id} is drained, the operator unread.")
+        return
+    due = incident.taken_at
+    taken = due is not None and world.now >= due - HOLD_LIMIT
+    roll, stalled = seen.roll, seen.stalled_since
+    if incident.release is not None or taken:
+        return
+    planned = any(key.startswith(Kind.ROTATION) for key in incident.announcements)
+    if stalled is not None and not planned:
+        return
+    if stalled is not None or (roll is not None and roll.shows(incident.node_id)):
+        break_rule(world, "roll_seen", f"{incident.id} is drained, and {roll or 'a stall'} shows.")
 
 
 def party_of(world: World, node_id: int) -> frozenset[int]:
@@ -228,6 +280,7 @@ def forwarded(world: World, invocation: Invocation, instance_id: str) -> None:
             "no_consent",
             f"A drain of {incident.id} is sent, and no reading shows all whole.",
         )
+    _operator_rests(world, invocation, incident)
 
 
 def _first(world: World, incident: Incident, node_id: int) -> None:

@@ -60,6 +60,7 @@ class Tally:
     steps: int = 0
     worlds: int = 0
     simulated_seconds: float = 0.0
+    two_hands: int = 0  # times that Strimzi's operator and we took a broker each
     coverage: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     found: dict[str, Found] = field(default_factory=dict)
 
@@ -153,6 +154,7 @@ def random_walk(
         judge(world)
     tally.worlds += 1
     tally.simulated_seconds += world.now - START
+    tally.two_hands += world.two_hands
     if not world.broken:
         return None
     found = Found(scenario, walk, world.broken, steps, seed)
@@ -228,6 +230,7 @@ class Exhaustion:
         else:
             world = world if world.broken else rest(self.stage, world)
         self.tally.simulated_seconds += world.now - began
+        self.tally.two_hands += world.two_hands
         if world.broken:
             self.tally.note(Found(self.scenario, walk, world.broken, number))
 

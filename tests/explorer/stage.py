@@ -23,8 +23,8 @@ from tests.explorer import (
     drainers,
     handler,
     karpenter,
-    mishaps,
     nature,
+    operator,
     outages,
     refills,
     roots,
@@ -46,6 +46,7 @@ LATE_READS = frozenset(
     {
         *("cloud.instance", "cloud.group", "cloud.groups_of", "cloud.volumes_on"),
         *("cloud.instance_states", "nodes.nodes", "nodes.kafka_pods", "nodes.attachments"),
+        "nodes.operator",
         *("kafka.read", "ledger.open_incidents", "claims.claims"),
     }
 )
@@ -62,7 +63,7 @@ GUARDED = frozenset({"nth.send", "cloud.set_desired", "kafka.reorder"})
 EVERY_WRITE = -1
 
 
-_HAPPENING = (roots, outages, handler, karpenter, mishaps)
+_HAPPENING = (roots, outages, handler, karpenter, operator)
 
 
 class Died(BaseException):

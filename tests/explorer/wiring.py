@@ -133,6 +133,7 @@ def functions(stage: Stage, clock: Callable[[], float]) -> Functions:
                 cordons=own,
                 claims=claims if way.asked else NO_ENDS,
                 ticks=ticks,
+                policy=policy,
                 lease_seconds=LEASE,
                 clock=clock,
                 reach=Reach(level),

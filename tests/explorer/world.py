@@ -82,6 +82,23 @@ class Broker:
     blame: str = ""  # the incident whose drain stopped it, or who else did
 
 
+# Causes of a roll that show on each pod; others show on the Kafka or on a pod set until they end.
+ON_PODS = ("description", "resources", "pod")
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """A roll of Strimzi's operator that is under way: who waits for a restart, and why."""
+
+    cause: str
+    waiting: frozenset[int]
+    chosen: int | None = None  # who was restarted last
+
+    def shows(self, node_id: int | None) -> bool:
+        """Say whether it can be seen to be about anybody but one node, or about nobody yet."""
+        return self.cause not in ON_PODS or bool(self.waiting - {node_id})
+
+
 @dataclass(frozen=True, slots=True)
 class Drain:
     """A drain the termination handler works on."""
@@ -151,7 +168,10 @@ class World:
     function: str = ""  # which of ours runs, or ran last
     older: Mapping[str, str] = field(default_factory=dict)  # function -> a field it does not know
     heard: tuple[str, ...] = ()  # what was announced, the latest last
-    rolling: frozenset[int] = frozenset()  # whose pods the operator is about to restart
+    roll: Roll | None = None  # of Strimzi's operator
+    stalled_since: float | None = None  # since when the operator fails, or is paused
+    operator_paused: bool = False
+    two_hands: int = 0  # times that the operator and we took a broker each
     foreign: bool = False  # another environment's events come to the same queue
     broken: tuple[str, ...] = ()  # rules that did not hold
 

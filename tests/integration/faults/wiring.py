@@ -82,6 +82,7 @@ def wire(world: World, table: str) -> DynamoLedger:
             snapshots=snapshots,
             termination_handler=handler,
             ticks=ticks,
+            policy=POLICY,
             lease_seconds=LEASE_SECONDS,
             clock=lambda: world.now,
         ),

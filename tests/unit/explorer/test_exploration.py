@@ -11,7 +11,7 @@ from core import timing
 from core.cluster.timings import Timings
 from core.incidents.verify import breaks
 from tests.effort import EFFORT
-from tests.explorer import agenda
+from tests.explorer import agenda, operator
 from tests.explorer.canonical import state_of
 from tests.explorer.choices import Choice, drawn, is_seldom, passes, take_step
 from tests.explorer.limits import HEARTBEAT, LATE, SWEEP, TIMINGS
@@ -162,6 +162,17 @@ def test_one_change_by_hand_or_by_aws_of_what_is_scheduled_breaks_no_rule(stage:
     assert Exhaustion(stage, RETIRED, tally, wanted=lambda choice: choice[0] in kinds).run()
     assert stories(stage, tally) == ""
     assert tally.worlds > 50
+
+
+@pytest.mark.parametrize("scenario", [ONE, TWO], ids=lambda s: s.name)
+def test_strimzis_operator_may_choose_any_pod_in_any_second(
+    stage: Stage, scenario: Scenario
+) -> None:
+    """Two are out by two hands only where it chooses after our last look, and Kafka keeps both."""
+    tally = Tally()
+    assert Exhaustion(stage, scenario, tally, wanted=lambda c: c[0] in operator.KINDS).run()
+    assert stories(stage, tally) == ""
+    assert tally.two_hands > 0
 
 
 def test_a_story_names_who_did_what_and_the_line_that_decided(stage: Stage) -> None:

@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.availability.conditions import KafkaConditions
 from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
+from core.availability.operator import OperatorView
 from core.errors import StillwaterError
 from core.incidents.actions import HookResult
 from core.incidents.inventory import EbsVolume, StatusView
@@ -31,6 +33,7 @@ from core.rotation.step import Throttle
 from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
 from tests.unit.handlers.healthy import ZONES, healthy_kafka
+from tests.unit.operator_at_work import FINISHED, operator_view
 
 PREFIX = "local-orders"
 TAG = managed_tag(PREFIX)
@@ -71,6 +74,7 @@ class FakeCluster:
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
     disruption_budgets: tuple[BudgetView, ...] = ()
     revisions: dict[str, str] | None = field(default_factory=dict)
+    kafka_conditions: KafkaConditions = FINISHED
     notices: list[DrainNotice | None] = field(default_factory=list)
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
     volumes: dict[str, EbsVolume] = field(default_factory=dict)
@@ -156,10 +160,10 @@ class FakeCluster:
     def budgets(self) -> tuple[BudgetView, ...]:
         return self.disruption_budgets
 
-    def wanted_revisions(self) -> Mapping[str, str]:
+    def operator(self) -> OperatorView:
         if self.revisions is None:
             raise StillwaterError("The Kubernetes API answered 403.")
-        return self.revisions
+        return operator_view(self.pods.values(), self.revisions, self.kafka_conditions)
 
     def tell_of_drain(self, notice: DrainNotice | None) -> None:
         if not self.kubernetes_answers:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from botocore.exceptions import ClientError
 
 from core.availability.lease import Lease
+from core.availability.operator import Revisions
 from core.errors import StillwaterError
 from core.incidents.observation import GroupView
 from core.incidents.record import Incident
@@ -187,7 +188,7 @@ def _rolled(scene: Scenery, zone: str, *, done: bool) -> None:
         revisions.pop(pod.name, None)
     else:
         revisions[pod.name] = "next"
-        cluster.pods[node_id] = replace(pod, revision="now")
+        cluster.pods[node_id] = replace(pod, revisions=Revisions("now"))
     cluster.revisions = revisions
 
 

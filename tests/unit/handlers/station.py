@@ -132,6 +132,7 @@ class Station:
                 termination_handler=self.termination_handler if drain is None else None,
                 drain=drain,
                 ticks=self.ticks,
+                policy=self.policy,
                 lease_seconds=900,
                 reach=self.reach or Reach(self.level),
                 claims=cluster,

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from core.availability.conditions import KafkaConditions
 from core.availability.zones import Freeze
+from core.events import Kind
 from core.incidents.actions import (
     CompleteHook,
     ForwardDrain,
@@ -26,12 +29,15 @@ from core.incidents.observation import (
 )
 from core.incidents.record import Incident, State
 from core.incidents.sections import Forwarding, Replacement
+from core.unknown import Unknown
 from tests.unit.core.incidents.announced_incidents import OLD, POLICY, observation, opened_incident
 from tests.unit.handlers.healthy import healthy_kafka
+from tests.unit.operator_at_work import FINISHED, operator_view
 
 NEW_NODE = Replacement(node="new", ready_at=0.0)
 POD = "orders-broker-a-10"
 LONG = POLICY.hold_limit_seconds + 60
+PATIENT = replace(POLICY, hold_limit_seconds=14_400.0)
 
 
 def housed(state: State, **changes: object) -> Incident:
@@ -138,43 +144,79 @@ def test_a_drain_is_cut_short_by_an_end_and_not_by_its_beginning(
     assert [a.key for a in decision.actions if isinstance(a, Page)] == pages
 
 
-@pytest.mark.parametrize(
-    ("changed", "why"),
-    [
-        ({"roll_asked": True}, "somebody asked for it"),
-        ({"revision": "old"}, "its description has changed"),
-    ],
-)
-def test_a_node_waits_while_strimzi_rolls_another_pod(changed: dict[str, object], why: str) -> None:
+OTHER = PodView(name="orders-broker-b-20", node_id=20, role="broker", node_name="b", ready=True)
+
+
+def working(now: float = 1.0, *, other: PodView = OTHER, **changes: Any) -> Observation:
+    """Return what is shown with another broker's pod, and Strimzi's operator at work."""
+    view = shown(now, lease_holder=OLD)
+    pods = (*view.pods, other)
+    return replace(view, pods=pods, operator=operator_view(pods, **changes))
+
+
+def leaver() -> Incident:
+    """Return an incident at its turn, in its group's hooks since 0."""
+    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}", opened_at=0.0)
+    return replace(incident, hooks={"drain": None, "gate": None}, group="g")
+
+
+def test_a_node_waits_while_strimzi_is_to_restart_another_pod() -> None:
     """Between two pods of a roll everything is whole, and the next one goes unannounced."""
-    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
-    other = PodView(name="orders-broker-b-20", node_id=20, role="broker", node_name="b", ready=True)
-    rolled = replace(other, **{"revision": "new", **changed})  # type: ignore[arg-type]
-    view = shown(lease_holder=incident.id, revisions={other.name: "new"})
-    decision = next_action(incident, replace(view, pods=(*view.pods, rolled)), POLICY)
+    decision = next_action(leaver(), working(wanted={OTHER.name: "new"}), POLICY)
     assert decision.state is State.HOLDING
-    assert f"Strimzi is to restart pod {other.name} ({why})" in decision.reason
+    assert f"is to restart pod {OTHER.name}: its description has changed" in decision.reason
+
+
+def test_a_node_waits_for_a_pod_that_somebody_else_deletes() -> None:
+    going = replace(OTHER, ready=False, stopping=True)
+    assert next_action(leaver(), working(other=going), POLICY).state is State.HOLDING
+    ours = replace(working(other=going), taken_out=frozenset({OTHER.name}))
+    assert next_action(leaver(), ours, POLICY).state is State.DRAINING
 
 
 def test_a_node_whose_own_pod_is_to_be_rolled_may_go() -> None:
     """Its next pod has the new description: one restart instead of two."""
-    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
-    view = shown(lease_holder=incident.id, revisions={POD: "new"})
-    own = replace(view.pods[0], revision="old", roll_asked=True)
-    assert next_action(incident, replace(view, pods=(own,)), POLICY).state is State.DRAINING
+    decision = next_action(leaver(), working(wanted={POD: "new"}), POLICY)
+    assert decision.state is State.DRAINING
 
 
-def test_a_node_waits_where_nobody_can_say_whether_strimzi_rolls() -> None:
-    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}")
-    view = shown(lease_holder=incident.id, revisions_silence="The Kubernetes API answered 403.")
-    decision = next_action(incident, view, POLICY)
+def test_a_node_waits_where_strimzis_operator_cannot_be_read() -> None:
+    unread = Unknown("The Kubernetes API answered 403.")
+    view = replace(working(), operator=unread)
+    decision = next_action(leaver(), view, POLICY)
     assert (decision.state, "answered 403" in decision.reason) == (State.HOLDING, True)
+    known = learn(leaver(), view)
+    late = next_action(known, replace(view, now=1000.0), PATIENT)
+    assert [a.key for a in late.actions if isinstance(a, Page)] == ["operator_stalled"]
 
 
-def test_a_roll_that_never_ends_does_not_keep_an_instance_that_aws_takes() -> None:
-    incident = housed(State.HOLDING, replacement=NEW_NODE, drain_event="{}", opened_at=0.0)
-    incident = replace(incident, hooks={"drain": None, "gate": None}, group="g")
-    other = PodView(name="x-20", node_id=20, role="broker", node_name="b", ready=True)
-    view = shown(LONG, lease_holder=incident.id)
-    rolled = replace(view, pods=(*view.pods, replace(other, roll_asked=True)))
-    assert next_action(incident, rolled, POLICY).state is not State.HOLDING
+def test_a_roll_that_goes_on_is_waited_for_until_aws_takes_the_instance() -> None:
+    rolling = working(LONG, kafka=replace(FINISHED, observed=False))
+    soon = replace(leaver(), due_at=LONG + 60, scheduled_said_at=0.0)
+    soon = replace(soon, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED")
+    decision = next_action(soon, rolling, PATIENT)
+    assert decision.state is State.DRAINING
+    assert "does not wait any longer: Strimzi's operator has not finished" in decision.reason
+    assert next_action(leaver(), rolling, PATIENT).state is State.HOLDING
+    assert next_action(leaver(), rolling, POLICY).state is State.RETAINED
+
+
+STALLED = (
+    replace(FINISHED, not_ready=True, not_ready_since=1.0),
+    replace(FINISHED, observed=False, paused=True, paused_since=1.0),
+)
+
+
+@pytest.mark.parametrize("kafka", STALLED, ids=["failed", "paused"])
+def test_an_operator_that_gets_nowhere_calls_a_person_and_keeps_what_is_planned(
+    kafka: KafkaConditions,
+) -> None:
+    """The pod that it waits for may wait for the very node that waits for it."""
+    soon, later = working(500.0, kafka=kafka), working(700.0, kafka=kafka)
+    assert next_action(leaver(), soon, PATIENT).state is State.HOLDING
+    going = next_action(leaver(), later, PATIENT)
+    assert (going.state, "does not wait any longer" in going.reason) == (State.DRAINING, True)
+    planned = replace(leaver(), kind=Kind.ROTATION, announcements=(f"{Kind.ROTATION}:r1",))
+    kept = next_action(planned, later, PATIENT)
+    assert kept.state is State.HOLDING
+    assert [a.key for a in kept.actions if isinstance(a, Page)] == ["operator_stalled"]

@@ -85,8 +85,25 @@ LISTS: Mapping[str, Any] = {
         "status": {"disruptionsAllowed": 1},
     },
     "strimzipodsets": {
-        "metadata": {"name": "orders-broker-a"},
+        "metadata": {"name": "orders-broker-a", "generation": 1, "annotations": {}},
         "spec": {"pods": [POD]},
+        "status": {"observedGeneration": 1, "pods": 1, "currentPods": 1},
+    },
+    "kafkas": {
+        "metadata": {"name": "orders", "generation": 1},
+        "status": {
+            "observedGeneration": 1,
+            "conditions": [
+                {
+                    "type": "NotReady",
+                    "status": "True",
+                    "reason": "FatalProblem",
+                    "message": "Pod p is unschedulable",
+                    "lastTransitionTime": MOMENT,
+                },
+                {"type": "Warning", "status": "True", "reason": "r", "message": "m"},
+            ],
+        },
     },
     "nodeclaims": {
         "metadata": {"name": "c", "uid": "u", "creationTimestamp": MOMENT, "labels": {"p": "b"}},
@@ -115,7 +132,8 @@ LISTS: Mapping[str, Any] = {
         },
     },
     "kafkanodepools": {
-        "metadata": {"name": "p", "resourceVersion": "1"},
+        "metadata": {"name": "p", "resourceVersion": "1", "generation": 1},
+        "status": {"observedGeneration": 1},
         "spec": {
             "storage": {
                 "volumes": [
@@ -142,6 +160,10 @@ class Api:
     def list(self, path: str, **_: str) -> Iterator[Any]:
         yield self.lists[path.rpartition("/")[2]]
 
+    def get(self, path: str, query: Mapping[str, str]) -> Any:
+        del path, query
+        return self.lists["kafkas"]
+
     def find(self, path: str) -> Any:
         del path
         return self.lists["pods"]
@@ -155,7 +177,7 @@ def kubernetes(api: Any) -> Mapping[str, Callable[[], Any]]:
         "pod": lambda: nodes.kafka_pod("orders-broker-a-10"),
         "attachments": nodes.attachments,
         "budgets": nodes.budgets,
-        "revisions": nodes.wanted_revisions,
+        "operator": nodes.operator,
         "on a node": lambda: EksDrain(api, "kafka", "orders").pods_on("a"),
         "node claims": EksNodeClaims(api, {"p": ()}).claims,
         "claims": claims.claims,

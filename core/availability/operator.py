@@ -1,0 +1,225 @@
+"""Decides from one reading what Strimzi's operator does, or is about to do, with a Kafka's pods.
+
+The operator restarts pods for causes that show in different places: a pod differs from its
+StrimziPodSet, somebody asked for a restart, a resource has a generation that the operator has not
+finished, or a reconciliation failed and is tried again. core.incidents asks before a drain,
+core.gate before an eviction, core.rotation before each node of a run.
+
+Source: Strimzi 1.2.0, KafkaReconciler, KafkaRoller, PodRevision, StrimziPodSetController.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from core.availability.conditions import KafkaConditions, kafka_conditions
+from core.naming import (
+    DELETE_POD_ANNOTATION,
+    RESOURCE_REVISION_ANNOTATION,
+    REVISION_ANNOTATION,
+    ROLL_ANNOTATION,
+)
+from core.window import clock
+from core.words import listing
+
+# The operator waits so long for a pod (STRIMZI_OPERATION_TIMEOUT_MS). Work that failed, or that is
+# paused, may last for ever: an announced departure waits for it no longer than this.
+OPERATION_TIMEOUT_SECONDS = 600.0
+ASKED = (ROLL_ANNOTATION, DELETE_POD_ANNOTATION)
+MOST_NAMED = 3
+Json = Mapping[str, Any]
+
+
+class Revisions(NamedTuple):
+    """What a pod was made of, as its annotations say; None: it has no such annotation."""
+
+    description: str | None = None
+    resources: str | None = None
+
+
+class LivePod(Protocol):
+    """What is asked of a Kafka pod that runs."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def revisions(self) -> Revisions: ...
+    @property
+    def roll_asked(self) -> bool: ...
+    @property
+    def stopping(self) -> bool: ...
+    @property
+    def out_since(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetView:
+    """One StrimziPodSet: what its pods are to be, and what its controller last counted."""
+
+    name: str
+    pods: Mapping[str, Revisions]
+    roll_asked: bool = False
+    behind: bool = False  # its controller has not seen its present description
+    outdated: int = 0  # pods that its controller counts as not current
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorView:
+    """Strimzi's resources of one Kafka, as far as they tell what the operator does."""
+
+    kafka: KafkaConditions
+    pod_sets: tuple[PodSetView, ...] = ()
+    pools_behind: tuple[str, ...] = ()  # KafkaNodePools whose description it has not seen
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTask:
+    """One thing that the operator does or is about to do."""
+
+    sentence: str
+    pods: frozenset[str] = frozenset()  # the pods it is about; empty: it may be any
+    # Epoch seconds since when nothing says that it will ever end; None: it goes on.
+    stalled_since: float | None = None
+
+    def is_about_only(self, pods: Collection[str | None]) -> bool:
+        return bool(self.pods) and self.pods <= set(pods)
+
+    def is_stalled(self, now: float) -> bool:
+        """Say whether it has stood for longer than the operator itself waits for a pod."""
+        since = self.stalled_since
+        return since is not None and now - since > OPERATION_TIMEOUT_SECONDS
+
+
+def revisions(annotations: Mapping[str, str]) -> Revisions:
+    """Return the revisions that a pod's annotations name."""
+    marks = annotations.get(REVISION_ANNOTATION), annotations.get(RESOURCE_REVISION_ANNOTATION)
+    return Revisions(*marks)
+
+
+def is_roll_asked(annotations: Mapping[str, str]) -> bool:
+    """Say whether somebody asked the operator to restart or remove a pod, or the pods of a set."""
+    return any(annotations.get(each) == "true" for each in ASKED)
+
+
+def read_operator(kafka: Json, pools: Iterable[Json], pod_sets: Iterable[Json]) -> OperatorView:
+    """Read the Kafka resource, its KafkaNodePools and its StrimziPodSets.
+
+    Raises what a wrong shape raises: what cannot be read is unknown.
+    """
+    return OperatorView(
+        kafka=kafka_conditions(kafka),
+        pod_sets=tuple(_pod_set(each) for each in pod_sets),
+        pools_behind=tuple(each["metadata"]["name"] for each in pools if _is_behind(each)),
+    )
+
+
+def _is_behind(resource: Json) -> bool:
+    """Say whether the operator has not yet acted on a resource's present description."""
+    observed = (resource.get("status") or {}).get("observedGeneration")
+    return observed is None or int(observed) < int(resource["metadata"]["generation"])
+
+
+def _pod_set(item: Json) -> PodSetView:
+    status = item.get("status") or {}
+    return PodSetView(
+        name=item["metadata"]["name"],
+        pods={
+            pod["metadata"]["name"]: revisions(pod["metadata"].get("annotations") or {})
+            for pod in item["spec"].get("pods") or ()
+        },
+        roll_asked=is_roll_asked(item["metadata"].get("annotations") or {}),
+        behind=_is_behind(item),
+        outdated=int(status.get("pods", 0)) - int(status.get("currentPods", 0)),
+    )
+
+
+def operator_tasks(
+    view: OperatorView, pods: Iterable[LivePod], ours: Collection[str], now: float
+) -> Iterator[OperatorTask]:
+    """Yield what the operator has to do, whole-Kafka work first.
+
+    `ours` are the pods that incidents of ours take out: nobody else told those to stop.
+    """
+    stalled = _stalled_since(view.kafka)
+    for task in (*_unfinished(view), *_restarts(view, {pod.name: pod for pod in pods})):
+        yield OperatorTask(task.sentence, task.pods, stalled)
+    for pod in pods:
+        if pod.stopping and pod.name not in ours:
+            overdue = pod.out_since if pod.out_since is not None and now > pod.out_since else None
+            sentence = f"Pod {pod.name} is being deleted, and no incident of ours asked for that."
+            yield OperatorTask(sentence, frozenset({pod.name}), stalled or overdue)
+
+
+def _stalled_since(kafka: KafkaConditions) -> float | None:
+    """Return since when the operator gets nowhere; None: it does, or nobody says since when."""
+    return kafka.paused_since if kafka.paused else kafka.not_ready_since
+
+
+def _unfinished(view: OperatorView) -> Iterator[OperatorTask]:
+    kafka = view.kafka
+    if kafka.paused:
+        yield OperatorTask(
+            f"Reconciliation of Kafka {kafka.name} is paused{_since(kafka.paused_since)}: remove "
+            f"its annotation strimzi.io/pause-reconciliation."
+        )
+    if kafka.not_ready:
+        yield OperatorTask(
+            f"Kafka {kafka.name} is NotReady{_since(kafka.not_ready_since)} "
+            f"({kafka.not_ready_reason}: {kafka.not_ready_message.rstrip('.')}), so Strimzi's "
+            f"operator tries again to bring it to its description."
+        )
+    if not kafka.observed and not kafka.paused:
+        yield OperatorTask(
+            f"Strimzi's operator has not finished with the present description of Kafka "
+            f"{kafka.name}: its status shows an older generation."
+        )
+    behind = [f"KafkaNodePool {name}" for name in view.pools_behind]
+    behind += [f"StrimziPodSet {each.name}" for each in view.pod_sets if each.behind]
+    if behind:
+        yield OperatorTask(
+            f"Strimzi's operator has not acted on the present description of "
+            f"{listing(behind, MOST_NAMED)}."
+        )
+
+
+def _restarts(view: OperatorView, live: Mapping[str, LivePod]) -> Iterator[OperatorTask]:
+    wanted = {name for each in view.pod_sets for name in each.pods}
+    for pod_set in view.pod_sets:
+        if pod_set.roll_asked:
+            sentence = f"Strimzi's operator is to restart the pods of {pod_set.name}, as asked for."
+            yield OperatorTask(sentence, frozenset(pod_set.pods))
+        differing = {
+            name: why
+            for name, to_be in pod_set.pods.items()
+            if name in live and (why := _why_restarted(live[name], to_be)) is not None
+        }
+        for name, why in differing.items():
+            sentence = f"Strimzi's operator is to restart pod {name}: {why}."
+            yield OperatorTask(sentence, frozenset({name}))
+        if pod_set.outdated > 0 and not differing:
+            yield OperatorTask(
+                f"Strimzi's operator has not brought {pod_set.outdated} of the pods of "
+                f"{pod_set.name} to their present description.",
+                frozenset(pod_set.pods),
+            )
+    for name in sorted(live.keys() - wanted):
+        yield OperatorTask(
+            f"Strimzi's operator is to remove pod {name}, which no StrimziPodSet names.",
+            frozenset({name}),
+        )
+
+
+def _why_restarted(pod: LivePod, to_be: Revisions) -> str | None:
+    if pod.roll_asked:
+        return "somebody asked for it"
+    if pod.revisions.description != to_be.description:
+        return "its description has changed"
+    if pod.revisions.resources != to_be.resources:
+        return "its resources have changed"
+    return None
+
+
+def _since(at: float | None) -> str:
+    return "" if at is None else f" since {clock(at)}"

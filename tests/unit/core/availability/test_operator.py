@@ -1,0 +1,158 @@
+"""What Strimzi's operator is about to do shows in many places, and each keeps other nodes here."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from core.availability.operator import OperatorTask, Revisions, operator_tasks, read_operator
+from core.incidents.observation import PodView
+
+NOW = 1_800_000_000.0
+ROLL = {"strimzi.io/manual-rolling-update": "true"}
+RECORDED = Path(__file__).parents[5] / "shared" / "data" / "strimzi-1.2.0"
+
+
+def kafka(*conditions: dict[str, str], observed: int | None = 3) -> dict[str, Any]:
+    ready = {"type": "Ready", "status": "True"}
+    status = {"observedGeneration": observed, "conditions": list(conditions or (ready,))}
+    return {"metadata": {"name": "orders", "generation": 3}, "status": status}
+
+
+def pool(observed: int | None = 1) -> dict[str, Any]:
+    status = {"observedGeneration": observed}
+    return {"metadata": {"name": "a", "generation": 1}, "status": status}
+
+
+def pod_set(current: int = 1, observed: int = 1, **annotations: str) -> dict[str, Any]:
+    marks = {"strimzi.io/revision": "r1", "strimzi.io/resource-revision": "s1"}
+    return {
+        "metadata": {"name": "orders-a", "generation": 1, "annotations": annotations},
+        "spec": {"pods": [{"metadata": {"name": "orders-a-10", "annotations": marks}}]},
+        "status": {"observedGeneration": observed, "pods": 1, "currentPods": current},
+    }
+
+
+POD = PodView(
+    name="orders-a-10",
+    node_id=10,
+    role="broker",
+    node_name="n",
+    ready=True,
+    revisions=Revisions("r1", "s1"),
+)
+
+
+def tasks(
+    resource: dict[str, Any] | None = None,
+    pools: tuple[dict[str, Any], ...] = (pool(),),
+    sets: tuple[dict[str, Any], ...] = (pod_set(),),
+    pods: tuple[PodView, ...] = (POD,),
+    ours: frozenset[str] = frozenset(),
+) -> list[OperatorTask]:
+    view = read_operator(resource or kafka(), pools, sets)
+    return list(operator_tasks(view, pods, ours, NOW))
+
+
+def test_an_operator_that_has_finished_has_nothing_to_do() -> None:
+    assert tasks() == []
+
+
+NOT_READY = {
+    "type": "NotReady",
+    "status": "True",
+    "reason": "FatalProblem",
+    "message": "Pod orders-a-10 is unschedulable or is not starting",
+    "lastTransitionTime": "2027-01-15T07:00:00.123456789Z",
+}
+PAUSED = {
+    "type": "ReconciliationPaused",
+    "status": "True",
+    "lastTransitionTime": "2027-01-15T07:00:00Z",
+}
+CAUSES: dict[str, tuple[dict[str, Any], str]] = {
+    "description": (
+        {"pods": (replace(POD, revisions=Revisions("r0", "s1")),)},
+        "restart pod orders-a-10: its description has changed",
+    ),
+    "resources": (
+        {"pods": (replace(POD, revisions=Revisions("r1", "s0")),)},
+        "restart pod orders-a-10: its resources have changed",
+    ),
+    "a pod marked by hand": (
+        {"pods": (replace(POD, roll_asked=True),)},
+        "restart pod orders-a-10: somebody asked for it",
+    ),
+    "a pod set marked by hand": ({"sets": (pod_set(**ROLL),)}, "the pods of orders-a, as asked"),
+    "configuration": ({"resource": kafka(observed=2)}, "older generation"),
+    "never reconciled": ({"resource": kafka(observed=None)}, "older generation"),
+    "a pool changed just now": ({"pools": (pool(observed=None),)}, "KafkaNodePool a"),
+    "a pod set changed just now": ({"sets": (pod_set(observed=0),)}, "StrimziPodSet orders-a"),
+    "counted by its controller alone": ({"sets": (pod_set(current=0),)}, "1 of the pods of"),
+    "a failed reconciliation": ({"resource": kafka(NOT_READY)}, "FatalProblem: Pod orders-a-10"),
+    "paused": ({"resource": kafka(PAUSED)}, "strimzi.io/pause-reconciliation"),
+    "a deletion by somebody else": (
+        {"pods": (replace(POD, ready=False, stopping=True),)},
+        "orders-a-10 is being deleted, and no incident",
+    ),
+    "scaled down": ({"sets": ()}, "remove pod orders-a-10"),
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_each_cause_of_a_restart_is_seen(cause: str) -> None:
+    changed, sentence = CAUSES[cause]
+    (task,) = tasks(**changed)
+    assert sentence in task.sentence
+
+
+def test_a_pod_that_an_incident_of_ours_takes_out_is_nobody_elses_doing() -> None:
+    leaving = replace(POD, ready=False, stopping=True)
+    assert tasks(pods=(leaving,), ours=frozenset({POD.name})) == []
+
+
+def test_work_that_failed_or_is_paused_has_no_end_of_its_own() -> None:
+    """A roll that goes on has one, however long it takes; a time that is not known is none."""
+    for condition in (NOT_READY, PAUSED):
+        (task,) = tasks(kafka(condition))
+        assert task.is_stalled(NOW)
+        assert not task.is_stalled(NOW - 8 * 3600)
+        untimed = {**condition, "lastTransitionTime": "soon"}
+        assert not any(each.is_stalled(NOW) for each in tasks(kafka(untimed)))
+    (rolling,) = tasks(kafka(observed=2))
+    assert not rolling.is_stalled(NOW + 86_400)
+
+
+def test_a_pod_past_its_time_to_stop_is_stalled() -> None:
+    stuck = replace(POD, ready=False, stopping=True, out_since=NOW - 601)
+    (task,) = tasks(pods=(stuck,))
+    assert task.is_stalled(NOW)
+    (stopping,) = tasks(pods=(replace(stuck, out_since=NOW + 300),))
+    assert not stopping.is_stalled(NOW)
+
+
+def test_what_cannot_be_read_raises() -> None:
+    broken = copy.deepcopy(kafka())
+    broken["status"]["observedGeneration"] = "three"
+    with pytest.raises(ValueError, match="three"):
+        read_operator(broken, (), ())
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="the recorded objects of Strimzi are not here")
+def test_the_recorded_objects_of_the_real_operator_are_read() -> None:
+    def recorded(name: str) -> list[dict[str, Any]]:
+        return list(yaml.safe_load_all((RECORDED / f"{name}.yaml").read_text()))
+
+    (resource,) = recorded("kafkas")
+    view = read_operator(resource, recorded("kafkanodepools"), recorded("strimzipodsets"))
+    assert view.kafka.not_ready_reason == "RuntimeException"
+    assert (view.kafka.observed, view.pools_behind) == (True, ())
+    wanted = {name: to_be for each in view.pod_sets for name, to_be in each.pods.items()}
+    assert len(wanted) == 6
+    assert None not in {mark for to_be in wanted.values() for mark in to_be}
+    assert [each.outdated for each in view.pod_sets] == [0] * 6
