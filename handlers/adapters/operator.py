@@ -1,4 +1,4 @@
-"""Asks and tells Strimzi's operator: revisions of pods, and who is out.
+"""Asks Strimzi's operator for the revisions of pods.
 
 A pod set names the revision each of its pods is to have; the operator rolls those that have
 another (strimzi-kafka-operator 1.2.0, PodRevision).
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from core.availability.drain_notice import DrainNotice, lease_spec
 from core.health.wanted import pods_wanted, roles_wanted
-from core.naming import CLUSTER_LABEL, DRAIN_REASON_ANNOTATION, REVISION_ANNOTATION, drain_lease
+from core.naming import CLUSTER_LABEL, REVISION_ANNOTATION
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.shapes import known_shape
 
@@ -43,12 +42,3 @@ def pod_sets(api: EksApi, namespace: str, cluster: str) -> Iterable[Json]:
     """Return the StrimziPodSets of a Kafka."""
     path = f"/apis/core.strimzi.io/v1/namespaces/{quote(namespace)}/strimzipodsets"
     return api.list(path, labelSelector=f"{CLUSTER_LABEL}={cluster}")
-
-
-def tell_of_drain(api: EksApi, namespace: str, cluster: str, notice: DrainNotice | None) -> None:
-    """Write who is out into the Lease beside the Kafka; where there is none, nobody is told."""
-    lease = quote(drain_lease(cluster))
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases/{lease}"
-    said = None if notice is None else notice.reason
-    metadata = {"annotations": {DRAIN_REASON_ANNOTATION: said}}
-    api.merge(path, {"metadata": metadata, "spec": lease_spec(notice)})

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.incidents.actions import HookResult
 from core.incidents.inventory import EbsVolume, StatusView
@@ -218,9 +217,6 @@ class ExploredNodes:
     def wanted_revisions(self) -> dict[str, str]:
         world = self._stage.world
         return {world.pods[node_id].name: "next" for node_id in world.rolling}
-
-    def tell_of_drain(self, notice: DrainNotice | None) -> None:
-        """Nobody of these worlds reads it."""
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         self._change(node, spare_for=incident_id)

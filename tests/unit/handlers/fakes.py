@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.errors import StillwaterError
 from core.incidents.actions import HookResult
@@ -71,7 +70,6 @@ class FakeCluster:
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
     disruption_budgets: tuple[BudgetView, ...] = ()
     revisions: dict[str, str] | None = field(default_factory=dict)
-    notices: list[DrainNotice | None] = field(default_factory=list)
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
     volumes: dict[str, EbsVolume] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
@@ -160,11 +158,6 @@ class FakeCluster:
         if self.revisions is None:
             raise StillwaterError("The Kubernetes API answered 403.")
         return self.revisions
-
-    def tell_of_drain(self, notice: DrainNotice | None) -> None:
-        if not self.kubernetes_answers:
-            raise StillwaterError("The Kubernetes API did not answer.")
-        self.notices.append(notice)
 
     def let_leave(self, pod: str, incident_id: str) -> None:
         self._change_pod(pod, may_leave=incident_id)
