@@ -20,6 +20,7 @@ from cli import answer, aws, planned, run_json, stack_settings
 from cli.engine.layers import Around, Layers, RunScope
 from cli.engine.progress import EngineStep, LayerResult
 from cli.farewell import Farewell, FarewellApi
+from cli.kafka_settled import QUIET_SECONDS, wait_until_settled
 from cli.stack_settings import DescribedEnvironment
 from cli.volumes import VOLUMES, of_namespace
 from core.cluster import changes, parse
@@ -101,8 +102,9 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
         for sentence in felt:
             _say(console, sentence)
     planned.ask_for_agreement(f"Bring up {environment}?", "yes", console, yes=wanted.yes)
+    described = stack_settings.read_described(environment)
     with _layers(environment, console, wanted) as layers:
-        results = layers.up()
+        results = layers.up(lambda result: _check_kafka(result, described, layers, console))
     if wanted.as_json:
         write_results(environment, "up", results, wanted, felt=list(felt))
         return
@@ -112,6 +114,21 @@ def up(environment: str, console: Console, wanted: Asked) -> None:
     _say(
         console, f"Next: `stillwater doctor {environment}` says whether all of it is as described."
     )
+
+
+def _check_kafka(
+    result: LayerResult, described: DescribedEnvironment, layers: Layers, console: Console
+) -> None:
+    """Wait until Strimzi's operator has carried Kafka's layer out; an ignored change is raised."""
+    api = _api(described, layers) if result.layer == KAFKA else None
+    if api is not None:
+        wait_until_settled(
+            api(),
+            described.spec,
+            lambda sentence: _say(console, sentence),
+            quiet_seconds=QUIET_SECONDS if result.changed else 0.0,
+            limit_seconds=described.spec.roll_limit_seconds,
+        )
 
 
 def destroy(environment: str, console: Console, wanted: Asked) -> None:

@@ -43,10 +43,6 @@ ROLL_ANNOTATION = "strimzi.io/manual-rolling-update"
 DELETE_POD_ANNOTATION = "strimzi.io/delete-pod-and-pvc"
 # The operator's release, Deployment and ServiceAccount, and who it says manages its objects.
 STRIMZI_OPERATOR = "strimzi-cluster-operator"
-# The plugin of strimzi/, as STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names it.
-OPERATOR_PLUGIN = "dev.stillwater.strimzi.DrainGatekeeper"
-# On the Lease that tells Strimzi's operator of a drain; the plugin in strimzi/ reads both names.
-DRAIN_REASON_ANNOTATION = "stillwater.dev/reason"
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 # A pod with this label may be evicted beside others of its party; its value names the incident.
@@ -104,11 +100,6 @@ def pod_set(cluster: str, node_pool: str) -> str:
 def operator_account(namespace: str) -> str:
     """Return Strimzi's operator in a namespace, as Kubernetes names who asks."""
     return f"system:serviceaccount:{namespace}:{STRIMZI_OPERATOR}"
-
-
-def drain_lease(cluster: str) -> str:
-    """Return the Kubernetes Lease, in Kafka's namespace, that tells who is drained."""
-    return f"stillwater-{cluster}"
 
 
 def node_id_of_pod(pod_name: str) -> int | None:

@@ -20,7 +20,7 @@ from core.errors import MissingPrerequisite
 from local.spark import iceberg
 from local.tools import build, prerequisites
 from local.tools.catalogue import BINARIES, FOR_LONG_TESTS, FOR_TESTS
-from tests.integration import connect_workers, strimzi_plugin
+from tests.integration import connect_workers
 from tests.integration.lint import iam_judge, linters
 
 LONG = "--long"
@@ -34,7 +34,6 @@ PACKAGES: Made = {
 BY_MAVEN: Made = {
     "Connect 3.8": connect_workers.jars_of_3_8,
     "Iceberg": iceberg.jar,
-    "Strimzi's plugin": strimzi_plugin.build,
 }
 
 

@@ -159,10 +159,7 @@ class KubernetesCluster:
         yield (
             "operators",
             {
-                each.title: snapshot.Operator(
-                    waits_for_drains=naming.OPERATOR_PLUGIN in each.plugins,
-                    down=each.down,
-                )
+                each.title: snapshot.Operator(down=each.down)
                 for each in tools.operators(listed)
                 if each.watches(self._expected.namespace)
             },

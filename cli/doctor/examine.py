@@ -21,7 +21,7 @@ from core.cluster import rights
 from core.cluster.expected import expectation_of
 from core.cluster.operated import of_spec
 from core.doctor.drift import TITLES, Drift, findings
-from core.doctor.notes import blind_rolls, unexamined_parts
+from core.doctor.notes import unexamined_parts
 from core.doctor.snapshot import Snapshot
 from core.errors import StillwaterError
 from core.survey.finding import Finding
@@ -95,7 +95,6 @@ def examine(target: Target) -> Diagnosis:
         open_doors=(
             *_pause_sentences(target),
             *rights.findings(target.spec),
-            *blind_rolls(wanted.cluster, snapshot),
             *unexamined_parts(wanted, snapshot),
         ),
     )

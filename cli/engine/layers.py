@@ -176,9 +176,13 @@ class Layers:
 
         return self._run(layer, update, started)
 
-    def up(self) -> list[LayerResult]:
-        """Bring every layer up in order; the first failure stops the rest."""
-        return [self.up_one(layer) for layer in self.layers]
+    def up(self, check: Callable[[LayerResult], None] = lambda _: None) -> list[LayerResult]:
+        """Bring every layer up in order, and check each; the first failure stops the rest."""
+        results = []
+        for layer in self.layers:
+            results.append(self.up_one(layer))
+            check(results[-1])
+        return results
 
     def preview(self) -> list[LayerResult]:
         """Say what `up` would do; a layer that builds on one never brought up cannot be planned."""

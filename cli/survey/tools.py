@@ -189,7 +189,6 @@ def operators(found: Iterable[Object]) -> tuple[Operator, ...]:
             pod_sets_only=setting(container, "STRIMZI_POD_SET_RECONCILIATION_ONLY", "false").lower()
             == "true",
             selector=_selector(setting(container, "STRIMZI_CUSTOM_RESOURCE_SELECTOR", "")),
-            plugins=setting(container, "STRIMZI_GATEKEEPER_CUSTOM_PLUGINS", ""),
             version=strimzi_version(str(container.get("image", ""))),
             knows_kubernetes=bool(setting(container, "STRIMZI_KUBERNETES_VERSION", "")),
         )

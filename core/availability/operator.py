@@ -14,7 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from core.availability.conditions import KafkaConditions, kafka_conditions
+from core.availability.conditions import (
+    PAUSE_ANNOTATION,
+    KafkaConditions,
+    generation_observed,
+    kafka_conditions,
+)
 from core.naming import (
     DELETE_POD_ANNOTATION,
     RESOURCE_REVISION_ANNOTATION,
@@ -111,14 +116,10 @@ def read_operator(kafka: Json, pools: Iterable[Json], pod_sets: Iterable[Json]) 
     return OperatorView(
         kafka=kafka_conditions(kafka),
         pod_sets=tuple(_pod_set(each) for each in pod_sets),
-        pools_behind=tuple(each["metadata"]["name"] for each in pools if _is_behind(each)),
+        pools_behind=tuple(
+            each["metadata"]["name"] for each in pools if not generation_observed(each)
+        ),
     )
-
-
-def _is_behind(resource: Json) -> bool:
-    """Say whether the operator has not yet acted on a resource's present description."""
-    observed = (resource.get("status") or {}).get("observedGeneration")
-    return observed is None or int(observed) < int(resource["metadata"]["generation"])
 
 
 def _pod_set(item: Json) -> PodSetView:
@@ -130,7 +131,7 @@ def _pod_set(item: Json) -> PodSetView:
             for pod in item["spec"].get("pods") or ()
         },
         roll_asked=is_roll_asked(item["metadata"].get("annotations") or {}),
-        behind=_is_behind(item),
+        behind=not generation_observed(item),
         outdated=int(status.get("pods", 0)) - int(status.get("currentPods", 0)),
     )
 
@@ -154,26 +155,28 @@ def operator_tasks(
 
 def _stalled_since(kafka: KafkaConditions) -> float | None:
     """Return since when the operator gets nowhere; None: it does, or nobody says since when."""
-    return kafka.paused_since if kafka.paused else kafka.not_ready_since
+    if kafka.paused:
+        return kafka.paused_since
+    return None if kafka.not_ready is None else kafka.not_ready.since
 
 
 def _unfinished(view: OperatorView) -> Iterator[OperatorTask]:
     kafka = view.kafka
     if kafka.paused:
         yield OperatorTask(
-            f"Reconciliation of Kafka {kafka.name} is paused{_since(kafka.paused_since)}: remove "
-            f"its annotation strimzi.io/pause-reconciliation."
+            f"Reconciliation of the Kafka is paused{_since(kafka.paused_since)}: remove its "
+            f"annotation {PAUSE_ANNOTATION}."
         )
-    if kafka.not_ready:
+    if kafka.not_ready is not None:
         yield OperatorTask(
-            f"Kafka {kafka.name} is NotReady{_since(kafka.not_ready_since)} "
-            f"({kafka.not_ready_reason}: {kafka.not_ready_message.rstrip('.')}), so Strimzi's "
-            f"operator tries again to bring it to its description."
+            f"The Kafka is NotReady{_since(kafka.not_ready.since)} "
+            f"({str(kafka.not_ready).rstrip('.')}), so Strimzi's operator tries again to bring it "
+            f"to its description."
         )
-    if not kafka.observed and not kafka.paused:
+    if not kafka.generation_observed and not kafka.paused:
         yield OperatorTask(
-            f"Strimzi's operator has not finished with the present description of Kafka "
-            f"{kafka.name}: its status shows an older generation."
+            "Strimzi's operator has not finished with the present description of the Kafka: its "
+            "status shows an older generation."
         )
     behind = [f"KafkaNodePool {name}" for name in view.pools_behind]
     behind += [f"StrimziPodSet {each.name}" for each in view.pod_sets if each.behind]

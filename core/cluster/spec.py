@@ -24,6 +24,10 @@ from core.cluster.volumes import Volumes
 
 # AWS's quota of a network load balancer; it cannot be raised.
 LISTENERS_PER_LOAD_BALANCER = 50
+# Three controllers and three brokers on new nodes: images to pull, volumes to make.
+START_SECONDS = 1800
+# A broker that recovers its logs takes minutes, and a roll takes one after the other.
+ROLL_SECONDS_PER_NODE = 300
 LAST_PORT = 65_535
 # RFC 1123; a pod's host name and a Service's are one label each.
 DNS_LABEL_LIMIT = 63
@@ -172,6 +176,11 @@ class ClusterSpec(Frozen):
     def nodes_of(self, pool: NodePool) -> int:
         """Return how many Kafka nodes a pool has in all its zones."""
         return len(self.zones_of(pool)) * pool.nodes_per_zone
+
+    @property
+    def roll_limit_seconds(self) -> int:
+        """How long a change may take that restarts every node, one after the other."""
+        return START_SECONDS + ROLL_SECONDS_PER_NODE * sum(map(self.nodes_of, self.pools))
 
     @property
     def broker_zones(self) -> tuple[ZoneName, ...]:

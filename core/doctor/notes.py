@@ -12,18 +12,6 @@ from core.doctor.drift import Expectation
 from core.doctor.snapshot import Snapshot
 
 
-def blind_rolls(cluster: str, found: Snapshot) -> Iterator[str]:
-    """Say what an operator without the plugin and a drain of ours may do to each other."""
-    for name, operator in (found.operators or {}).items():
-        if not operator.waits_for_drains:
-            yield (
-                f"Strimzi's operator {name} does not know of drains: it may restart a broker of "
-                f"{cluster} while another is drained, and asks only whether partitions keep "
-                f"min.insync.replicas, without the margin kept here. Let it wait: "
-                f"docs/how-to/strimzi.md. Drains wait for its rolls in any case."
-            )
-
-
 def unexamined_parts(expected: Expectation, found: Snapshot) -> Iterator[str]:
     """Say of what there was nothing to look at, so that nothing of it was found in order."""
     if found.pods is not None:

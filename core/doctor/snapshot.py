@@ -155,7 +155,6 @@ class SecondHandler:
 class Operator:
     """Strimzi's cluster operator, where it watches Kafka's namespace."""
 
-    waits_for_drains: bool  # it runs the plugin of strimzi/
     down: bool = False  # none of its pods is available
 
 

@@ -199,8 +199,6 @@ class Operator:
     down: bool = False
     # It brings lost pods back, and looks at no Kafka (STRIMZI_POD_SET_RECONCILIATION_ONLY).
     pod_sets_only: bool = False
-    # What STRIMZI_GATEKEEPER_CUSTOM_PLUGINS names.
-    plugins: str = ""
     # Of its image, where that names one of Strimzi's own: major, minor, patch.
     version: tuple[int, int, int] | None = None
     # It is told which Kubernetes it runs on (STRIMZI_KUBERNETES_VERSION), and does not ask.

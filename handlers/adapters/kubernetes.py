@@ -7,7 +7,6 @@ from typing import Protocol
 from urllib.parse import quote
 from uuid import uuid4
 
-from core.availability.drain_notice import DrainNotice
 from core.availability.operator import OperatorView
 from core.fields import epoch
 from core.incidents.nodeclaims import DO_NOT_DISRUPT, takes_pods
@@ -23,7 +22,7 @@ from core.naming import (
 from core.selectors import is_selected
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.kafka_pod import holds, kafka_pod_in
-from handlers.adapters.operator import operator_view, tell_of_drain
+from handlers.adapters.operator import operator_view
 from handlers.adapters.shapes import known_shape
 
 # Cluster Autoscaler takes no node that says so; the second says for whom, so that nobody else's
@@ -80,9 +79,6 @@ class Nodes(Protocol):
 
     def operator(self) -> OperatorView:
         """Return what Strimzi's resources of the cluster tell of its operator's work."""
-
-    def tell_of_drain(self, notice: DrainNotice | None) -> None:
-        """Tell Strimzi's operator which nodes are out by our doing; None: none is."""
 
     def let_leave(self, pod: str, incident_id: str) -> None:
         """Label a Kafka pod that may be evicted beside others, and have the others' budget counted.
@@ -179,9 +175,6 @@ class EksNodes:
 
     def operator(self) -> OperatorView:
         return operator_view(self._api, self._namespace, self._kafka_cluster)
-
-    def tell_of_drain(self, notice: DrainNotice | None) -> None:
-        tell_of_drain(self._api, self._namespace, self._kafka_cluster, notice)
 
     def let_leave(self, pod: str, incident_id: str) -> None:
         found = self._pod_found(pod)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from core.availability.drain_notice import DrainNotice, lease_spec
 from core.availability.operator import OperatorView, read_operator
 from core.health.wanted import pods_wanted, roles_wanted
-from core.naming import CLUSTER_LABEL, DRAIN_REASON_ANNOTATION, drain_lease
+from core.naming import CLUSTER_LABEL
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.shapes import known_shape
 
@@ -41,12 +40,3 @@ def pod_sets(api: EksApi, namespace: str, cluster: str) -> Iterable[Json]:
     """Return the StrimziPodSets of a Kafka."""
     path = f"/apis/core.strimzi.io/v1/namespaces/{quote(namespace)}/strimzipodsets"
     return api.list(path, labelSelector=f"{CLUSTER_LABEL}={cluster}")
-
-
-def tell_of_drain(api: EksApi, namespace: str, cluster: str, notice: DrainNotice | None) -> None:
-    """Write who is out into the Lease beside the Kafka; where there is none, nobody is told."""
-    lease = quote(drain_lease(cluster))
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{quote(namespace)}/leases/{lease}"
-    said = None if notice is None else notice.reason
-    metadata = {"annotations": {DRAIN_REASON_ANNOTATION: said}}
-    api.merge(path, {"metadata": metadata, "spec": lease_spec(notice)})

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from aws_lambda_powertools import Logger
 
-from core.availability.drain_notice import drain_notice
-from core.availability.lease import Lease
 from core.errors import Conflict, StillwaterError
 from core.incidents.actions import (
     Action,
@@ -139,19 +137,7 @@ def _lease_refused(
         node_id=incident.node_id,
         out=action.out,
     )
-    if decision.granted and any(lease.out_at is not None for lease in decision.leases):
-        _tell_of_drain(effects, decision.leases)
     return None if decision.granted else decision.reason
-
-
-def _tell_of_drain(effects: Effects, leases: Iterable[Lease]) -> None:
-    """Tell Strimzi's operator who is out; nobody's drain waits for it to be told."""
-    if effects.reach.level != OWN:
-        return  # The Lease is there where our own stacks made it.
-    try:
-        effects.nodes.tell_of_drain(drain_notice(leases, effects.clock()))
-    except StillwaterError as error:
-        logger.warning("Strimzi's operator could not be told of a drain.", error=str(error))
 
 
 def _do(incident: Incident, action: Action, effects: Effects, now: float) -> None:
@@ -199,8 +185,6 @@ def _give_back(incident: Incident, action: DropLease | EndDrain, effects: Effect
         effects.ledger.drop_lease(action.holder, ended=True)
     else:
         effects.ledger.drop_lease(incident.id, ended=action.ended)
-    if isinstance(action, EndDrain) or action.ended:
-        _tell_of_drain(effects, effects.ledger.leases())
 
 
 def _terminate(incident: Incident, action: TerminateInGroup, effects: Effects) -> str | None:
@@ -352,7 +336,6 @@ def _begin_drain(incident: Incident, effects: Effects, now: float) -> None:
             forced=forced,
         )
         if decision.granted:
-            _tell_of_drain(effects, decision.leases)
             break
         if not forced or attempt == MOST_ATTEMPTS - 1:
             raise Conflict(decision.reason)

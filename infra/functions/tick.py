@@ -5,8 +5,8 @@ It places the out-of-service taint on a node whose instance EC2 says has ended, 
 attachments such an instance left behind when its Node went first, and keeps a waiting replacement
 from Cluster Autoscaler: RBAC knows no single taint or annotation, so it may patch nodes. Nodes are
 drained by the node termination handler alone; only where a cluster that exists has none, it cordons
-them and evicts their pods itself. Who is drained it writes into one Lease of Kubernetes (ADR 0021),
-who may leave beside others into a label of their pods (ADR 0023).
+them and evicts their pods itself. Who may leave beside others it writes into a label of their pods
+(ADR 0023).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from core.settings.functions import TickSettings
 from infra import iam
 from infra.functions import prometheus, rbac
 from infra.functions.definition import Definition, Reads, Scope, look, read_queue, write_incidents
-from infra.functions.drain_lease import tell_of_drains
 
 GROUP_TAG = "ec2:ResourceTag/aws:autoscaling:groupName"
 ACTION = "CreateReplaceRootVolumeTask"
@@ -138,8 +137,6 @@ def _rights(cluster: Operated) -> rbac.Rights:
             # A label on a pod lets it leave beside others; budgets that know it are our stacks'.
             rbac.may("", ["pods"], ["list", *(["get", "patch"] if cluster.level == OWN else [])]),
             *rbac.may_read_operator(cluster),
-            # The Lease is there where our own stacks made it.
-            *([tell_of_drains(cluster)] if cluster.level == OWN else []),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *([_recount(cluster)] if cluster.level == OWN else []),
             *rbac.may_get("secrets", cluster.secrets["tick"]),

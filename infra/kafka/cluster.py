@@ -19,6 +19,7 @@ from core import naming
 from core.cluster import ClusterSpec, NodePool, Probe, Role, Storage
 from core.cluster.identity import Asking, OAuth
 from core.cluster.kafka_defaults import default_config
+from core.cluster.spec import START_SECONDS
 from core.constants import EVICTED_AT_A_TIME, INTERNAL_LISTENER
 from infra.alerts.metrics import KAFKA_ALLOW, metrics_config, pod_monitor
 from infra.alerts.rules import prometheus_rule
@@ -35,8 +36,6 @@ AUTHORIZATION = {"type": "simple"}
 # Of Strimzi's OAuth library (strimzi-kafka-oauth).
 OAUTH_VALIDATOR = "io.strimzi.kafka.oauth.server.JaasServerOauthValidatorCallbackHandler"
 OAUTH_PRINCIPALS = "io.strimzi.kafka.oauth.server.OAuthKafkaPrincipalBuilder"
-# Three controllers and three brokers on new nodes: images to pull, volumes to make.
-READY_TIMEOUT = "30m"
 
 
 class Kafka(pulumi.ComponentResource):
@@ -76,7 +75,10 @@ class Kafka(pulumi.ComponentResource):
                 parent=self,
                 # Combined nodes are brokers whose pools came first.
                 depends_on=[*self.controllers, *brokers, *after],
-                custom_timeouts=pulumi.CustomTimeouts(create=READY_TIMEOUT, update=READY_TIMEOUT),
+                # The engine waits for Ready of the generation that it wrote: for the whole roll.
+                custom_timeouts=pulumi.CustomTimeouts(
+                    create=f"{START_SECONDS}s", update=f"{spec.roll_limit_seconds}s"
+                ),
             ),
         )
         if spec.metrics.prometheus_operator:

@@ -15,7 +15,6 @@ from infra.functions.alone import Alone
 from infra.functions.archive import ArchiveBucket
 from infra.functions.catalogue import ALONE, LOOP
 from infra.functions.definition import Scope
-from infra.functions.drain_lease import DrainLease
 from infra.functions.function import FunctionPlacement, Shared
 from infra.functions.ledger import LedgerTable
 from infra.functions.loop import LoopFunctions
@@ -82,8 +81,6 @@ def build(layer: Layer) -> None:
         for each in (*LOOP, *ALONE)
         if each.name in NAMES
     }
-    operator = spec.strimzi.namespace if spec.strimzi.operator == "chart" else None
-    DrainLease("drain-lease", cluster, operator, opts=layer.on_both)
     if spec.node_provisioner == "asg":
         answering = [handlers, access["tick"], access["sweep"]]
         DepartureHooks("hooks", spec, answering, opts=layer.on_aws)

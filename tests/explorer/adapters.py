@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.availability.operator import OperatorView
 from core.incidents.actions import HookResult
@@ -220,9 +219,6 @@ class ExploredNodes:
         world = self._stage.world
         self._stage.invocation.looked_at = world.moment()
         return operator.view(world)
-
-    def tell_of_drain(self, notice: DrainNotice | None) -> None:
-        """Nobody of these worlds reads it."""
 
     def mark_spare(self, node: str, incident_id: str | None) -> None:
         self._change(node, spare_for=incident_id)

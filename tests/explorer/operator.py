@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from core.availability.conditions import KafkaConditions
+from core.availability.conditions import Condition, KafkaConditions
 from core.availability.operator import OperatorView, PodSetView, Revisions
 from tests.explorer import agenda, nature, rules
 from tests.explorer.limits import HOLD_LIMIT
@@ -45,11 +45,9 @@ def view(world: World) -> OperatorView:
     fails = world.stalled_since is not None and not world.operator_paused
     return OperatorView(
         kafka=KafkaConditions(
-            name="orders",
-            observed=roll is None or roll.cause != "configuration",
+            generation_observed=roll is None or roll.cause != "configuration",
             ready=True,
-            not_ready=fails,
-            not_ready_since=world.stalled_since if fails else None,
+            not_ready=Condition("FatalProblem", "", world.stalled_since) if fails else None,
             paused=world.operator_paused,
             paused_since=world.stalled_since if world.operator_paused else None,
         ),

@@ -193,7 +193,7 @@ class Stage:
             return lost_race(name)
         if kind == "error":
             raise failure(service, name)
-        if kind == "stale":
+        if kind == "stale" and name in LATE_READS:
             return self._noted(mine, name, self._stale(thunk))
         if kind == "twin":
             self._twin(mine)

@@ -9,7 +9,7 @@ from core.availability.conditions import KafkaConditions
 from core.availability.operator import OperatorView, PodSetView, Revisions
 from core.incidents.observation import PodView
 
-FINISHED = KafkaConditions(name="orders", observed=True, ready=True)
+FINISHED = KafkaConditions(ready=True, generation_observed=True)
 
 
 def operator_view(
@@ -21,7 +21,9 @@ def operator_view(
     """Return one pod set of all pods; `wanted` are descriptions that some of them are to have."""
     wanted = wanted or {}
     to_be = {
-        pod.name: Revisions(wanted.get(pod.name, pod.revisions.description), pod.revisions.resources)
+        pod.name: Revisions(
+            wanted.get(pod.name, pod.revisions.description), pod.revisions.resources
+        )
         for pod in pods
     }
     return OperatorView(kafka=kafka, pod_sets=(PodSetView(name="all", pods=to_be, **changes),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +53,10 @@ class Stacks:
         self.called.append("preview")
         return [LayerResult(layer=x, seconds=0.0, changes=self.changes) for x in self.layers]
 
-    def up(self) -> list[LayerResult]:
+    def up(self, check: Callable[[LayerResult], None]) -> list[LayerResult]:
         self.called.append(f"up {' '.join(self.layers)}")
+        for layer in self.layers:
+            check(LayerResult(layer=layer, seconds=0.0, changes=self.changes))
         return []
 
     def destroy(self, around: Around | None) -> list[LayerResult]:
@@ -87,6 +89,9 @@ def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
     monkeypatch.setattr(stack_settings, "secrets_provider", lambda *_: None)
     describe(monkeypatch, ephemeral=True)
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))
+    monkeypatch.setattr(
+        provision, "wait_until_settled", lambda *_, **__: made.called.append("settled")
+    )
     return made
 
 
@@ -143,7 +148,10 @@ def test_up_goes_on_once_it_is_told_to(
 ) -> None:
     provision.up("prod", answering("yes", monkeypatch), wanted())
     provision.up("prod", pipe(), wanted(yes=True, layers=("kafka", "foundation")))
-    assert stacks.called == ["preview", f"up {' '.join(LAYERS)}", "up foundation kafka"]
+    assert stacks.called == [
+        *("preview", f"up {' '.join(LAYERS)}", "settled"),
+        *("up foundation kafka", "settled"),
+    ]
 
 
 def test_where_nothing_is_to_change_nobody_is_asked(stacks: type[Stacks]) -> None:
@@ -183,7 +191,7 @@ def test_what_an_older_release_wrote_stops_nobody(
     console = answering("yes", monkeypatch)
     provision.up("prod", console, wanted())
     assert "cannot be read by this release" in said(console)
-    assert stacks.called == ["preview", f"up {' '.join(LAYERS)}"]
+    assert stacks.called == ["preview", f"up {' '.join(LAYERS)}", "settled"]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +271,7 @@ def test_a_target_is_any_resource_of_that_name_or_the_one_of_a_urn() -> None:
 def test_an_interruption_says_what_it_leaves(
     stacks: type[Stacks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stop(_self: Stacks) -> list[LayerResult]:
+    def stop(*_: object) -> list[LayerResult]:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(stacks, "up", stop)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.availability.conditions import KafkaConditions
-from core.availability.drain_notice import DrainNotice
 from core.availability.leaders import Order, Partition
 from core.availability.operator import OperatorView
 from core.errors import StillwaterError
@@ -75,7 +74,6 @@ class FakeCluster:
     disruption_budgets: tuple[BudgetView, ...] = ()
     revisions: dict[str, str] | None = field(default_factory=dict)
     kafka_conditions: KafkaConditions = FINISHED
-    notices: list[DrainNotice | None] = field(default_factory=list)
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
     volumes: dict[str, EbsVolume] = field(default_factory=dict)
     checks: dict[str, StatusView] = field(default_factory=dict)
@@ -164,11 +162,6 @@ class FakeCluster:
         if self.revisions is None:
             raise StillwaterError("The Kubernetes API answered 403.")
         return operator_view(self.pods.values(), self.revisions, self.kafka_conditions)
-
-    def tell_of_drain(self, notice: DrainNotice | None) -> None:
-        if not self.kubernetes_answers:
-            raise StillwaterError("The Kubernetes API did not answer.")
-        self.notices.append(notice)
 
     def let_leave(self, pod: str, incident_id: str) -> None:
         self._change_pod(pod, may_leave=incident_id)

@@ -9,7 +9,6 @@ import pytest
 from core.availability.lease import valid_holder
 from core.errors import Conflict
 from core.incidents.actions import (
-    DropLease,
     ForwardDrain,
     TakeLease,
     TerminateInGroup,
@@ -86,23 +85,3 @@ def test_a_lease_renewed_for_an_incident_that_has_seen_its_drain_end_is_given_ba
     station.ledger.take_lease(over.id, station.now, 900.0, node_id=10, out=True)
     station.loop.turn(tick_message(over.id, over.version - 1), station.now)
     assert valid_holder(station.ledger.leases(), station.now) == left
-
-
-def test_strimzis_operator_is_told_of_a_drain_before_the_drain_is_sent(station: Station) -> None:
-    effects, told_when = station.loop.effects, []
-    station.cluster.notices = told_when
-    perform(station.incident(), (TakeLease(),), effects, station.now)
-    assert told_when == []
-    perform(station.incident(), (ForwardDrain(),), effects, station.now)
-    (notice,) = told_when
-    assert notice is not None
-    assert notice.holders == (station.incident().id,)
-    perform(station.incident(), (TakeLease(out=True), DropLease(ended=True)), effects, station.now)
-    assert told_when[1] is not None
-    assert told_when[2] is None
-
-
-def test_an_operator_that_cannot_be_told_stops_no_drain(station: Station) -> None:
-    station.cluster.kubernetes_answers = False
-    perform(station.incident(), (TakeLease(), ForwardDrain()), station.loop.effects, station.now)
-    assert len(station.forwarded) == 1

@@ -12,7 +12,6 @@ import yaml
 
 from cli.doctor.cluster import KubernetesCluster
 from cli.target import Target
-from core import naming
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from handlers.adapters.eks import EksApi
@@ -196,20 +195,15 @@ def beside(name: str, image: str, **env: str) -> dict[str, Any]:
     return item(name, metadata={"namespace": "ops"}, spec={"template": template})
 
 
-def test_an_operator_with_the_plugin_waits_for_drains() -> None:
+def test_an_operator_is_read_where_it_watches_kafkas_namespace() -> None:
     image = "quay.io/strimzi/operator:1.2.0"
-    plugins = {"STRIMZI_GATEKEEPER_CUSTOM_PLUGINS": f"a.B,{naming.OPERATOR_PLUGIN}"}
     found, _ = read(
         deployments=[
             beside("plain", image),
-            beside("with", image, **plugins),
             beside("elsewhere", image, STRIMZI_NAMESPACE="payments"),
         ]
     )
-    assert found["operators"] == {
-        "ops/plain": snapshot.Operator(waits_for_drains=False),
-        "ops/with": snapshot.Operator(waits_for_drains=True),
-    }
+    assert found["operators"] == {"ops/plain": snapshot.Operator()}
 
 
 def test_a_drain_cleaner_is_read_where_it_answers_for_kafkas_namespace() -> None:

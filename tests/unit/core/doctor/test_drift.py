@@ -12,7 +12,7 @@ from core import naming
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from core.doctor.drift import COMPARED, JUDGED, TITLES, Drift, findings
-from core.doctor.notes import blind_rolls, unexamined_parts
+from core.doctor.notes import unexamined_parts
 from core.doctor.snapshot import Pod, Service, Snapshot, Volume
 from tests.every_case import every_case
 from tests.unit.infra.programs import BROKER, CONTROLLER, spec
@@ -89,7 +89,7 @@ BESIDE = {
         "Kafka orders",
     ),
     "two operators": (
-        {"operators": dict.fromkeys("ab", snapshot.Operator(waits_for_drains=True))},
+        {"operators": dict.fromkeys("ab", snapshot.Operator())},
         "Strimzi's operators that watch kafka",
     ),
 }
@@ -261,12 +261,3 @@ def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it
     (finding,) = found(budgets={**members("budgets"), "orders-kafka": theirs})
     assert (finding.what, finding.found) == ("PodDisruptionBudget orders-kafka", "present")
     assert "delete pdb orders-kafka" in finding.remedy
-
-
-def test_an_operator_that_knows_of_no_drain_is_named_and_is_no_drift() -> None:
-    plain = {"ops/plain": snapshot.Operator(waits_for_drains=False)}
-    told = {"ops/told": snapshot.Operator(waits_for_drains=True)}
-    assert found(operators=plain) == []
-    assert list(blind_rolls(CLUSTER, live_cluster(operators=told))) == []
-    (said,) = blind_rolls(CLUSTER, live_cluster(operators=plain))
-    assert said.startswith("Strimzi's operator ops/plain does not know of drains")

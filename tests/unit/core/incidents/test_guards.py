@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.availability.conditions import KafkaConditions
+from core.availability.conditions import Condition, KafkaConditions
 from core.availability.zones import Freeze
 from core.events import Kind
 from core.incidents.actions import (
@@ -191,7 +191,7 @@ def test_a_node_waits_where_strimzis_operator_cannot_be_read() -> None:
 
 
 def test_a_roll_that_goes_on_is_waited_for_until_aws_takes_the_instance() -> None:
-    rolling = working(LONG, kafka=replace(FINISHED, observed=False))
+    rolling = working(LONG, kafka=replace(FINISHED, generation_observed=False))
     soon = replace(leaver(), due_at=LONG + 60, scheduled_said_at=0.0)
     soon = replace(soon, event_type="AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED")
     decision = next_action(soon, rolling, PATIENT)
@@ -202,8 +202,8 @@ def test_a_roll_that_goes_on_is_waited_for_until_aws_takes_the_instance() -> Non
 
 
 STALLED = (
-    replace(FINISHED, not_ready=True, not_ready_since=1.0),
-    replace(FINISHED, observed=False, paused=True, paused_since=1.0),
+    replace(FINISHED, not_ready=Condition("FatalProblem", "Pod p does not start", 1.0)),
+    replace(FINISHED, generation_observed=False, paused=True, paused_since=1.0),
 )
 
 

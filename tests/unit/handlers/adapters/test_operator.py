@@ -1,4 +1,4 @@
-"""handlers.adapters.operator: what Strimzi rolls, and what its operator is told."""
+"""handlers.adapters.operator: what Strimzi rolls."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from core.availability.conditions import KafkaConditions
-from core.availability.drain_notice import DrainNotice
 from core.availability.operator import OperatorView, PodSetView, Revisions
 from tests.unit.handlers.adapters.fake_api import reader
 
 pytestmark = pytest.mark.usefixtures("signing")
 
-PATH = "/apis/coordination.k8s.io/v1/namespaces/kafka/leases/stillwater-orders"
 
-
-def test_what_the_operator_has_to_do_is_read_of_kafka_pools_and_pod_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_operator_has_to_do_is_read_of_kafka_pools_and_pod_sets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def pod(name: str, **annotations: str) -> dict[str, Any]:
         return {"metadata": {"name": name, "annotations": annotations}}
 
@@ -41,26 +40,10 @@ def test_what_the_operator_has_to_do_is_read_of_kafka_pools_and_pod_sets(monkeyp
     )
     to_be = {"a-1": Revisions("7f"), "a-2": Revisions()}
     assert fake.nodes.operator() == OperatorView(
-        kafka=KafkaConditions(name="orders", observed=True, ready=True),
+        kafka=KafkaConditions(ready=True, generation_observed=True),
         pod_sets=(PodSetView(name="a", pods=to_be, behind=True, outdated=1),),
         pools_behind=("pool",),
     )
     # The Kafka is read last: a change of broker configuration shows there alone.
     assert [path.rpartition("/")[2] for path, _ in fake.pool.asked][-1] == "orders"
     assert fake.pool.asked[0][1]["labelSelector"] == ["strimzi.io/cluster=orders"]
-
-
-def test_a_drain_is_written_into_the_lease_beside_the_kafka(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    fake = reader(monkeypatch, {PATH: [{}, {}]})
-    fake.nodes.tell_of_drain(DrainNotice(("i-0a",), 0.0, 1.0, "Kafka node 10 is taken out."))
-    fake.nodes.tell_of_drain(None)
-    (path, begun), (_, ended) = fake.pool.patched
-    assert path == PATH
-    assert begun["spec"]["holderIdentity"] == "i-0a"
-    assert begun["metadata"]["annotations"] == {
-        "stillwater.dev/reason": "Kafka node 10 is taken out."
-    }
-    assert ended["spec"]["holderIdentity"] is None
-    assert ended["metadata"]["annotations"] == {"stillwater.dev/reason": None}

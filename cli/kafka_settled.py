@@ -1,0 +1,149 @@
+"""Waits, after Kafka's layer is up, until Strimzi's operator has carried it out.
+
+The engine waits for the Kafka resource alone: for Ready of the generation that it wrote. A changed
+KafkaNodePool leaves the Kafka's generation as it is, and what the operator ignores is a Warning
+beside Ready=True. So `up` looks at the Kafka, its pools and its pod sets together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from core import naming
+from core.availability.conditions import (
+    Condition,
+    KafkaConditions,
+    generation_observed,
+    kafka_conditions,
+)
+from core.cluster import ClusterSpec
+from core.errors import StillwaterError
+
+POLL_SECONDS = 5.0
+# The operator writes a pool's observedGeneration before it rolls, and Warnings at the end.
+QUIET_SECONDS = 60.0
+# The operator refuses the resource: waiting does not help.
+REFUSED = "InvalidResourceException"
+
+
+class ReadingApi(Protocol):
+    """The request made here."""
+
+    def get(self, path: str, **query: object) -> dict[str, Any]: ...
+
+
+def wait_until_settled(
+    api: ReadingApi,
+    spec: ClusterSpec,
+    say: Callable[[str], None],
+    *,
+    quiet_seconds: float = QUIET_SECONDS,
+    limit_seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Return once the operator has carried out all that was asked of a Kafka.
+
+    Raises StillwaterError with Strimzi's own sentence where it ignored or refused something.
+    """
+    deadline = clock() + limit_seconds
+    settled_since: float | None = None
+    told = False
+    while True:
+        found, pools, pod_sets = _look(api, spec)
+        missing = [*_not_carried_out(found), *_unobserved(pools), *_being_rolled(pod_sets)]
+        _raise_what_stays(found, spec)
+        if missing:
+            settled_since = None
+            if clock() >= deadline:
+                raise StillwaterError(
+                    f"Strimzi's operator has not carried out Kafka {spec.name} within "
+                    f"{limit_seconds:.0f} s: {'; '.join(missing)}. See the operator's log, then "
+                    f"run `up` again: it goes on waiting."
+                )
+        else:
+            settled_since = clock() if settled_since is None else settled_since
+            if clock() - settled_since >= quiet_seconds:
+                break
+        if not told:
+            say("Waiting until Strimzi's operator has carried out what changed.")
+            told = True
+        sleep(POLL_SECONDS)
+    if found.ignored:
+        raise StillwaterError(
+            f"Strimzi's operator did not do all that is asked of Kafka {spec.name}: "
+            + " ".join(_with_remedy(each) for each in found.ignored)
+        )
+
+
+def _look(
+    api: ReadingApi, spec: ClusterSpec
+) -> tuple[KafkaConditions, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+    namespace = f"namespaces/{spec.kubernetes.namespace}"
+    kafkas = f"/apis/kafka.strimzi.io/v1/{namespace}"
+    selector = f"{naming.CLUSTER_LABEL}={spec.name}"
+    pods = f"/apis/core.strimzi.io/v1/{namespace}/strimzipodsets"
+    return (
+        kafka_conditions(api.get(f"{kafkas}/kafkas/{spec.name}")),
+        api.get(f"{kafkas}/kafkanodepools", labelSelector=selector)["items"],
+        api.get(pods, labelSelector=selector)["items"],
+    )
+
+
+def _raise_what_stays(found: KafkaConditions, spec: ClusterSpec) -> None:
+    """Raise what no waiting ends."""
+    if found.paused:
+        raise StillwaterError(
+            f"Kafka {spec.name} is paused, so Strimzi's operator carries out no change. End the "
+            f"pause: `kubectl -n {spec.kubernetes.namespace} annotate kafka {spec.name} "
+            f"strimzi.io/pause-reconciliation-`, then run `up` again."
+        )
+    trouble = found.not_ready
+    if trouble is not None and trouble.reason == REFUSED and found.generation_observed:
+        raise StillwaterError(
+            f"Strimzi's operator refuses Kafka {spec.name}: {trouble.message}. Correct the "
+            f"description, then run `up` again."
+        )
+
+
+def _not_carried_out(found: KafkaConditions) -> Iterator[str]:
+    if not found.generation_observed:
+        yield "it has not finished with the Kafka as it is written"
+    if found.not_ready is not None:
+        yield f"it says {found.not_ready}"
+    elif not found.ready:
+        yield "it does not say that the Kafka is Ready"
+
+
+def _unobserved(pools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for pool in pools:
+        if not generation_observed(pool):
+            yield f"it has not looked at KafkaNodePool {pool['metadata']['name']} yet"
+
+
+def _being_rolled(pod_sets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for each in pod_sets:
+        status = each.get("status") or {}
+        wanted = len(each["spec"].get("pods") or ())
+        current = min(int(status.get("currentPods") or 0), int(status.get("readyPods") or 0))
+        if current < wanted or not generation_observed(each):
+            name = each["metadata"]["name"]
+            yield f"{current} of {wanted} pods of {name} are Ready as they are to be"
+
+
+def _with_remedy(ignored: Condition) -> str:
+    if ignored.reason == "ScaleDownPreventionCheck":
+        remedy = (
+            "Move the partitions off these brokers first (docs/how-to/grow-a-cluster.md), or "
+            "write the former number"
+        )
+    elif ignored.reason == "KafkaStorage":
+        remedy = (
+            "Write the former storage into the description and run `up` again: until then the "
+            "operator obeys no change of this pool's storage, growth included"
+        )
+    else:
+        remedy = "Correct what it names in the description and run `up` again"
+    return f"{ignored.message.rstrip('.')}. {remedy}."
