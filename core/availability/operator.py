@@ -44,6 +44,9 @@ class Revisions(NamedTuple):
     resources: str | None = None
 
 
+UNMARKED = Revisions()
+
+
 class LivePod(Protocol):
     """What is asked of a Kafka pod that runs."""
 

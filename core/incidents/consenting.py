@@ -35,23 +35,27 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
     )
     if not verdict.allowed:
         return False, verdict.reason
-    waits = operator_refusal(incident, seen, policy)
+    waits = operator_refusal(incident, seen, policy) or _budget_refusal(incident, seen)
     if waits is not None:
         return False, waits
-    budget = seen.refusing_budget(incident.pod_name)
-    # One that yields is opened before the drain is sent (core.incidents.opening).
-    refused = budget is not None and not (budget.yields or is_open(incident, seen))
-    if seen.beside and budget is not None and refused:
-        # The eviction would only wait in the termination handler, and run out of its time there.
-        return False, (
-            f"Kafka node {incident.node_id} may leave together with "
-            f"{id_list(sorted(seen.beside))}, and PodDisruptionBudget {budget.name} "
-            f"lets no other pod go until one is Ready again."
-        )
     overruled = _operator_hinders(incident, seen)
     if overruled is None:
         return True, verdict.reason
     return True, f"{verdict.reason} Node {incident.node_id} does not wait any longer: {overruled}"
+
+
+def _budget_refusal(incident: Incident, seen: Observation) -> str | None:
+    """Return which disruption budget would keep a party's eviction waiting; None: none."""
+    budget = seen.refusing_budget(incident.pod_name)
+    # One that yields is opened before the drain is sent (core.incidents.opening).
+    refused = budget is not None and not (budget.yields or is_open(incident, seen))
+    if not (seen.beside and budget is not None and refused):
+        return None
+    # The eviction would only wait in the termination handler, and run out of its time there.
+    return (
+        f"Kafka node {incident.node_id} may leave together with {id_list(sorted(seen.beside))}, "
+        f"and PodDisruptionBudget {budget.name} lets no other pod go until one is Ready again."
+    )
 
 
 def operator_refusal(incident: Incident, seen: Observation, policy: Policy) -> str | None:

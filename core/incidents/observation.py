@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from core.availability.operator import OperatorView, Revisions
+from core.availability.operator import UNMARKED, OperatorView, Revisions
 from core.availability.zones import Freeze, freeze_of
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.pods_on_node import PodOnNode
@@ -97,7 +97,7 @@ class PodView:
     stopping: bool = False  # told to stop, by an eviction or otherwise
     out_since: float | None = None  # epoch seconds, when not Ready; None: it is, or nobody said
     trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
-    revisions: Revisions = Revisions()  # of what Strimzi made it
+    revisions: Revisions = UNMARKED  # of what Strimzi made it
     roll_asked: bool = False  # somebody asked Strimzi to restart it
     grace_seconds: float | None = None  # what it is given to stop in; None: not known
     may_leave: str | None = None  # the incident that its label says it may leave for

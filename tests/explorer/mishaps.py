@@ -1,7 +1,8 @@
 """Plays what happens seldom: dead letters that are sent back, groups that go, disks that fail.
 
 A machine that its group sets aside or lets go of, a group that somebody deletes with all it has,
-a volume that does not attach, marks on nodes and a lease that somebody edits, and every announcement once more, the last of them first.
+a volume that does not attach, marks on nodes and a lease that somebody edits, and every
+announcement once more, the last of them first.
 tests.explorer.outages plays whole services, tests.explorer.hands single hands.
 """
 

@@ -41,7 +41,6 @@ def written_changes(station: Station) -> list[object]:
         *(theirs.beats, theirs.completed, theirs.desired_calls, theirs.terminated),
         *(theirs.asked_to_terminate, theirs.reordered, theirs.released),
         station.termination_handler.sent,
-        theirs.notices,
         [n for n in theirs.node_views.values() if n.spare_for or n.out_of_service],
         [g.protected for g in theirs.groups.values() if g.protected],
     ]
