@@ -32,6 +32,18 @@ FUNCTIONS = (
         "    if handler is not None",
     ),
     _M(
+        "the operator is not looked at again before a drain",
+        "handlers",
+        "        _check_operator(incident, effects)\n",
+        "        pass\n",
+    ),
+    _M(
+        "the operator's work keeps nobody",
+        "core",
+        "waits = operator_refusal(incident, seen, policy) or _budget_refusal(incident, seen)",
+        "waits = _budget_refusal(incident, seen)",
+    ),
+    _M(
         "a refused drain is sent",
         "handlers",
         "if not forced or attempt == MOST_ATTEMPTS - 1:",

@@ -20,6 +20,7 @@ from handlers.incidents.act import LONGEST_TURN_SECONDS, perform
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.station import Station
+from tests.unit.operator_at_work import FINISHED
 
 
 @pytest.fixture
@@ -44,6 +45,20 @@ def test_a_drain_rests_on_a_reading_of_this_minute(station: Station) -> None:
     read_at, station.now = station.now, station.now + LONGEST_TURN_SECONDS + 1
     with pytest.raises(Conflict, match="was read 61 s ago"):
         perform(incident, (ForwardDrain(),), effects, read_at)
+    assert station.forwarded == []
+    assert [lease.out_at for lease in station.ledger.leases()] == [None]
+
+
+def test_a_roll_that_begins_after_the_decision_stops_its_drain(station: Station) -> None:
+    """Strimzi's operator is read once more directly before a drain is sent."""
+    cluster, effects = station.cluster, station.loop.effects
+    going = replace(station.incident(), node_id=10, pod_name=cluster.pods[10].name)
+    cluster.kafka_conditions = replace(FINISHED, generation_observed=False)
+    with pytest.raises(Conflict, match="has not finished with the present description"):
+        perform(going, (TakeLease(), ForwardDrain()), effects, station.now)
+    cluster.kafka_conditions, cluster.pods[20] = FINISHED, replace(cluster.pods[20], stopping=True)
+    with pytest.raises(Conflict, match="no incident of ours asked for that"):
+        perform(going, (TakeLease(), ForwardDrain()), effects, station.now)
     assert station.forwarded == []
     assert [lease.out_at for lease in station.ledger.leases()] == [None]
 

@@ -18,6 +18,7 @@ from tests.unit.handlers.asking import NAMESPACE, OPERATOR, PERSON, Door
 from tests.unit.handlers.fakes import NEW, OLD, node_named
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import START
+from tests.unit.operator_at_work import FINISHED
 
 
 @pytest.fixture
@@ -75,6 +76,15 @@ def test_a_lagging_broker_keeps_the_others_and_the_partition_is_named(door: Door
     assert not answer.allowed
     assert "partition t-0 would keep" in answer.reason
     assert door.station.ledger.leases() == ()
+
+
+def test_who_drains_waits_for_a_roll_of_strimzis_operator(door: Door) -> None:
+    door.spare()
+    door.station.cluster.kafka_conditions = replace(FINISHED, generation_observed=False)
+    answer = door.ask()
+    assert (answer.allowed, "older generation" in answer.reason) == (False, True)
+    door.station.cluster.kafka_conditions = FINISHED
+    assert door.ask().allowed
 
 
 def test_without_a_replacement_the_group_is_asked_for_one_and_the_drainer_told(door: Door) -> None:

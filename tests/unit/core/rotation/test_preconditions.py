@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from core.incidents.observation import PodView
 from core.rotation.observation import RunObservation
 from core.rotation.preconditions import objections
 from core.rotation.run_record import Options
+from core.unknown import Unknown
 from core.views import ClusterView, PartitionView, VoterView
 from tests.unit.core.availability.clusters import around, turn_of
+from tests.unit.operator_at_work import operator_view
 from tests.unit.policies import policy_with
 
 BROKERS = (10, 20, 30, 40)
+POD = PodView(name="orders-10", node_id=10, role="broker", node_name="n10", ready=True)
 WHOLE = ClusterView(
     brokers=frozenset(BROKERS),
     fenced=frozenset(),
@@ -30,6 +34,18 @@ def against(seen: RunObservation, node_id: int = 10, **options: bool) -> list[st
 
 def test_nothing_speaks_against_a_node_of_a_cluster_that_is_well() -> None:
     assert against(around(WHOLE)) == []
+
+
+def test_a_run_begins_with_nobody_while_strimzis_operator_has_work() -> None:
+    pods = tuple(replace(POD, name=f"orders-{n}", node_id=n, node_name=f"n{n}") for n in BROKERS)
+    seen = replace(around(WHOLE), pods=pods)
+    assert against(replace(seen, operator=operator_view(pods))) == []
+    rolled = operator_view(pods, {"orders-20": "next"})
+    assert any("restart pod orders-20" in said for said in against(replace(seen, operator=rolled)))
+    own = operator_view(pods, {POD.name: "next"})
+    assert against(replace(seen, operator=own)) == []
+    unread = Unknown("The Kubernetes API answered 403.")
+    assert any("answered 403" in said for said in against(replace(seen, operator=unread)))
 
 
 def test_a_partition_below_its_minimum_keeps_everybody_also_who_does_not_hold_it() -> None:
