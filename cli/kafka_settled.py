@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from core import naming
 from core.availability.conditions import (
-    Condition,
     KafkaConditions,
     generation_observed,
     kafka_conditions,
+    remedy,
 )
 from core.cluster import ClusterSpec
 from core.errors import StillwaterError
@@ -71,10 +71,13 @@ def wait_until_settled(
             say("Waiting until Strimzi's operator has carried out what changed.")
             told = True
         sleep(POLL_SECONDS)
-    if found.ignored:
+    if found.objections:
         raise StillwaterError(
-            f"Strimzi's operator did not do all that is asked of Kafka {spec.name}: "
-            + " ".join(_with_remedy(each) for each in found.ignored)
+            f"Strimzi's operator did not do all that is asked of Kafka {spec.name}. "
+            + " ".join(
+                f"{each.message.rstrip('.')}. To mend it, {remedy(each)}; then run `up` again."
+                for each in found.objections
+            )
         )
 
 
@@ -131,19 +134,3 @@ def _being_rolled(pod_sets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if current < wanted or not generation_observed(each):
             name = each["metadata"]["name"]
             yield f"{current} of {wanted} pods of {name} are Ready as they are to be"
-
-
-def _with_remedy(ignored: Condition) -> str:
-    if ignored.reason == "ScaleDownPreventionCheck":
-        remedy = (
-            "Move the partitions off these brokers first (docs/how-to/grow-a-cluster.md), or "
-            "write the former number"
-        )
-    elif ignored.reason == "KafkaStorage":
-        remedy = (
-            "Write the former storage into the description and run `up` again: until then the "
-            "operator obeys no change of this pool's storage, growth included"
-        )
-    else:
-        remedy = "Correct what it names in the description and run `up` again"
-    return f"{ignored.message.rstrip('.')}. {remedy}."

@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found
 from cli.survey import tools
-from cli.survey.objects import annotations_of, going, labels, name_of, title_of
+from cli.survey.objects import going, labels, name_of, title_of
 from cli.survey.pods import placement
 from cli.target import Target
 from core import constants, naming
+from core.availability.conditions import kafka_conditions
 from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
@@ -187,7 +188,6 @@ class KubernetesCluster:
 
 def _kafka(item: Item) -> snapshot.Kafka:
     spec = item["spec"]["kafka"]
-    marks = annotations_of(item)
     authorization = spec.get("authorization") or {}
     return snapshot.Kafka(
         doors=frozenset(
@@ -201,7 +201,7 @@ def _kafka(item: Item) -> snapshot.Kafka:
         authorization=str(authorization.get("type", "none")),
         super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
         everyone_may=rights.everyone_may(spec.get("config") or {}),
-        paused=str(marks.get("strimzi.io/pause-reconciliation", "")).lower() == "true",
+        conditions=kafka_conditions(item),
         leaving=going(item),
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from core import constants, naming
+from core.availability.conditions import remedy
 from core.doctor.snapshot import Binding, Pod, Service, Snapshot
 
 MISSING, PRESENT = "missing", "present"
@@ -171,7 +172,7 @@ COMPARED: Mapping[str, SnapshotPart] = {
             "everyone_may": "rights of everybody to what no ACL names (allow.everyone)",
         },
         naming.KAFKA,
-        judged=frozenset({"paused", "leaving"}),
+        judged=frozenset({"conditions", "leaving"}),
     ),
 }
 # Parts whose members nobody can list beforehand: what they say of themselves is looked at.
@@ -369,7 +370,7 @@ def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
             "somebody has deleted it",
             "find out who meant it, and save the volumes first: a deletion cannot be taken back",
         )
-    if kafka is not None and kafka.paused:
+    if kafka is not None and kafka.conditions.paused:
         yield Drift(
             f"annotation strimzi.io/pause-reconciliation of Kafka {expected.cluster}",
             "none",
@@ -377,6 +378,13 @@ def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
             f"`kubectl -n {expected.namespace} annotate kafka {expected.cluster} "
             f"strimzi.io/pause-reconciliation-`: meanwhile nothing is rolled, and nothing that the "
             f"spec asks for is done",
+        )
+    for ignored in () if kafka is None else kafka.conditions.objections:
+        yield Drift(
+            f"what is asked of Kafka {expected.cluster} ({ignored.reason})",
+            "carried out by Strimzi's operator",
+            ignored.message or "not carried out",
+            remedy(ignored),
         )
     if len(found.operators or {}) > 1:
         yield Drift(

@@ -125,7 +125,7 @@ def test_what_the_operator_never_finishes_is_said_at_the_limit() -> None:
 
 @pytest.mark.parametrize(
     ("warning", "remedy"),
-    [(IGNORED, "Write the former storage"), (REVERTED, "Move the partitions off")],
+    [(IGNORED, "write the storage that its volumes have"), (REVERTED, "move the partitions off")],
 )
 def test_a_change_that_was_ignored_fails_with_strimzis_sentence_and_the_remedy(
     warning: dict[str, Any], remedy: str

@@ -81,7 +81,8 @@ class Api:
 
 @pytest.fixture
 def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
-    made = type("Made", (Stacks,), {"called": []})
+    called: list[str] = []
+    made = type("Made", (Stacks,), {"called": called})
     monkeypatch.setattr(provision, "Layers", made)
     project = Project(tmp_path, tmp_path)
     monkeypatch.setattr(stack_settings, "require", lambda _environment: project)
@@ -89,9 +90,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
     monkeypatch.setattr(stack_settings, "secrets_provider", lambda *_: None)
     describe(monkeypatch, ephemeral=True)
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))
-    monkeypatch.setattr(
-        provision, "wait_until_settled", lambda *_, **__: made.called.append("settled")
-    )
+    monkeypatch.setattr(provision, "wait_until_settled", lambda *_, **__: called.append("settled"))
     return made
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from cli.doctor.cluster import KubernetesCluster
 from cli.target import Target
+from core.availability.conditions import kafka_conditions
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from handlers.adapters.eks import EksApi
@@ -238,9 +239,11 @@ def test_a_kafka_says_whom_its_listeners_let_in_and_what_they_may_do() -> None:
         authorization="simple",
         super_users=frozenset({"CN=ops"}),
         everyone_may=True,
+        conditions=kafka_conditions(item("orders")),
     )
 
 
 def test_a_kafka_is_made_as_the_doctor_expects_it() -> None:
-    made = item("orders", spec=kafka_spec(SPEC))
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "observedGeneration": 0}
+    made = {**item("orders", spec=kafka_spec(SPEC)), "status": ready}
     assert read(kafkas=[made])[0]["kafkas"] == EXPECTED.snapshot.kafkas
