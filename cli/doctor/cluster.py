@@ -50,6 +50,7 @@ class KubernetesCluster:
                 self._workloads,
             ),
             (("kafkas",), self._kafkas),
+            (("connect_bindings",), self._connect_bindings),
         ]
 
     def api(self) -> EksApi:
@@ -103,6 +104,14 @@ class KubernetesCluster:
             labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
         )
         yield "pods", {name_of(item): pod for item in listed if (pod := _pod(item)) is not None}
+
+    def _connect_bindings(self, api: EksApi) -> Iterator[Found]:
+        name = naming.connect_init_binding(self._expected.namespace, self._expected.cluster)
+        listed = api.list(
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            fieldSelector=f"metadata.name={name}",
+        )
+        yield "connect_bindings", {name_of(item): True for item in listed}
 
     def _volumes(self, api: EksApi) -> Iterator[Found]:
         ours = re.compile(rf"data-\d+-{re.escape(self._expected.cluster)}-.+-\d+")

@@ -43,6 +43,7 @@ class Expectation:
     nodes: frozenset[int]
     disks: int
     snapshot: Snapshot
+    connect: bool = False  # workers of Connect stand beside Kafka
 
     def up(self, layer: str) -> str:
         """Return the command that brings a layer back to its spec, whatever was changed by hand."""
@@ -181,6 +182,7 @@ JUDGED: Mapping[str, str] = {
     "pods": "Kafka's pods",
     "volumes": "Kafka's volumes",
     "operators": "Strimzi's operator",
+    "connect_bindings": "Connect's ClusterRoleBinding",
     "drain_cleaners": "Drain Cleaner",
     "second_handlers": "termination handlers beside ours",
 }
@@ -378,6 +380,14 @@ def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
             f"`kubectl -n {expected.namespace} annotate kafka {expected.cluster} "
             f"strimzi.io/pause-reconciliation-`: meanwhile nothing is rolled, and nothing that the "
             f"spec asks for is done",
+        )
+    for binding in () if expected.connect else found.connect_bindings or ():
+        yield Drift(
+            f"ClusterRoleBinding {binding}",
+            "absent",
+            PRESENT,
+            f"`kubectl delete clusterrolebinding {binding}`: Strimzi's operator was away when "
+            f"Connect's workers went, and left their right to read nodes",
         )
     for ignored in () if kafka is None else kafka.conditions.objections:
         yield Drift(

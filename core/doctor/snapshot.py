@@ -204,6 +204,8 @@ class Snapshot:
     drain_cleaners: Mapping[str, DrainCleaner] | None = None
     second_handlers: Mapping[str, SecondHandler] | None = None
     kafkas: Mapping[str, Kafka] | None = None
+    # Connect's right to read nodes, by its name: bound or not.
+    connect_bindings: Mapping[str, bool] | None = None
 
 
 def door_of(name: str, asks: str | None, *, tls: bool) -> str:

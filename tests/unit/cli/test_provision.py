@@ -103,7 +103,7 @@ def describe(monkeypatch: pytest.MonkeyPatch, *, ephemeral: bool) -> None:
 def deleted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What went beside the engine, in its order, and of which namespace."""
     found: list[tuple[str, str]] = []
-    for what in ("let_brokers_go", "delete_retained"):
+    for what in ("let_brokers_go", "delete_retained", "delete_init_bindings"):
         monkeypatch.setattr(
             farewell, what, lambda _api, namespace, what=what: found.append((what, namespace))
         )
@@ -196,7 +196,12 @@ def test_what_an_older_release_wrote_stops_nobody(
 @pytest.mark.parametrize(
     ("ephemeral", "outputs", "expected"),
     [
-        pytest.param(True, FOUND, ["let_brokers_go", "delete_retained"], id="ephemeral"),
+        pytest.param(
+            True,
+            FOUND,
+            ["let_brokers_go", "delete_retained", "delete_init_bindings"],
+            id="ephemeral",
+        ),
         pytest.param(False, FOUND, [], id="to be kept"),
         pytest.param(True, {}, [], id="the cluster is gone already"),
     ],

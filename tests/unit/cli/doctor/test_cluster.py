@@ -57,9 +57,9 @@ def item(name: str, **rest: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": labels, **rest.pop("metadata", {})}, **rest}
 
 
-def test_an_empty_cluster_is_read_in_nine_lists() -> None:
+def test_an_empty_cluster_is_read_in_ten_lists() -> None:
     found, api = read()
-    assert (len(api.asked), len(found)) == (9, 11)
+    assert (len(api.asked), len(found)) == (10, 12)
     assert all(members == {} for members in found.values())
     assert api.asked["/api/v1/namespaces"] == {"fieldSelector": "metadata.name=kafka"}
 

@@ -103,6 +103,10 @@ BESIDE = {
         {"kafkas": {CLUSTER: replace(KAFKA, leaving=True)}},
         "Kafka orders",
     ),
+    "what Connect has left behind": (
+        {"connect_bindings": {"strimzi-kafka-orders-connect-connect-init": True}},
+        "ClusterRoleBinding strimzi-kafka-orders-connect-connect-init",
+    ),
     "two operators": (
         {"operators": dict.fromkeys("ab", snapshot.Operator())},
         "Strimzi's operators that watch kafka",
