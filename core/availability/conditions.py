@@ -104,7 +104,8 @@ def remedy(warning: Condition) -> str:
 
 def names_pool(ignored: Condition, namespace: str, pool: str) -> bool:
     """Say whether a warning is about the storage of one KafkaNodePool."""
-    return ignored.reason == STORAGE and f" {namespace}/{pool} " in f"{ignored.message} "
+    words = {word.strip(".,;:") for word in ignored.message.split()}
+    return ignored.reason == STORAGE and f"{namespace}/{pool}" in words
 
 
 def _held(conditions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Condition]]:
