@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from cli.volumes import VolumesApi, delete_retained
 from core.errors import StillwaterError
-from core.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, KAFKA
+from core.naming import BROKER_ROLE_LABEL, CONTROLLER_ROLE_LABEL, KAFKA, STRIMZI_OPERATOR
 from infra.eks.api import ApiError
 
 STRIMZI = "/apis/kafka.strimzi.io/v1"
@@ -23,6 +23,7 @@ STRIMZI = "/apis/kafka.strimzi.io/v1"
 # operator takes the missing pool for a mistake.
 BEFORE_BROKERS = ("kafkaconnectors", "kafkaconnects", "kafkatopics", "kafkausers", "kafkas")
 POOLS = "kafkanodepools"
+BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 BROKERS_ONLY = ["broker"]
 # Longer than a broker's grace, which is longer than its controlled shutdown (ADR 0005).
 LIMIT_SECONDS = 600.0
@@ -52,6 +53,7 @@ class Farewell:
     def after(self, layer: str) -> None:
         if layer == KAFKA:
             delete_retained(self.api(), self.namespace)
+            delete_init_bindings(self.api(), self.namespace)
 
 
 def let_brokers_go(api: FarewellApi, namespace: str, limit_seconds: float = LIMIT_SECONDS) -> None:
@@ -75,6 +77,17 @@ def let_brokers_go(api: FarewellApi, namespace: str, limit_seconds: float = LIMI
     selector = f"{BROKER_ROLE_LABEL}=true,{CONTROLLER_ROLE_LABEL}!=true"
     while left := _items(api, pods, labelSelector=selector):
         _wait(left, deadline, limit_seconds)
+
+
+def delete_init_bindings(api: FarewellApi, namespace: str) -> None:
+    """Delete the ClusterRoleBindings of a namespace that Strimzi's operator has left behind.
+
+    It deletes them itself, unless it was away when a Kafka or a KafkaConnect went.
+    """
+    selector = f"app.kubernetes.io/managed-by={STRIMZI_OPERATOR}"
+    for binding in _items(api, BINDINGS, labelSelector=selector):
+        if {each.get("namespace") for each in binding.get("subjects") or ()} == {namespace}:
+            _delete(api, f"{BINDINGS}/{binding['metadata']['name']}")
 
 
 def _items(api: FarewellApi, path: str, **query: object) -> list[dict[str, Any]]:

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from core import naming
 from core.availability.conditions import (
-    Condition,
     KafkaConditions,
     generation_observed,
     kafka_conditions,
+    remedy,
 )
 from core.cluster import ClusterSpec
 from core.errors import StillwaterError
@@ -24,6 +24,9 @@ from core.errors import StillwaterError
 POLL_SECONDS = 5.0
 # The operator writes a pool's observedGeneration before it rolls, and Warnings at the end.
 QUIET_SECONDS = 60.0
+# Of what a pod is made from; resources have one of their own.
+REVISIONS = (naming.REVISION_ANNOTATION, "strimzi.io/resource-revision")
+Items = Sequence[Mapping[str, Any]]
 # The operator refuses the resource: waiting does not help.
 REFUSED = "InvalidResourceException"
 
@@ -52,8 +55,8 @@ def wait_until_settled(
     settled_since: float | None = None
     told = False
     while True:
-        found, pools, pod_sets = _look(api, spec)
-        missing = [*_not_carried_out(found), *_unobserved(pools), *_being_rolled(pod_sets)]
+        found, pools, pod_sets, pods = _look(api, spec)
+        missing = [*_not_carried_out(found), *_unobserved(pools), *_being_rolled(pod_sets, pods)]
         _raise_what_stays(found, spec)
         if missing:
             settled_since = None
@@ -71,24 +74,26 @@ def wait_until_settled(
             say("Waiting until Strimzi's operator has carried out what changed.")
             told = True
         sleep(POLL_SECONDS)
-    if found.ignored:
+    if found.objections:
         raise StillwaterError(
-            f"Strimzi's operator did not do all that is asked of Kafka {spec.name}: "
-            + " ".join(_with_remedy(each) for each in found.ignored)
+            f"Strimzi's operator did not do all that is asked of Kafka {spec.name}. "
+            + " ".join(
+                f"{each.message.rstrip('.')}. To mend it, {remedy(each)}; then run `up` again."
+                for each in found.objections
+            )
         )
 
 
-def _look(
-    api: ReadingApi, spec: ClusterSpec
-) -> tuple[KafkaConditions, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+def _look(api: ReadingApi, spec: ClusterSpec) -> tuple[KafkaConditions, Items, Items, Items]:
     namespace = f"namespaces/{spec.kubernetes.namespace}"
     kafkas = f"/apis/kafka.strimzi.io/v1/{namespace}"
     selector = f"{naming.CLUSTER_LABEL}={spec.name}"
-    pods = f"/apis/core.strimzi.io/v1/{namespace}/strimzipodsets"
+    pod_sets = f"/apis/core.strimzi.io/v1/{namespace}/strimzipodsets"
     return (
         kafka_conditions(api.get(f"{kafkas}/kafkas/{spec.name}")),
         api.get(f"{kafkas}/kafkanodepools", labelSelector=selector)["items"],
-        api.get(pods, labelSelector=selector)["items"],
+        api.get(pod_sets, labelSelector=selector)["items"],
+        api.get(f"/api/v1/{namespace}/pods", labelSelector=selector)["items"],
     )
 
 
@@ -117,33 +122,25 @@ def _not_carried_out(found: KafkaConditions) -> Iterator[str]:
         yield "it does not say that the Kafka is Ready"
 
 
-def _unobserved(pools: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _unobserved(pools: Items) -> Iterator[str]:
     for pool in pools:
         if not generation_observed(pool):
             yield f"it has not looked at KafkaNodePool {pool['metadata']['name']} yet"
 
 
-def _being_rolled(pod_sets: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for each in pod_sets:
-        status = each.get("status") or {}
-        wanted = len(each["spec"].get("pods") or ())
-        current = min(int(status.get("currentPods") or 0), int(status.get("readyPods") or 0))
-        if current < wanted or not generation_observed(each):
-            name = each["metadata"]["name"]
-            yield f"{current} of {wanted} pods of {name} are Ready as they are to be"
+def _being_rolled(pod_sets: Items, pods: Items) -> Iterator[str]:
+    live = {pod["metadata"]["name"]: pod for pod in pods}
+    for wanted in (pod for each in pod_sets for pod in each["spec"].get("pods") or ()):
+        name = wanted["metadata"]["name"]
+        pod = live.get(name)
+        if pod is None or "deletionTimestamp" in pod["metadata"]:
+            yield f"pod {name} is missing"
+        elif _revisions(pod) != _revisions(wanted):
+            yield f"pod {name} is to be restarted"
+        elif not kafka_conditions(pod).ready:
+            yield f"pod {name} is not Ready"
 
 
-def _with_remedy(ignored: Condition) -> str:
-    if ignored.reason == "ScaleDownPreventionCheck":
-        remedy = (
-            "Move the partitions off these brokers first (docs/how-to/grow-a-cluster.md), or "
-            "write the former number"
-        )
-    elif ignored.reason == "KafkaStorage":
-        remedy = (
-            "Write the former storage into the description and run `up` again: until then the "
-            "operator obeys no change of this pool's storage, growth included"
-        )
-    else:
-        remedy = "Correct what it names in the description and run `up` again"
-    return f"{ignored.message.rstrip('.')}. {remedy}."
+def _revisions(pod: Mapping[str, Any]) -> tuple[object, ...]:
+    marks = pod["metadata"].get("annotations") or {}
+    return tuple(marks.get(each) for each in REVISIONS)

@@ -175,6 +175,11 @@ def connect_component(connect_name: str) -> str:
     return f"{connect_name}-connect"
 
 
+def connect_init_binding(namespace: str, cluster: str) -> str:
+    """Return the ClusterRoleBinding by which Connect's workers read the zone of their node."""
+    return f"strimzi-{namespace}-{connect_component(connect(cluster))}-init"
+
+
 def connect_pod(cluster: str, number: int) -> str:
     """Return a worker's pod of the KafkaConnect beside a Kafka, counted from 0."""
     return f"{connect_component(connect(cluster))}-{number}"

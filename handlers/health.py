@@ -21,6 +21,7 @@ from handlers.adapters.connections import open_api
 from handlers.adapters.exporters import PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
+from handlers.adapters.kafka_status import read_conditions
 from handlers.adapters.operator import wanted_roles
 from handlers.adapters.pods import EksPods
 from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, unable
@@ -36,7 +37,7 @@ def _examiner() -> Examiner:
     cluster, namespace, nodes = settings.cluster, settings.namespace, settings.nodes
     table, region = settings.ledger_table, settings.region
     names = [naming.connect_pod(cluster, number) for number in range(settings.connect_workers)]
-    api = open_api(settings, connections=len(names) + len(nodes) + 2)
+    api = open_api(settings, connections=len(names) + len(nodes) + 3)
     access = KafkaAccess(settings.kafka, api)
     return Examiner(
         cluster=cluster,
@@ -56,6 +57,7 @@ def _examiner() -> Examiner:
         },
         ledger=DynamoLedger(table, cluster, region),
         freezes=LedgerFreezes(DynamoRecords(table, region), cluster),
+        operator=functools.partial(read_conditions, api, namespace, cluster),
         probe_seconds=settings.connect_probe_seconds,
         # A cluster that exists is described without its nodes.
         nodes=None if nodes else functools.partial(wanted_roles, api, namespace, cluster),

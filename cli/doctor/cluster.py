@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 from cli.doctor.account import Found
 from cli.survey import tools
-from cli.survey.objects import annotations_of, going, labels, name_of, title_of
+from cli.survey.objects import going, labels, name_of, title_of
 from cli.survey.pods import placement
 from cli.target import Target
 from core import constants, naming
+from core.availability.conditions import kafka_conditions
 from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
@@ -49,6 +50,7 @@ class KubernetesCluster:
                 self._workloads,
             ),
             (("kafkas",), self._kafkas),
+            (("connect_bindings",), self._connect_bindings),
         ]
 
     def api(self) -> EksApi:
@@ -102,6 +104,14 @@ class KubernetesCluster:
             labelSelector=f"{naming.CLUSTER_LABEL}={self._expected.cluster}",
         )
         yield "pods", {name_of(item): pod for item in listed if (pod := _pod(item)) is not None}
+
+    def _connect_bindings(self, api: EksApi) -> Iterator[Found]:
+        name = naming.connect_init_binding(self._expected.namespace, self._expected.cluster)
+        listed = api.list(
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            fieldSelector=f"metadata.name={name}",
+        )
+        yield "connect_bindings", {name_of(item): True for item in listed}
 
     def _volumes(self, api: EksApi) -> Iterator[Found]:
         ours = re.compile(rf"data-\d+-{re.escape(self._expected.cluster)}-.+-\d+")
@@ -187,7 +197,6 @@ class KubernetesCluster:
 
 def _kafka(item: Item) -> snapshot.Kafka:
     spec = item["spec"]["kafka"]
-    marks = annotations_of(item)
     authorization = spec.get("authorization") or {}
     return snapshot.Kafka(
         doors=frozenset(
@@ -201,7 +210,7 @@ def _kafka(item: Item) -> snapshot.Kafka:
         authorization=str(authorization.get("type", "none")),
         super_users=frozenset(str(user) for user in authorization.get("superUsers") or ()),
         everyone_may=rights.everyone_may(spec.get("config") or {}),
-        paused=str(marks.get("strimzi.io/pause-reconciliation", "")).lower() == "true",
+        conditions=kafka_conditions(item),
         leaving=going(item),
     )
 

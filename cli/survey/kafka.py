@@ -15,6 +15,7 @@ from cli.survey.objects import (
     reason_of,
     status_of,
 )
+from core.availability.conditions import Condition, kafka_conditions
 from core.cluster.adopted_names import INSIDE
 from core.quantities import quantity
 from core.survey.kafka_facts import (
@@ -57,6 +58,7 @@ def kafkas(api: Api, namespace: str | None) -> tuple[Kafka, ...]:
 
 def _kafka(item: Object) -> Kafka:
     spec, marks = item["spec"]["kafka"], annotations_of(item)
+    conditions = kafka_conditions(item)
     kraft = marks.get("strimzi.io/kraft", "").lower() == "enabled"
     keeper = None if kraft else item["spec"].get("zookeeper") or None
     return Kafka(
@@ -73,9 +75,9 @@ def _kafka(item: Object) -> Kafka:
         zookeeper=keeper is not None,
         zookeeper_replicas=int((keeper or {}).get("replicas") or 0),
         migrating=_migrating(item),
-        # Strimzi reads it in any case of letters.
-        paused=marks.get("strimzi.io/pause-reconciliation", "").lower() == "true",
-        not_ready=_trouble(item, "NotReady"),
+        paused=conditions.paused,
+        not_ready=_told(conditions.not_ready),
+        ignored=conditions.ignored,
         replicas=spec.get("replicas"),
         outside=_outside(item, spec),
         unspoken=_unspoken(item, spec),
@@ -85,15 +87,14 @@ def _kafka(item: Object) -> Kafka:
             if (item["spec"].get(name) or {}).get("generateCertificateAuthority") is False
         ),
         leaving=going(item),
-        unreconciled=_changed_since(item),
+        # Before the first reconciliation there is none.
+        unreconciled="observedGeneration" in status_of(item) and not conditions.generation_observed,
         labels=labels(item),
     )
 
 
-def _changed_since(item: Object) -> bool:
-    """Say whether somebody has changed a resource since its operator looked at it."""
-    looked = status_of(item).get("observedGeneration")
-    return looked is not None and int(item["metadata"].get("generation") or 0) > int(looked)
+def _told(condition: Condition | None) -> str | None:
+    return None if condition is None else condition.message or condition.reason
 
 
 def _migrating(item: Object) -> bool:

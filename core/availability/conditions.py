@@ -15,6 +15,14 @@ from core.fields import epoch
 
 PAUSE_ANNOTATION = "strimzi.io/pause-reconciliation"
 NOT_READY, WARNING, PAUSED = "NotReady", "Warning", "ReconciliationPaused"
+STORAGE = "KafkaStorage"
+# Of what the operator leaves undone.
+REMEDIES: Mapping[str, str] = {
+    "ScaleDownPreventionCheck": "move the partitions off these brokers first "
+    "(docs/how-to/grow-a-cluster.md), or write the former number",
+    STORAGE: "write the storage that its volumes have: until then Strimzi's operator obeys no "
+    "change of this pool's storage, growth included",
+}
 # Advice about what was done as asked: an upgrade raises metadata.version as its last step.
 ADVICE = frozenset({"KafkaMetadataVersion"})
 
@@ -50,9 +58,19 @@ class KafkaConditions:
         return ready and self.generation_observed and not self.paused
 
     @property
-    def ignored(self) -> tuple[Condition, ...]:
-        """Return the warnings that say that something was not done."""
+    def objections(self) -> tuple[Condition, ...]:
+        """Return the warnings about a description that is ours: all but advice."""
         return tuple(each for each in self.warnings if each.reason not in ADVICE)
+
+    @property
+    def ignored(self) -> tuple[Condition, ...]:
+        """Return the warnings that say for certain that something was not done."""
+        return tuple(
+            each
+            for each in self.warnings
+            # The same reason warns of a single broker with ephemeral storage.
+            if each.reason in REMEDIES and "KafkaNodePool" in each.message
+        )
 
 
 def kafka_conditions(item: Mapping[str, Any]) -> KafkaConditions:
@@ -79,6 +97,17 @@ def generation_observed(item: Mapping[str, Any]) -> bool:
     """Say whether an object's operator has seen its spec as it stands."""
     observed = (item.get("status") or {}).get("observedGeneration")
     return observed is not None and int(observed) >= int(item["metadata"].get("generation") or 0)
+
+
+def remedy(warning: Condition) -> str:
+    """Return what to do about a warning."""
+    return REMEDIES.get(warning.reason, "correct what it names in the description")
+
+
+def names_pool(ignored: Condition, namespace: str, pool: str) -> bool:
+    """Say whether a warning is about the storage of one KafkaNodePool."""
+    words = {word.strip(".,;:") for word in ignored.message.split()}
+    return ignored.reason == STORAGE and f"{namespace}/{pool}" in words
 
 
 def _held(conditions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Condition]]:

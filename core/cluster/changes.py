@@ -62,6 +62,7 @@ def refused_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
 def felt_changes(before: ClusterSpec, after: ClusterSpec) -> list[str]:
     """Return a sentence for each change that works, and that somebody should expect."""
     return [
+        *_joining(before, after),
         *_leaving(before, after),
         *_clients(before, after),
         *_steps(before, after),
@@ -187,6 +188,26 @@ def _topics(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
                 f"topic {topic.name} has {topic.partitions} partitions and would have "
                 f"{later.partitions}, and Kafka takes none away; leave them, or make another topic."
             )
+
+
+def _joining(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:
+    """Say what brokers without a node keep Strimzi from, and that nodes may come first."""
+    was, is_ = (_running(spec, lambda role: role.is_broker) for spec in (before, after))
+    new = sorted(is_.keys() - was.keys())
+    if not new:
+        return
+    first = (
+        f"Bring the nodes first: `stillwater up {after.environment} --layer kafka --target "
+        f"'nodes-*'`, and the whole once they are Ready (docs/how-to/grow-a-cluster.md)."
+        if after.node_provisioner == "asg"
+        else "Karpenter starts their nodes once the pods wait for them."
+    )
+    yield (
+        f"the brokers {id_list(new)} would come: until they are Ready, Strimzi's operator does "
+        f"nothing else for this Kafka, not even take the change back, for up to "
+        f"{after.timings.strimzi_operation_timeout_seconds} s at a time "
+        f"(timings.strimzi_operation_timeout_seconds). {first}"
+    )
 
 
 def _leaving(before: ClusterSpec, after: ClusterSpec) -> Iterator[str]:

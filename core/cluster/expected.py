@@ -39,6 +39,7 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             for ids in spec.node_ids_of(pool).values()
             for node_id in ids[: pool.nodes_per_zone]
         ),
+        connect=spec.connect is not None,
         disks=sum(spec.nodes_of(pool) * len(pool.volumes) for pool in spec.pools),
         snapshot=snapshot.Snapshot(
             groups=_groups(spec) if of_asg else None,
@@ -72,6 +73,7 @@ def expectation_of(spec: ClusterSpec, alarms: Iterable[str]) -> Expectation:
             termination_handlers={constants.NTH_RELEASE: _termination_handler(spec)},
             operators={},
             drain_cleaners={},
+            connect_bindings={},
             second_handlers={},
             kafkas={spec.name: _kafka(spec)},
         ),

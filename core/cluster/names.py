@@ -29,6 +29,8 @@ SECRETS_OF_A_CLUSTER = frozenset(
     {
         *("cluster-ca", "cluster-ca-cert", "clients-ca", "clients-ca-cert"),
         *("cluster-operator-certs", "entity-topic-operator-certs", "entity-user-operator-certs"),
+        # Of the authorities that every node trusts.
+        "trustbundle",
         *("kafka-brokers", "kafka-exporter-certs", "cruise-control-certs", "cruise-control-api"),
     }
 )

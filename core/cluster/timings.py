@@ -75,7 +75,9 @@ class Timings(Frozen):
     """How far its retries may space out."""
     # Strimzi.
     strimzi_operation_timeout_seconds: Seconds = 600
-    """How long Strimzi waits for a pod to become Ready before it stops the roll."""
+    """How long Strimzi waits for a pod to become Ready before it stops the roll, and for how long a
+    new broker without a node keeps it from everything else that this Kafka needs. It then fails
+    the reconciliation and tries again."""
     # Connect.
     connect_probe_timeout_seconds: Seconds = 12
     """How long Connect's probes wait. GET /health answers 500 and 503 only after its own 10 s

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from core import constants, naming
+from core.availability.conditions import remedy
 from core.doctor.snapshot import Binding, Pod, Service, Snapshot
 
 MISSING, PRESENT = "missing", "present"
@@ -42,6 +43,7 @@ class Expectation:
     nodes: frozenset[int]
     disks: int
     snapshot: Snapshot
+    connect: bool = False  # workers of Connect stand beside Kafka
 
     def up(self, layer: str) -> str:
         """Return the command that brings a layer back to its spec, whatever was changed by hand."""
@@ -171,7 +173,7 @@ COMPARED: Mapping[str, SnapshotPart] = {
             "everyone_may": "rights of everybody to what no ACL names (allow.everyone)",
         },
         naming.KAFKA,
-        judged=frozenset({"paused", "leaving"}),
+        judged=frozenset({"conditions", "leaving"}),
     ),
 }
 # Parts whose members nobody can list beforehand: what they say of themselves is looked at.
@@ -180,6 +182,7 @@ JUDGED: Mapping[str, str] = {
     "pods": "Kafka's pods",
     "volumes": "Kafka's volumes",
     "operators": "Strimzi's operator",
+    "connect_bindings": "Connect's ClusterRoleBinding",
     "drain_cleaners": "Drain Cleaner",
     "second_handlers": "termination handlers beside ours",
 }
@@ -369,7 +372,7 @@ def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
             "somebody has deleted it",
             "find out who meant it, and save the volumes first: a deletion cannot be taken back",
         )
-    if kafka is not None and kafka.paused:
+    if kafka is not None and kafka.conditions.paused:
         yield Drift(
             f"annotation strimzi.io/pause-reconciliation of Kafka {expected.cluster}",
             "none",
@@ -377,6 +380,21 @@ def _stopped_parts(expected: Expectation, found: Snapshot) -> Iterator[Drift]:
             f"`kubectl -n {expected.namespace} annotate kafka {expected.cluster} "
             f"strimzi.io/pause-reconciliation-`: meanwhile nothing is rolled, and nothing that the "
             f"spec asks for is done",
+        )
+    for binding in () if expected.connect else found.connect_bindings or ():
+        yield Drift(
+            f"ClusterRoleBinding {binding}",
+            "absent",
+            PRESENT,
+            f"`kubectl delete clusterrolebinding {binding}`: Strimzi's operator was away when "
+            f"Connect's workers went, and left their right to read nodes",
+        )
+    for ignored in () if kafka is None else kafka.conditions.objections:
+        yield Drift(
+            f"what is asked of Kafka {expected.cluster} ({ignored.reason})",
+            "carried out by Strimzi's operator",
+            ignored.message or "not carried out",
+            remedy(ignored),
         )
     if len(found.operators or {}) > 1:
         yield Drift(

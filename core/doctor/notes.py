@@ -33,8 +33,26 @@ def unexamined_parts(expected: Expectation, found: Snapshot) -> Iterator[str]:
             f"No operator of Strimzi's was found that watches {expected.namespace}: a broker that "
             f"is lost does not come back."
         )
+    yield from _operator_says(expected, found)
     if found.volumes is not None and len(found.volumes) < expected.disks:
         yield (
             f"{len(found.volumes)} of {expected.disks} volumes of {expected.cluster} are there: "
             f"what becomes of the others with their claims was not looked at."
+        )
+
+
+def _operator_says(expected: Expectation, found: Snapshot) -> Iterator[str]:
+    """Say what the operator has not finished; it is at work, so this is no difference."""
+    kafka = (found.kafkas or {}).get(expected.cluster)
+    if kafka is None:
+        return
+    if kafka.conditions.not_ready is not None:
+        yield (
+            f"Strimzi's operator says that Kafka {expected.cluster} is NotReady: "
+            f"{kafka.conditions.not_ready}. Until that ends it carries out no change."
+        )
+    elif not kafka.conditions.generation_observed:
+        yield (
+            f"Strimzi's operator has not finished with Kafka {expected.cluster} as it is written: "
+            f"it rolls brokers now, or waits for something. What it ignores is known afterwards."
         )

@@ -8,7 +8,9 @@ because the spec has no such thing, by the second because it could not be read.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from core.availability.conditions import KafkaConditions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +175,10 @@ class Kafka:
     authorization: str  # Strimzi's type; none: whoever is let in may do everything
     super_users: frozenset[str]  # beside Strimzi's own
     everyone_may: bool  # allow.everyone.if.no.acl.found
-    paused: bool = False  # its operator is told to leave it alone
+    # What its operator says of it.
+    conditions: KafkaConditions = field(
+        default_factory=lambda: KafkaConditions(ready=True, generation_observed=True)
+    )
     leaving: bool = False  # somebody has deleted it
 
 
@@ -199,6 +204,8 @@ class Snapshot:
     drain_cleaners: Mapping[str, DrainCleaner] | None = None
     second_handlers: Mapping[str, SecondHandler] | None = None
     kafkas: Mapping[str, Kafka] | None = None
+    # Connect's right to read nodes, by its name: bound or not.
+    connect_bindings: Mapping[str, bool] | None = None
 
 
 def door_of(name: str, asks: str | None, *, tls: bool) -> str:

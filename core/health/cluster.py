@@ -29,12 +29,13 @@ class PartKind(StrEnum):
     WORKER = "Connect worker"
     INCIDENTS = "incidents"
     ZONES = "zones"
+    OPERATOR = "Strimzi's operator"
 
 
 # Several do the same work: the whole lives on while one of them is healthy.
 REDUNDANT = frozenset({PartKind.CONTROLLER, PartKind.BROKER, PartKind.POD, PartKind.WORKER})
 # What goes on beside serving: a cluster with trouble here serves all the same.
-ASIDE = frozenset({PartKind.METADATA, PartKind.INCIDENTS, PartKind.ZONES})
+ASIDE = frozenset({PartKind.METADATA, PartKind.INCIDENTS, PartKind.ZONES, PartKind.OPERATOR})
 # Without their word, nothing is known of the whole.
 NEEDED = (PartKind.QUORUM, PartKind.PARTITIONS, PartKind.BROKER)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from core.availability.conditions import KafkaConditions, remedy
 from core.availability.zones import Freeze
 from core.health import metadata_errors
 from core.health.cluster import Part, PartKind
@@ -68,6 +69,8 @@ class Seen:
     pods: tuple[PodSeen, ...] | Unknown
     incidents: tuple[OpenIncident, ...] | Unknown
     freezes: tuple[Freeze, ...] | Unknown
+    # What Strimzi's operator says of the Kafka.
+    operator: KafkaConditions | Unknown
     # Node id -> role, where nothing but Strimzi says which nodes there are to be.
     nodes: Mapping[int, str] | Unknown | None = None
     workers: Mapping[str, tuple[RestResponse, ...] | Unknown] = field(default_factory=dict)
@@ -87,6 +90,7 @@ def parts(seen: Seen, expected: Expected, now: float) -> list[Part]:
         *_workers(seen, expected, now),
         Part(PartKind.INCIDENTS, "incidents", _incidents(seen.incidents, now)),
         Part(PartKind.ZONES, "zones", _zones(seen.freezes)),
+        _operator(seen.operator),
     ]
 
 
@@ -248,6 +252,43 @@ def _zones(found: tuple[Freeze, ...] | Unknown) -> HealthVerdict:
     if not found:
         return healthy("No zone is frozen.")
     return degraded(" ".join(freeze.sentence for freeze in found))
+
+
+def _operator(found: KafkaConditions | Unknown) -> Part:
+    """Say whether the operator could carry out what is asked, and roll or renew what must be."""
+
+    def part(verdict: HealthVerdict, *notes: str) -> Part:
+        return Part(PartKind.OPERATOR, "operator", verdict, notes)
+
+    if isinstance(found, Unknown):
+        return part(_unknown("Strimzi's word on the Kafka", KUBERNETES, found.why))
+    if found.paused:
+        return part(
+            degraded(
+                "The Kafka is paused: Strimzi's operator rolls nothing and renews no certificate. "
+                "Remove the annotation strimzi.io/pause-reconciliation."
+            )
+        )
+    if found.not_ready is not None:
+        return part(
+            degraded(
+                f"Strimzi's operator says NotReady: {found.not_ready}. Until that ends it carries "
+                f"out no change; look at its log."
+            )
+        )
+    if found.ignored:
+        first = found.ignored[0]
+        return part(
+            degraded(
+                f"Strimzi's operator did not do all that is asked: {first.message.rstrip('.')}. "
+                f"To mend it, {remedy(first)}."
+            )
+        )
+    at_work = "The operator has not finished with the Kafka as it is written."
+    return part(
+        healthy("Strimzi's operator has nothing to say against the Kafka."),
+        *(() if found.generation_observed else (at_work,)),
+    )
 
 
 def _unknown(what: str, source: str, why: str) -> HealthVerdict:

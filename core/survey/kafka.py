@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from core.availability.conditions import remedy
 from core.survey.facts import Surveyed, of_kafka, pods_of
 from core.survey.finding import (
     Finding,
@@ -214,7 +215,7 @@ def lacks(pods: Sequence[Pod], wanted: int | None) -> list[str]:
 
 
 def operators(seen: Surveyed) -> Iterator[Finding]:
-    """Find Kafkas that nobody reconciles, or two operators do."""
+    """Find Kafkas that nobody reconciles, or two operators do, or one that ignores something."""
     for kafka in of(seen.kafkas):
         if kafka.paused:
             yield producer_may_stall(
@@ -224,6 +225,14 @@ def operators(seen: Surveyed) -> Iterator[Finding]:
                 "and nothing else is done: no roll that Drain Cleaner asks for, no new certificate "
                 "before the old one ends",
                 "remove the annotation",
+            )
+        for ignored in kafka.ignored:
+            yield producer_may_stall(
+                "ignored",
+                kafka.title,
+                f"Strimzi's operator did not do all that is asked of it: "
+                f"{ignored.message.rstrip('.') or ignored.reason}",
+                remedy(ignored),
             )
         if isinstance(seen.operators, Unknown):
             continue

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 
+from core.availability.conditions import Condition
 from core.selectors import Requirement, selects
 
 
@@ -56,6 +57,8 @@ class Kafka:
     paused: bool = False
     # What Strimzi says in the resource's NotReady condition, if anything.
     not_ready: str | None = None
+    # What its operator did not do of what is asked.
+    ignored: tuple[Condition, ...] = ()
     # Of a resource without node pools: how many brokers it wants.
     replicas: int | None = None
     # It was changed since the operator carried it out last.

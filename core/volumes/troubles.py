@@ -14,6 +14,7 @@ from core.volumes.views import Trouble, VolumeSet, VolumeView
 
 BEHIND_US = "modified-behind"
 NOT_APPLIED = "not-applied"
+IGNORED = "storage-ignored"
 CLASS_DRIFT = "class-drift"
 # Strimzi reconciles every two minutes, and the driver waits two seconds for more to change.
 SETTLING_SECONDS = 600.0
@@ -21,7 +22,21 @@ SETTLING_SECONDS = 600.0
 
 def troubles(of: VolumeSet, now: float) -> tuple[Trouble, ...]:
     """Return everything that is wrong with the volumes of a set."""
-    return tuple(trouble for volume in of.volumes for trouble in _of_volume(of, volume, now))
+    found = (trouble for volume in of.volumes for trouble in _of_volume(of, volume, now))
+    return (*_ignored_storage(of), *found)
+
+
+def _ignored_storage(of: VolumeSet) -> Iterator[Trouble]:
+    """Say that no change of the pool is obeyed, and what its storage must be for one to be."""
+    if of.ignored:
+        given = max((volume.requested_gib for volume in of.volumes), default=of.asked.size_gib)
+        yield Trouble(
+            IGNORED,
+            f"Strimzi's operator ignores every change of the storage of pool {of.pool}, growth "
+            f"included, and says: {of.ignored.rstrip('.')}",
+            f"correct KafkaNodePool {of.pool} first: volume {of.number} asks for "
+            f"{of.asked.size_gib} GiB there, and its claims for {given} GiB",
+        )
 
 
 def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Trouble]:

@@ -103,6 +103,8 @@ class VolumeSet:
     classes: frozenset[Performance] | None = None
     # Somebody's reason to leave it alone; empty where there is none.
     frozen: str = ""
+    # Strimzi's sentence, where its operator ignores changes of the pool's storage.
+    ignored: str = ""
     # Whether a Prometheus is asked of them, beside brokers and CloudWatch.
     prometheus: bool = False
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from core.availability.conditions import Condition, names_pool
 from core.naming import CLUSTER_LABEL, EBS_CSI_DRIVER, POOL_LABEL
 from core.quantities import quantity
 from core.volumes.limits import Gp3, Performance
 from core.volumes.troubles import class_of, performance_of
 from core.volumes.views import Trouble
 from handlers.adapters.eks import EksApi, Json
+from handlers.adapters.kafka_status import read_conditions
 from handlers.adapters.shapes import known_shape
 
 FIELD_MANAGER = "stillwater-volumes"
@@ -31,6 +33,8 @@ class PoolView:
     version: str
     storage: Json
     frozen: str
+    # Strimzi's sentence, where its operator ignores changes of the storage.
+    ignored: str = ""
 
     @property
     @known_shape("The Kubernetes API")
@@ -80,13 +84,15 @@ class EksClaims:
     """Claims and pools of an EKS cluster."""
 
     def __init__(self, api: EksApi, namespace: str, kafka_cluster: str) -> None:
-        self._api, self._namespace = api, quote(namespace)
+        self._api, self._namespace, self._cluster = api, quote(namespace), kafka_cluster
         self._selector = f"{CLUSTER_LABEL}={kafka_cluster}"
 
     @known_shape("The Kubernetes API")
     def pools(self) -> tuple[PoolView, ...]:
         path = f"/apis/kafka.strimzi.io/v1/namespaces/{self._namespace}/kafkanodepools"
-        return tuple(_pool(item) for item in self._api.list(path, labelSelector=self._selector))
+        items = self._api.list(path, labelSelector=self._selector)
+        ignored = read_conditions(self._api, self._namespace, self._cluster).ignored
+        return tuple(_pool(item, self._namespace, ignored) for item in items)
 
     @known_shape("The Kubernetes API")
     def claims(self) -> tuple[ClaimView, ...]:
@@ -140,13 +146,15 @@ def _asking(entry: Json, wanted: Mapping[int, Gp3]) -> Json:
     return {**entry, **changed}
 
 
-def _pool(item: Json) -> PoolView:
+def _pool(item: Json, namespace: str, ignored: Iterable[Condition]) -> PoolView:
     metadata = item["metadata"]
+    mine = (each for each in ignored if names_pool(each, namespace, metadata["name"]))
     return PoolView(
         name=metadata["name"],
         version=metadata["resourceVersion"],
         storage=item["spec"]["storage"],
         frozen=(metadata.get("annotations") or {}).get(FREEZE_ANNOTATION, ""),
+        ignored=next((each.message for each in mine), ""),
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from core.availability.conditions import KafkaConditions
 from core.errors import StillwaterError
 from core.health.cluster import NEEDED, ClusterHealth, Part, PartKind, cluster_health, document
 from core.health.examination import LEDGER, Expected, Seen, parts
@@ -44,6 +45,7 @@ EXPORTER_SECONDS = 6.0
 # What CloudWatch is told (core.metric_names).
 SEVERITY = {200: 0, 503: 1, 500: 2}
 KAFKA, PODS, INCIDENTS, FREEZES, NODES = "kafka", "pods", "incidents", "freezes", "nodes"
+OPERATOR = "operator"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,7 @@ class Examiner:
     exporting: Mapping[int, str]  # node id -> pod, of those that export metrics
     ledger: Ledger
     freezes: Freezes
+    operator: Callable[[], KafkaConditions]
     probe_seconds: float
     # Node id -> role, of a cluster whose description names no nodes.
     nodes: Callable[[], Mapping[int, str]] | None = None
@@ -75,6 +78,7 @@ class Examiner:
             PODS: self.pods.pods,
             INCIDENTS: self.ledger.open_incidents,
             FREEZES: lambda: self.freezes.current(now),
+            OPERATOR: self.operator,
             **({} if self.nodes is None else {NODES: self.nodes}),
             **{
                 worker: functools.partial(ask, fetch, self.probe_seconds)
@@ -88,6 +92,7 @@ class Examiner:
             pods=answers[PODS],
             incidents=answers[INCIDENTS],
             freezes=answers[FREEZES],
+            operator=answers[OPERATOR],
             nodes=answers.get(NODES),
             workers={worker: answers[worker] for worker in self.workers},
             metrics={node_id: answers[pod] for node_id, pod in self.exporting.items()},

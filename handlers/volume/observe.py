@@ -90,6 +90,7 @@ class Lookout:
             policy=settings.policy,
             beside=tuple(v.performance for n, v in pool.volumes.items() if n != number),
             frozen=frozen,
+            ignored=pool.ignored,
             prometheus=self.sources.series is not None,
         )
 

@@ -44,6 +44,7 @@ COUNTED: Mapping[str, str] = {
     "resize-refused": counted.VOLUMES_STUCK,
     "file-system-pending": counted.VOLUMES_STUCK,
     "not-applied": counted.VOLUMES_STUCK,
+    "storage-ignored": counted.VOLUMES_STUCK,
     UNKNOWN: counted.VOLUMES_UNKNOWN,
 }
 

@@ -1,4 +1,7 @@
-"""Strimzi's cluster operator from its chart: two replicas that watch Kafka's namespace alone.
+"""Strimzi's cluster operator from its chart: two replicas that watch Kafka's namespace.
+
+The chart adds its own namespace to those watched, and makes three ClusterRoleBindings: of what has
+no namespace, and of what brokers and Connect's workers read of nodes.
 
 It runs on the system nodes, since it tolerates no taint of Kafka's: losing a broker's node must not
 take away the one program that brings the broker back. Its definitions come with the chart.
@@ -57,7 +60,7 @@ def values(spec: ClusterSpec) -> dict[str, Any]:
     replicas = spec.strimzi.replicas
     return {
         "replicas": replicas,
-        # RoleBindings there, and no right anywhere else: the namespace must exist before.
+        # RoleBindings there and in its own: the namespace must exist before.
         "watchNamespaces": [spec.kubernetes.namespace],
         # How long it waits for a pod to be Ready, and a gated pod waits for the load balancer.
         "operationTimeoutMs": spec.timings.strimzi_operation_timeout_seconds * 1000,

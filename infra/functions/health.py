@@ -33,6 +33,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
         group="stillwater:health",
         inside=[
             rbac.may("", ["pods"], ["list"]),
+            rbac.may_read_kafka(cluster),
             # Which nodes there are to be, where no description names them.
             *([] if cluster.nodes else [rbac.may("core.strimzi.io", ["strimzipodsets"], ["list"])]),
             *rbac.may_get("pods/proxy", [*cluster.exporters, *rest]),

@@ -151,3 +151,10 @@ def may_read_metrics(cluster: Operated) -> list[PolicyRule]:
     # By name and port: a right to reach every port of every pod would be one to read Connect's
     # connectors, whose configuration may hold credentials.
     return may_get("pods/proxy", cluster.exporters)
+
+
+def may_read_kafka(cluster: Operated) -> PolicyRule:
+    """Allow to read what Strimzi's operator says of the Kafka, in its status."""
+    return PolicyRule(
+        api_group="kafka.strimzi.io", resources=["kafkas"], names=[cluster.name], verbs=["get"]
+    )

@@ -50,6 +50,7 @@ def _rights(cluster: Operated) -> rbac.Rights:
     inside = [
         rbac.may("", ["persistentvolumeclaims"], ["list"]),
         rbac.may("kafka.strimzi.io", ["kafkanodepools"], pools),
+        rbac.may_read_kafka(cluster),
         *rbac.may_get("secrets", cluster.secrets["volumes"]),
         *asking,
     ]

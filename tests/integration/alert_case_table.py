@@ -8,6 +8,7 @@ from core.settings.probe import ATTEMPTS
 from core.settings.probe import FAILED as FAILED_ATTEMPTS
 from tests.integration.alert_cases import (
     ACTIVE,
+    ALWAYS,
     BROKERS,
     CLUSTER,
     CONTROLLER,
@@ -23,14 +24,17 @@ from tests.integration.alert_cases import (
     constant,
     cordon_series,
     each,
+    failures,
     growing,
     metadata_case,
     node_said,
     on_pod,
+    pending,
     phase,
     pod_info,
     pod_name,
     resizing,
+    resource_state,
     restarts,
     series,
     volume,
@@ -53,7 +57,6 @@ BROKER_METADATA = "kafka_server_broker_metadata_metrics_metadata"
 TASKS = "kafka_connect_connect_worker_metrics_connector_failed_task_count"
 REBALANCING = "kafka_connect_connect_worker_rebalance_metrics_rebalancing"
 CLAIM_PHASE = "kube_persistentvolumeclaim_status_phase"
-FAILED = "strimzi_reconciliations_failed_total"
 ONE_ACTIVE = {
     node_said(ACTIVE, 0): constant(1),
     node_said(ACTIVE, 1): constant(0),
@@ -311,18 +314,19 @@ CASES: Mapping[str, Case] = {
         quiet={**certificate(365), **certificate(10, cluster="other")},
     ),
     "StrimziReconciliationFails": Case(
-        fires={
-            series(FAILED, kind="Kafka", namespace="strimzi", exported_namespace=NAMESPACE): (
-                growing(0.5)
-            )
-        },
-        lead=31,
+        fires={resource_state(): constant(0)},
         labels={"kind": "Kafka"},
-        says="Strimzi fails to bring a Kafka to its description, 15 times in half an hour.",
+        says="Strimzi fails to bring a Kafka to its description.",
         quiet={
-            series(FAILED, kind="Kafka", namespace="strimzi", exported_namespace="other"): (
-                growing(0.5)
-            )
+            # A healthy rotation: a pod waits two minutes for its node, and the operator, seven
+            # failures later, until its next turn.
+            failures(): f"0x20 7x{ALWAYS}",
+            resource_state(): f"1x20 0x5 1x{ALWAYS}",
+            pending(10): f"0x19 1x2 0x{ALWAYS}",
+            pod_info(10): constant(1),
+            # Another namespace's.
+            failures("other"): growing(0.5),
+            resource_state("other"): constant(0),
         },
     ),
     "ConnectTaskFailed": Case(

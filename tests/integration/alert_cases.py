@@ -126,6 +126,24 @@ def cordon_series(node_id: int, *, since: int = 0, until: int = ALWAYS) -> Serie
     }
 
 
+def resource_state(namespace: str = NAMESPACE) -> str:
+    """Return the operator's series of how its last reconciliation of the Kafka ended."""
+    named = {"kind": "Kafka", "name": CLUSTER, "reason": "none"}
+    return series("strimzi_resource_state", namespace="ops", resource_namespace=namespace, **named)
+
+
+def failures(namespace: str = NAMESPACE) -> str:
+    """Return the operator's count of failed reconciliations of Kafkas."""
+    name = "strimzi_reconciliations_failed_total"
+    return series(name, kind="Kafka", namespace="ops", exported_namespace=namespace)
+
+
+def pending(node_id: int) -> str:
+    """Return kube-state-metrics' series of a pod that waits for its node."""
+    pod = {"namespace": NAMESPACE, "pod": pod_name(node_id)}
+    return series("kube_pod_status_phase", **pod, phase="Pending")
+
+
 def phase(node_id: int, phase_name: str) -> Series:
     labels = {"namespace": NAMESPACE, "pod": pod_name(node_id), "phase": phase_name}
     return {

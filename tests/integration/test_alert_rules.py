@@ -15,7 +15,19 @@ import pytest
 from core import naming
 from infra.alerts.rules import alerts, rule_file
 from tests.integration.alert_case_table import CASES
-from tests.integration.alert_cases import ALWAYS, CLUSTER, NAMESPACE, Series, claim_name, constant
+from tests.integration.alert_cases import (
+    ALWAYS,
+    CLUSTER,
+    NAMESPACE,
+    Series,
+    claim_name,
+    constant,
+    failures,
+    growing,
+    pending,
+    pod_info,
+    resource_state,
+)
 from tests.integration.alert_cases import series as one
 from tests.integration.conftest import Promtool
 from tests.unit.infra.programs import spec
@@ -90,6 +102,21 @@ def test_an_alert_is_quiet_otherwise(name: str, check: Callable[..., None]) -> N
     minutes = range(0, ALWAYS, 10)
     expected = [(name, minute, list[Any]()) for minute in minutes]
     check(rule_file(SPEC), [shown(CASES[name].quiet, *expected)])
+
+
+def test_failures_count_where_the_state_has_changed_again_and_no_pod_waits(
+    check: Callable[..., None],
+) -> None:
+    name = "StrimziReconciliationFails"
+    failing = {failures(): growing(0.5), resource_state(): f"1x4 0x1 1x4 0x1 1x{ALWAYS}"}
+    waiting = {pod_info(10): constant(1), pending(10): constant(1)}
+    check(
+        rule_file(SPEC),
+        [
+            shown(failing, (name, 60, [firing(name)])),
+            shown({**failing, **waiting}, *((name, minute, []) for minute in range(0, 90, 10))),
+        ],
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cli.farewell import BEFORE_BROKERS, let_brokers_go
+from cli.farewell import BEFORE_BROKERS, BINDINGS, delete_init_bindings, let_brokers_go
 from core.errors import StillwaterError
 from local.kubernetes.client import ApiError
 
@@ -92,3 +92,25 @@ def test_nothing_there_is_nothing_to_do() -> None:
     cluster.objects.clear()
     let_brokers_go(cluster, "kafka")
     assert cluster.deleted == []
+
+
+class Bindings(Cluster):
+    """An API server with ClusterRoleBindings of Strimzi's, of several namespaces."""
+
+    def __init__(self, **namespaces: str) -> None:
+        super().__init__()
+        self.objects = {
+            f"{BINDINGS}/{name}": {"metadata": {"name": name}, "subjects": [{"namespace": each}]}
+            for name, each in namespaces.items()
+        }
+
+    def get(self, path: str, **query: object) -> dict[str, Any]:
+        selector = {"labelSelector": "app.kubernetes.io/managed-by=strimzi-cluster-operator"}
+        assert (path, query) == (BINDINGS, selector)
+        return {"items": list(self.objects.values())}
+
+
+def test_the_bindings_that_an_absent_operator_leaves_behind_go() -> None:
+    cluster = Bindings(ours="kafka", theirs="payments")
+    delete_init_bindings(cluster, "kafka")
+    assert cluster.deleted == [f"{BINDINGS}/ours"]

@@ -29,6 +29,14 @@ REVERTED = {
 }
 
 
+def pod(resource_revision: str = "b", ready: str = "True", **metadata: Any) -> dict[str, Any]:
+    revisions = {"strimzi.io/revision": "a", "strimzi.io/resource-revision": resource_revision}
+    return {
+        "metadata": {"name": "orders-broker-a-10", "annotations": revisions, **metadata},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
 class Cluster:
     """An API server; `happens` changes it each time that somebody sleeps."""
 
@@ -36,7 +44,7 @@ class Cluster:
         self.conditions: list[dict[str, Any]] = [READY]
         self.generation, self.observed = 2, 2
         self.pool_observed = True
-        self.current_pods = 1
+        self.pods = [pod()]
         self.annotations: dict[str, str] = {}
         self.now = 0.0
         self._happens: Iterator[Callable[[Cluster], None]] = iter(happens)
@@ -52,21 +60,10 @@ class Cluster:
         if path == f"{KAFKAS}/kafkanodepools":
             pool = {"metadata": {"name": "broker-a", "generation": 5}}
             return {"items": [{**pool, "status": {"observedGeneration": 4 + self.pool_observed}}]}
+        if path == "/api/v1/namespaces/kafka/pods":
+            return {"items": self.pods}
         assert path == "/apis/core.strimzi.io/v1/namespaces/kafka/strimzipodsets"
-        return {
-            "items": [
-                {
-                    "metadata": {"name": "orders-broker-a", "generation": 1},
-                    "spec": {"pods": [{}]},
-                    "status": {
-                        "observedGeneration": 1,
-                        "pods": 1,
-                        "readyPods": 1,
-                        "currentPods": self.current_pods,
-                    },
-                }
-            ]
-        }
+        return {"items": [{"metadata": {}, "spec": {"pods": [pod()]}}]}
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -96,10 +93,16 @@ def test_a_kafka_that_is_as_it_is_to_be_is_not_waited_for() -> None:
     [
         {"generation": 3},
         {"pool_observed": False},
-        {"current_pods": 0},
+        {"pods": [pod("old")]},
+        {"pods": [pod(ready="False")]},
+        {"pods": [pod(deletionTimestamp="2026-11-28T14:00:00Z")]},
+        {"pods": []},
         {"conditions": [{"type": "NotReady", "status": "True", "reason": "FatalProblem"}]},
     ],
-    ids=["the Kafka's generation", "a pool's generation", "a pod to be rolled", "not ready"],
+    ids=[
+        *("the Kafka's generation", "a pool's generation", "a pod to be rolled", "an unready pod"),
+        *("a pod that stops", "a pod that is gone", "not ready"),
+    ],
 )
 def test_it_waits_while_the_operator_has_not_finished(unfinished: dict[str, Any]) -> None:
     finished = {key: getattr(Cluster(), key) for key in unfinished}
@@ -110,22 +113,22 @@ def test_it_waits_while_the_operator_has_not_finished(unfinished: dict[str, Any]
 
 
 def test_a_roll_that_begins_after_the_pool_was_observed_is_waited_for() -> None:
-    cluster = Cluster(change(current_pods=0), lambda _: None, change(current_pods=1))
+    cluster = Cluster(change(pods=[]), lambda _: None, change(pods=[pod()]))
     cluster.settle(quiet_seconds=20.0)
     assert cluster.now == 15.0 + 20.0
 
 
 def test_what_the_operator_never_finishes_is_said_at_the_limit() -> None:
     cluster = Cluster()
-    cluster.current_pods = 0
-    with pytest.raises(StillwaterError, match="0 of 1 pods of orders-broker-a are Ready"):
+    cluster.pods = [pod("old")]
+    with pytest.raises(StillwaterError, match="pod orders-broker-a-10 is to be restarted"):
         cluster.settle(limit_seconds=60.0)
     assert cluster.now == 60.0
 
 
 @pytest.mark.parametrize(
     ("warning", "remedy"),
-    [(IGNORED, "Write the former storage"), (REVERTED, "Move the partitions off")],
+    [(IGNORED, "write the storage that its volumes have"), (REVERTED, "move the partitions off")],
 )
 def test_a_change_that_was_ignored_fails_with_strimzis_sentence_and_the_remedy(
     warning: dict[str, Any], remedy: str

@@ -81,7 +81,8 @@ class Api:
 
 @pytest.fixture
 def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
-    made = type("Made", (Stacks,), {"called": []})
+    called: list[str] = []
+    made = type("Made", (Stacks,), {"called": called})
     monkeypatch.setattr(provision, "Layers", made)
     project = Project(tmp_path, tmp_path)
     monkeypatch.setattr(stack_settings, "require", lambda _environment: project)
@@ -89,9 +90,7 @@ def stacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[Stacks]:
     monkeypatch.setattr(stack_settings, "secrets_provider", lambda *_: None)
     describe(monkeypatch, ephemeral=True)
     monkeypatch.setattr(provision, "_cluster_api", lambda *_: Api([VOLUME]))
-    monkeypatch.setattr(
-        provision, "wait_until_settled", lambda *_, **__: made.called.append("settled")
-    )
+    monkeypatch.setattr(provision, "wait_until_settled", lambda *_, **__: called.append("settled"))
     return made
 
 
@@ -104,7 +103,7 @@ def describe(monkeypatch: pytest.MonkeyPatch, *, ephemeral: bool) -> None:
 def deleted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """What went beside the engine, in its order, and of which namespace."""
     found: list[tuple[str, str]] = []
-    for what in ("let_brokers_go", "delete_retained"):
+    for what in ("let_brokers_go", "delete_retained", "delete_init_bindings"):
         monkeypatch.setattr(
             farewell, what, lambda _api, namespace, what=what: found.append((what, namespace))
         )
@@ -197,7 +196,12 @@ def test_what_an_older_release_wrote_stops_nobody(
 @pytest.mark.parametrize(
     ("ephemeral", "outputs", "expected"),
     [
-        pytest.param(True, FOUND, ["let_brokers_go", "delete_retained"], id="ephemeral"),
+        pytest.param(
+            True,
+            FOUND,
+            ["let_brokers_go", "delete_retained", "delete_init_bindings"],
+            id="ephemeral",
+        ),
         pytest.param(False, FOUND, [], id="to be kept"),
         pytest.param(True, {}, [], id="the cluster is gone already"),
     ],

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from core.availability.conditions import KafkaConditions
 from core.errors import StillwaterError
 from core.health.cluster import ClusterHealth, cluster_health
 from core.health.examination import Expected, Seen, parts
@@ -100,6 +101,7 @@ class Foreign:
             pods=tuple(each for each in found if each is not None),
             incidents=(),
             freezes=(),
+            operator=KafkaConditions(ready=True, generation_observed=True),
             nodes=roles_wanted(self.sets),
         )
         return cluster_health(parts(seen, Expected(roles={}), NOW))
@@ -162,8 +164,8 @@ HEALTHY, DEGRADED = (Health.HEALTHY,), (Health.DEGRADED,)
 UNKNOWN, UNHEALTHY = (Health.UNKNOWN,), (Health.UNHEALTHY,)
 WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
     # Pods and pools.
-    "whole": (lambda _: None, HEALTHY, "All 16 parts are healthy."),
-    "combined roles": (combined, HEALTHY, "All 13 parts are healthy."),
+    "whole": (lambda _: None, HEALTHY, "All 17 parts are healthy."),
+    "combined roles": (combined, HEALTHY, "All 14 parts are healthy."),
     "a pod that no node takes": (pending, DEGRADED, "is not scheduled: 0/6 nodes: volume node"),
     "a pod that is gone": (lambda f: f.pods.pop(0), DEGRADED, "Kafka node 1 has no pod"),
     "all pods gone": (lambda f: f.pods.clear(), UNHEALTHY, "has no pod"),
@@ -177,7 +179,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
     "a broker nobody described": (
         of_kafka(lambda k: k.brokers.update({7: False})),
         HEALTHY,
-        "All 17 parts are healthy.",
+        "All 18 parts are healthy.",
     ),
     "what is left of a broker that was removed": (
         of_kafka(lambda k: k.brokers.update({7: True})),
@@ -222,7 +224,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
             {**pod("orders-mains-1", "mains", "broker"), "status": {"phase": "Failed"}}
         ),
         HEALTHY,
-        "All 16 parts",
+        "All 17 parts",
     ),
     "a pod without a status": (lambda f: f.pods[0].update(status={}), DEGRADED, "is not Ready"),
     "a Connect of the same name": (
@@ -230,8 +232,8 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
         DEGRADED,
         "Pod orders-connect-0 is not scheduled: no room",
     ),
-    "a MirrorMaker of the same name": (beside("KafkaMirrorMaker2", "m-0"), HEALTHY, "All 16"),
-    "a bridge of the same name": (beside("KafkaBridge", "orders-bridge-1"), HEALTHY, "All 16"),
+    "a MirrorMaker of the same name": (beside("KafkaMirrorMaker2", "m-0"), HEALTHY, "All 17"),
+    "a bridge of the same name": (beside("KafkaBridge", "orders-bridge-1"), HEALTHY, "All 17"),
     # Quorums of three and five, with votes that come and go.
     "a controller far behind": (
         of_kafka(lambda k: k.voters.update({12: NOW_MS - 60_000})),
@@ -271,7 +273,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
     "Kafka 3.7": (
         of_kafka(lambda k: k.too_old.update({"ListConfigResources", "DescribeTopicPartitions"})),
         HEALTHY,
-        "All 16",
+        "All 17",
     ),
     # An authorizer that denies single operations.
     "Describe denied": (
@@ -311,7 +313,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
     "a minimum of all replicas": (
         of_kafka(lambda k: k.minimums.update(orders="3")),
         HEALTHY,
-        "All 16",
+        "All 17",
     ),
     "a topic of one replica": (
         of_kafka(
@@ -321,7 +323,7 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
             )
         ),
         HEALTHY,
-        "All 16",
+        "All 17",
     ),
     "a topic whose one replica is away": (
         of_kafka(lambda k: k.topics.update(one=[FakePartition((1,), (1,), -1)])),
@@ -357,9 +359,9 @@ WORLDS: Mapping[str, tuple[Change, tuple[Health], str]] = {
     "a broker whose metadata is old": (
         of_kafka(lambda k: k.observers.update({1: NOW_MS - 9_000})),
         HEALTHY,
-        "All 16",
+        "All 17",
     ),
-    "no topics": (of_kafka(lambda k: k.topics.clear()), HEALTHY, "All 16 parts"),
+    "no topics": (of_kafka(lambda k: k.topics.clear()), HEALTHY, "All 17 parts"),
 }
 
 

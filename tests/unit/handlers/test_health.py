@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from core.availability.conditions import KafkaConditions
 from core.errors import StillwaterError
 from core.health.connect import RestResponse
 from core.health.examination import Expected
@@ -115,6 +116,7 @@ def examiner() -> Examiner:
         exporting={n: f"orders-{n}" for n in ROLES},
         ledger=MemoryLedger(),
         freezes=LedgerFreezes(MemoryRecords(), "orders"),
+        operator=lambda: KafkaConditions(ready=True, generation_observed=True),
         probe_seconds=12.0,
     )
 
@@ -138,7 +140,7 @@ def test_a_whole_cluster_is_200_in_the_form_lambda_speaks_http(examiner: Examine
     assert answer["headers"]["cache-control"] == "no-store"
     told = body(answer)
     assert (told["status"], told["cluster"], told["missing"]) == ("healthy", "orders", [])
-    assert len(told["parts"]) == 24
+    assert len(told["parts"]) == 25
 
 
 def test_a_broker_that_is_out_is_503(examiner: Examiner) -> None:

@@ -39,6 +39,7 @@ OTHERS = {
     "strimzi-cluster-operator": {
         "strimzi_certificate_expiration_timestamp_ms",
         "strimzi_reconciliations_failed_total",
+        "strimzi_resource_state",
     },
     # Every Java process of Kafka's, whatever the allow list says.
     "process": {"jvm_gc_collection_seconds_sum", "jvm_memory_used_bytes"},

@@ -12,6 +12,7 @@ import yaml
 
 from cli.doctor.cluster import KubernetesCluster
 from cli.target import Target
+from core.availability.conditions import kafka_conditions
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from handlers.adapters.eks import EksApi
@@ -56,9 +57,9 @@ def item(name: str, **rest: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "labels": labels, **rest.pop("metadata", {})}, **rest}
 
 
-def test_an_empty_cluster_is_read_in_nine_lists() -> None:
+def test_an_empty_cluster_is_read_in_ten_lists() -> None:
     found, api = read()
-    assert (len(api.asked), len(found)) == (9, 11)
+    assert (len(api.asked), len(found)) == (10, 12)
     assert all(members == {} for members in found.values())
     assert api.asked["/api/v1/namespaces"] == {"fieldSelector": "metadata.name=kafka"}
 
@@ -238,9 +239,11 @@ def test_a_kafka_says_whom_its_listeners_let_in_and_what_they_may_do() -> None:
         authorization="simple",
         super_users=frozenset({"CN=ops"}),
         everyone_may=True,
+        conditions=kafka_conditions(item("orders")),
     )
 
 
 def test_a_kafka_is_made_as_the_doctor_expects_it() -> None:
-    made = item("orders", spec=kafka_spec(SPEC))
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "observedGeneration": 0}
+    made = {**item("orders", spec=kafka_spec(SPEC)), "status": ready}
     assert read(kafkas=[made])[0]["kafkas"] == EXPECTED.snapshot.kafkas

@@ -60,12 +60,20 @@ def test_a_warning_beside_ready_says_what_was_ignored() -> None:
     found = kafka_conditions(kafka(ignored, READY))
     assert found.settled
     assert [each.message for each in found.ignored] == [IGNORED]
+    assert found.objections == found.ignored
 
 
 def test_advice_about_what_was_done_is_no_refusal() -> None:
     advice = condition("Warning", reason="KafkaMetadataVersion", message="It is older.")
     found = kafka_conditions(kafka(advice, READY))
     assert len(found.warnings) == 1
+    assert found.ignored == found.objections == ()
+
+
+def test_a_warning_of_another_kind_is_an_objection_and_nothing_that_was_ignored() -> None:
+    ephemeral = condition("Warning", reason="KafkaStorage", message="A single broker loses them.")
+    found = kafka_conditions(kafka(ephemeral, condition("Warning", reason="DeprecatedFields")))
+    assert len(found.objections) == 2
     assert found.ignored == ()
 
 

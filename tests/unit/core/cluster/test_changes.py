@@ -93,7 +93,8 @@ def test_a_zone_put_in_before_another_is_refused_and_one_behind_is_not() -> None
     )
     behind = spec(availability_zones=[ZONES[0], ZONES[2], ZONES[1]], **grown)
     assert changes.refused_changes(two, behind) == []
-    assert changes.felt_changes(two, behind) == []
+    (felt,) = changes.felt_changes(two, behind)
+    assert felt.startswith("the brokers 30, 31 would come")
 
 
 @every_case(
@@ -133,6 +134,17 @@ def test_what_a_running_cluster_follows_is_taken(changed: dict[str, Any]) -> Non
             pools(nodes_per_zone=2),
             {},
             "the brokers 11, 21, 31 (broker-a, broker-b, broker-c) would",
+        ),
+        (
+            {},
+            pools(nodes_per_zone=2),
+            "the brokers 11, 21, 31 would come: until they are Ready, Strimzi's operator does",
+        ),
+        ({}, pools(nodes_per_zone=2), "`stillwater up test --layer kafka --target 'nodes-*'`"),
+        (
+            {"node_provisioner": "karpenter"},
+            {"node_provisioner": "karpenter", **pools(nodes_per_zone=2)},
+            "Karpenter starts their nodes once the pods wait for them.",
         ),
         ({}, pools(volumes=BROKER["volumes"][:1]), "would have 1 volumes where it has 2"),  # type: ignore[index]
         ({}, {"kafka": {"listener": {"first_advertised_port": 20_000}}}, "and is 20000: brokers"),

@@ -74,6 +74,7 @@ def user(name: str, **more: Any) -> dict[str, Any]:
         (slack("https://slack.com/api"), "a slash at its end"),
         (slack("ftp://slack.com/"), "is no address of an API"),
         (user("orders-cluster-ca-cert"), "in which Strimzi keeps the cluster's own keys"),
+        (user("orders-trustbundle"), "in which Strimzi keeps the cluster's own keys"),
         (user("orders-broker-a-10"), "in which Strimzi keeps the cluster's own keys"),
         (
             user("u", acls=[{"resource": "group", "name": "a\nb", "operations": ["Read"]}]),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core import naming
+from core.availability.conditions import Condition, KafkaConditions
 from core.cluster.expected import expectation_of
 from core.doctor import snapshot
 from core.doctor.drift import COMPARED, JUDGED, TITLES, Drift, findings
@@ -25,6 +26,10 @@ BOOTSTRAP_GATE = naming.readiness_gate(naming.target_group_binding(CLUSTER, None
 
 THEIRS = snapshot.Budget(min_available="1", max_unavailable=None, of_kafka=True)
 KAFKA = (EXPECTED.snapshot.kafkas or {})[CLUSTER]
+
+
+def kafka(**told: Any) -> KafkaConditions:
+    return KafkaConditions(**{"ready": True, "generation_observed": True, **told})
 
 
 def gate(node_id: int) -> str:
@@ -81,12 +86,26 @@ BESIDE = {
         "namespace kafka",
     ),
     "a Kafka that is paused": (
-        {"kafkas": {CLUSTER: replace(KAFKA, paused=True)}},
+        {"kafkas": {CLUSTER: replace(KAFKA, conditions=kafka(paused=True))}},
         "annotation strimzi.io/pause-reconciliation of Kafka orders",
+    ),
+    "a Kafka of which something is ignored": (
+        {
+            "kafkas": {
+                CLUSTER: replace(
+                    KAFKA, conditions=kafka(warnings=(Condition("KafkaStorage", "It ignores."),))
+                )
+            }
+        },
+        "what is asked of Kafka orders (KafkaStorage)",
     ),
     "a Kafka that is deleted": (
         {"kafkas": {CLUSTER: replace(KAFKA, leaving=True)}},
         "Kafka orders",
+    ),
+    "what Connect has left behind": (
+        {"connect_bindings": {"strimzi-kafka-orders-connect-connect-init": True}},
+        "ClusterRoleBinding strimzi-kafka-orders-connect-connect-init",
     ),
     "two operators": (
         {"operators": dict.fromkeys("ab", snapshot.Operator())},
@@ -261,3 +280,15 @@ def test_a_budget_of_strimzis_beside_ours_is_named_with_the_command_that_ends_it
     (finding,) = found(budgets={**members("budgets"), "orders-kafka": theirs})
     assert (finding.what, finding.found) == ("PodDisruptionBudget orders-kafka", "present")
     assert "delete pdb orders-kafka" in finding.remedy
+
+
+def test_what_strimzis_operator_has_not_finished_is_said_and_is_no_drift() -> None:
+    trouble = Condition("FatalProblem", "Pod orders-broker-a-10 is unschedulable")
+    for told, words in (
+        (kafka(not_ready=trouble, ready=False), str(trouble)),
+        (kafka(generation_observed=False), "has not finished with Kafka orders"),
+    ):
+        changed = {"kafkas": {CLUSTER: replace(KAFKA, conditions=told)}}
+        assert found(**changed) == []
+        said = unexamined_parts(EXPECTED, live_cluster(**changed))
+        assert any(words in sentence for sentence in said)

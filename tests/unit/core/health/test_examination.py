@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from core.availability.conditions import Condition, KafkaConditions
 from core.availability.zones import Freeze
 from core.events import Kind as EventKind
 from core.health.cluster import Part, PartKind, cluster_health
@@ -56,7 +57,10 @@ KAFKA = ClusterView(
     quorum_leader=1,
     partitions=(PartitionView("t", 0, 10, (10, 20), (10, 20), 1),),
 )
-SEEN = Seen(kafka=KAFKA, pods=PODS, incidents=(), freezes=(), workers={WORKER: FINE})
+SETTLED = KafkaConditions(ready=True, generation_observed=True)
+SEEN = Seen(
+    kafka=KAFKA, pods=PODS, incidents=(), freezes=(), operator=SETTLED, workers={WORKER: FINE}
+)
 
 
 def by_name(seen: Seen, expected: Expected = EXPECTED) -> dict[tuple[PartKind, str], Part]:
@@ -91,6 +95,7 @@ def test_a_whole_cluster_is_healthy_in_every_part() -> None:
         PartKind.WORKER: 1,
         PartKind.INCIDENTS: 1,
         PartKind.ZONES: 1,
+        PartKind.OPERATOR: 1,
     }
 
 
@@ -101,6 +106,7 @@ def test_a_whole_cluster_is_healthy_in_every_part() -> None:
         ({"pods": HUNG}, "the Kubernetes API", 500),
         ({"incidents": HUNG}, "the ledger", 503),
         ({"freezes": HUNG}, "the ledger", 503),
+        ({"operator": HUNG}, "the Kubernetes API", 503),
         ({"workers": {WORKER: HUNG}}, f"Connect's REST port of {WORKER}", 500),
     ],
 )
@@ -116,7 +122,8 @@ def test_a_silent_source_is_named_and_its_parts_unknown(
 
 
 def test_every_source_silent_still_names_every_node() -> None:
-    silent = Seen(kafka=HUNG, pods=HUNG, incidents=HUNG, freezes=HUNG, workers={WORKER: HUNG})
+    answers = dict.fromkeys(("kafka", "pods", "incidents", "freezes", "operator"), HUNG)
+    silent = Seen(**answers, workers={WORKER: HUNG})
     named = by_name(silent)
     assert {
         int(name) for kind, name in named if kind in {PartKind.BROKER, PartKind.CONTROLLER}
@@ -248,3 +255,27 @@ def test_where_both_see_the_same_or_one_sees_nothing_no_gap_is_claimed(
 ) -> None:
     found = by_name(replace(SEEN, kafka=kafka, pods=pods))
     assert found[PartKind.BROKER, "20"].notes == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"paused": True}, "The Kafka is paused"),
+        ({"ready": False, "not_ready": Condition("FatalProblem", "Pod a-1")}, "Pod a-1"),
+        ({"warnings": (Condition("KafkaStorage", "KafkaNodePool a is ignored."),)}, "To mend"),
+    ],
+    ids=["paused", "not ready", "ignored"],
+)
+def test_what_strimzis_operator_cannot_or_will_not_do_degrades_a_kafka_that_serves(
+    told: dict[str, Any], words: str
+) -> None:
+    health = cluster_health(parts(replace(SEEN, operator=replace(SETTLED, **told)), EXPECTED, NOW))
+    assert health.status_code == 503
+    assert words in health.verdict.reason
+
+
+def test_a_change_that_is_being_carried_out_is_a_note() -> None:
+    seen = replace(SEEN, operator=replace(SETTLED, generation_observed=False))
+    part = by_name(seen)[PartKind.OPERATOR, "operator"]
+    assert part.verdict.healthy
+    assert "has not finished" in part.notes[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
+from core.availability.conditions import Condition
 from core.selectors import Requirement
 from core.survey.facts import Surveyed
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
@@ -140,6 +141,7 @@ BROKEN = {
     "a pod too few": (replace(GOOD, pods=(pod(0), pod(1))), "not-running"),
     "what Strimzi complains of": (kafka(not_ready="a certificate has expired"), "not-running"),
     "nobody reconciles": (kafka(paused=True), "paused"),
+    "a change that is ignored": (kafka(ignored=(Condition("KafkaStorage", "No."),)), "ignored"),
     "no operator": (replace(GOOD, operators=()), "operator-missing"),
     "an operator of others": (
         replace(GOOD, operators=(replace(OPERATOR, namespaces=frozenset({"x"})),)),

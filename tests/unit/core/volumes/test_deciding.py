@@ -304,3 +304,12 @@ def test_a_volume_just_raised_is_not_raised_for_what_was_measured_before() -> No
     raised = history(ended_modification(HOUR / 2, FAST, kind="raise", original=Gp3(100)))
     just = view(FAST, load=throttled_load(), history=raised)
     assert first(volume_set(just, asked=FAST)).kind is DecisionKind.KEEP
+
+
+def test_after_a_shrink_no_growth_of_the_pool_is_decided_before_the_pool_is_corrected() -> None:
+    full = view(forecast=fill_forecast(0.99), requested_gib=200, given_gib=200)
+    assert first(volume_set(full)).refused_by == "not-applied"
+    found = first(volume_set(full, ignored="All storage changes will be ignored."))
+    assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "storage-ignored")
+    assert "growth included, and says: All storage changes will be ignored;" in found.reason
+    assert "volume 0 asks for 100 GiB there, and its claims for 200 GiB" in found.reason

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from handlers.adapters.claims import EksClaims, gib
+from handlers.adapters.kafka_status import read_conditions
 from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.node_drain import EksDrain
 from handlers.adapters.nodeclaims import EksNodeClaims
@@ -148,6 +149,13 @@ LISTS: Mapping[str, Any] = {
         },
     },
     "volumeattributesclasses": {"metadata": {"name": "gp3-3000-125"}},
+    "kafkas": {
+        "metadata": {"name": "orders", "generation": 2, "annotations": {}},
+        "status": {
+            "observedGeneration": 2,
+            "conditions": [{"type": "Warning", "status": "True", "reason": "KafkaStorage"}],
+        },
+    },
 }
 
 
@@ -165,8 +173,7 @@ class Api:
         return self.lists["kafkas"]
 
     def find(self, path: str) -> Any:
-        del path
-        return self.lists["pods"]
+        return self.lists["pods" if "/pods/" in path else "kafkas"]
 
 
 def kubernetes(api: Any) -> Mapping[str, Callable[[], Any]]:
@@ -182,6 +189,7 @@ def kubernetes(api: Any) -> Mapping[str, Callable[[], Any]]:
         "node claims": EksNodeClaims(api, {"p": ()}).claims,
         "claims": claims.claims,
         "pools": lambda: [pool.volumes for pool in claims.pools()],
+        "conditions": lambda: read_conditions(api, "kafka", "orders"),
         "classes": claims.classes,
         "health": EksPods(api, "kafka", "orders").pods,
     }

@@ -70,10 +70,15 @@ VOLUME = {
 
 
 class FakeApi:
-    """An API server of four lists that writes down what is applied."""
+    """An API server of four lists and one Kafka that writes down what is applied."""
 
-    def __init__(self) -> None:
+    def __init__(self, *warnings: dict[str, Any]) -> None:
         self.applied: list[tuple[str, dict[str, Any], str]] = []
+        self._warnings = warnings
+
+    def find(self, path: str) -> dict[str, Any]:
+        assert path == "/apis/kafka.strimzi.io/v1/namespaces/kafka/kafkas/orders"
+        return {"metadata": {"name": "orders"}, "status": {"conditions": list(self._warnings)}}
 
     def list(self, path: str, **_: str) -> Iterator[dict[str, Any]]:
         names = ("gp3-3000-125", "io2-fast", "gp3-6000-250")
@@ -93,6 +98,18 @@ class FakeApi:
 @pytest.fixture
 def claims() -> EksClaims:
     return EksClaims(FakeApi(), "kafka", "orders")  # type: ignore[arg-type]
+
+
+def test_a_pool_whose_storage_strimzi_ignores_is_read_with_strimzis_sentence() -> None:
+    def ignored(pool: str) -> tuple[str, str]:
+        sentence = f"The desired storage in the KafkaNodePool resource kafka/{pool} is ignored."
+        told = {"type": "Warning", "status": "True", "reason": "KafkaStorage", "message": sentence}
+        (found,) = EksClaims(FakeApi(told), "kafka", "orders").pools()  # type: ignore[arg-type]
+        return found.ignored, sentence
+
+    assert len(set(ignored("broker-a"))) == 1
+    # Another pool's name begins alike.
+    assert ignored("broker-ab")[0] == ""
 
 
 def test_a_pool_is_read_with_the_volumes_whose_class_is_ours(claims: EksClaims) -> None:
