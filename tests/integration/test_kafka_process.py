@@ -87,7 +87,7 @@ class KafkaNode:
         cluster = read(kafka(place), [POOL], node_ids([POOL]), "AAAAAAAAAAAAAAAAAAAAAA")
         (node,) = cluster.nodes
         config = strimzi_resources.config_map(cluster, node)
-        self.pod = strimzi_resources.pod(cluster, node, config)
+        self.pod = strimzi_resources.pod(cluster, node)
         self.pod["metadata"]["uid"] = "uid-pod"
         self.mounts = {container.CONFIG_MOUNT: place.path("configuration")}
         self.mounts[container.CONFIG_MOUNT].mkdir()
