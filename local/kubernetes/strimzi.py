@@ -116,8 +116,9 @@ class Operator:
 
     def _is_owned(self, pod_set: Object) -> bool:
         """Say whether the Kafka or the KafkaConnect of a pod set is there."""
-        kafka = pod_set["metadata"]["labels"][naming.KIND_LABEL] == "Kafka"
-        return kafka_of(pod_set) in (self._kafkas.objects if kafka else self._connects.known)
+        kind = (pod_set["metadata"].get("labels") or {}).get(naming.KIND_LABEL)
+        owners = {"Kafka": self._kafkas.objects, naming.CONNECT_KIND: self._connects.known}
+        return kafka_of(pod_set) in owners.get(str(kind), {})
 
 
 def main() -> None:
