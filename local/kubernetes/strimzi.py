@@ -12,13 +12,10 @@ from __future__ import annotations
 import logging
 import threading
 
-from kafka.errors import KafkaError
-
 from core import naming
-from core.errors import StillwaterError
 from local.journal import journal
 from local.kubernetes import crds, dns, resolver
-from local.kubernetes.client import Api, Informer, key_of
+from local.kubernetes.client import Api, ApiError, Informer, key_of
 from local.kubernetes.strimzi_connects import Connects
 from local.kubernetes.strimzi_entities import kafka_of
 from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects
@@ -95,8 +92,9 @@ class Operator:
                 self._reconciler.reconcile(path, is_over)
             except Abandoned:
                 break
-            except (StillwaterError, KafkaError, OSError) as error:
-                LOG.warning("Kafka %s: %s", key[1], error)
+            except Exception as error:
+                # An API server that does not answer is no news; anything else is a fault of ours.
+                LOG.warning("Kafka %s: %s", key[1], error, exc_info=not isinstance(error, ApiError))
                 pause_seconds = RETRY_SECONDS
             if not wake.wait(pause_seconds):
                 self._objects.forget()

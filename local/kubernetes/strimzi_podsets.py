@@ -45,8 +45,8 @@ class PodSetController:
                 try:
                     if "deletionTimestamp" not in pod_set["metadata"] and self._is_owned(pod_set):
                         self._bring(pod_set)
-                except ApiError as error:
-                    LOG.warning("StrimziPodSet %s: %s", pod_set["metadata"]["name"], error)
+                except Exception:
+                    LOG.exception("StrimziPodSet %s", pod_set["metadata"]["name"])
 
     def _on_change(self, _event: str, _item: Object) -> None:
         self._changed.set()
