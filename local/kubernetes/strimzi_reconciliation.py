@@ -163,7 +163,7 @@ class KafkaReconciler:
         )["items"]
         names = {pod["metadata"]["name"] for pod in pods if asks_by_hand(pod)}
         nodes = [n for n in cluster.nodes if n.pool in pools or cluster.pod(n) in names]
-        roller.roll(nodes, lambda _: ["it was asked for by hand"])
+        roller.roll(nodes, lambda _: ["it was asked for by hand"], by_hand=True)
         for each in asked:
             metadata = each["metadata"]
             path = f"{PATHS[POD_SET].format(cluster.namespace)}/{metadata['name']}"
@@ -202,7 +202,7 @@ class KafkaReconciler:
             def reasons(pod: Object, wanted: Mapping[str, Object] = now) -> list[str]:
                 return reasons_to_restart(pod, wanted[pod["metadata"]["name"]])
 
-            roller.roll(cluster.nodes, reasons, configure=True)
+            roller.roll(cluster.nodes, reasons)
             roller.wait_for_all()
 
     def _pods(self, cluster: KafkaCluster) -> dict[str, Rendered]:

@@ -70,25 +70,25 @@ class Roller:
         self._timeout_seconds, self._is_over = timeout_seconds, is_over
 
     def roll(
-        self, nodes: Iterable[KafkaPodNode], reasons: Reasons, *, configure: bool = False
+        self, nodes: Iterable[KafkaPodNode], reasons: Reasons, *, by_hand: bool = False
     ) -> None:
-        """Restart the pods with a reason, and with `configure` bring brokers' configuration.
+        """Restart the pods with a reason and, unless a person asked, configure the brokers.
 
         Raises ReconciliationFailed where a pod does not become ready or may not be restarted.
         """
         pods = [(node, self._pod(node)) for node in nodes]
         for part in roll_order((node, bool(pod and is_ready(pod))) for node, pod in pods):
-            self._roll_part(part, reasons, configure=configure)
+            self._roll_part(part, reasons, by_hand=by_hand)
 
     def _roll_part(
-        self, waiting: Sequence[KafkaPodNode], reasons: Reasons, *, configure: bool
+        self, waiting: Sequence[KafkaPodNode], reasons: Reasons, *, by_hand: bool
     ) -> None:
         pauses = iter(BACKOFF_SECONDS)
         while waiting:
             later = []
             for node in waiting:
                 try:
-                    self._bring(node, reasons, configure=configure, others=len(waiting) > 1)
+                    self._bring(node, reasons, by_hand=by_hand, others=len(waiting) > 1)
                 except _NotNow as error:
                     LOG.info("%s", error)
                     later.append((node, str(error)))
@@ -114,15 +114,13 @@ class Roller:
         pod = self._pod(node)
         return pod is not None and has_condition(pod)
 
-    def _bring(
-        self, node: KafkaPodNode, reasons: Reasons, *, configure: bool, others: bool
-    ) -> None:
+    def _bring(self, node: KafkaPodNode, reasons: Reasons, *, by_hand: bool, others: bool) -> None:
         pod = self._pod(node)
         if pod is None:
             return  # the controller of pod sets makes it
         if is_stuck(pod):
             why = reasons(pod)
-            if not why:
+            if by_hand or not why:
                 raise ReconciliationFailed(
                     "FatalProblem", "Pod is unschedulable or is not starting"
                 )
@@ -130,7 +128,7 @@ class Roller:
             return
         ready = self._until(lambda: (p := self._pod(node)) is None or has_condition(p))
         why, changes = reasons(pod), dict[str, str | None]()
-        if configure and not why and node.is_broker and ready:
+        if not by_hand and not why and node.is_broker and ready:
             changes, why = self._configuration_changes(node)
         if why or changes:
             self._ask_kafka(node, others=others)
