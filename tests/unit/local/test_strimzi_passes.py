@@ -7,6 +7,7 @@ configuration that was there when they started.
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -20,6 +21,7 @@ from local.journal import Journal
 from local.kafka.run import settings
 from local.kubernetes import strimzi_roller
 from local.kubernetes.client import Api, key_of
+from local.kubernetes.strimzi import Operator
 from local.kubernetes.strimzi_objects import STRIMZI, OperatorObjects
 from local.kubernetes.strimzi_podsets import PodSetController
 from local.kubernetes.strimzi_reconciliation import KafkaReconciler, Timing
@@ -291,3 +293,33 @@ def test_what_cannot_run_is_said_in_the_status(world: World) -> None:
     world.reconcile()
     assert world.conditions == [("NotReady", "InvalidResourceException")]
     assert "Unsupported Kafka.spec.kafka.version" in world.status["conditions"][0]["message"]
+
+
+def test_a_kafka_that_waits_for_a_pod_holds_up_no_other() -> None:
+    passed, let_go = threading.Event(), threading.Event()
+
+    def reconcile(path: str, _is_over: object) -> None:
+        if path.endswith("slow"):
+            let_go.wait(10)
+        else:
+            passed.set()
+
+    operator = Operator.__new__(Operator)
+    keys = [("kafka", "slow"), ("kafka", "quick")]
+    operator._kafkas = cast("Any", SimpleNamespace(objects={key: {} for key in keys}))
+    operator._wakes = {key: threading.Event() for key in keys}
+    operator._stopped, operator._changed = threading.Event(), threading.Event()
+    operator._interval_seconds = 10.0
+    operator._reconciler = cast("Any", SimpleNamespace(reconcile=reconcile))
+    threads = [threading.Thread(target=operator._run_kafka, args=(key,)) for key in keys]
+    for thread in threads:
+        thread.start()
+    assert passed.wait(10)
+    assert ("kafka", "slow") in operator._wakes
+    operator._stopped.set()
+    let_go.set()
+    for key in keys:
+        operator._wake_kafka(key)
+    for thread in threads:
+        thread.join(10)
+    assert operator._wakes == {}
