@@ -199,9 +199,8 @@ class Roller:
             with admin(self._api, self._cluster.namespace, self._cluster.name) as client:
                 client.alter_configs([about])
         except (KafkaError, OSError) as error:
-            raise _NotNow(
-                f"Broker {node.node_id} does not take its configuration: {error}"
-            ) from None
+            # As min.insync.replicas since KIP-966, which Strimzi sets for the whole cluster.
+            LOG.warning("Broker %s does not take its configuration: %s", node.node_id, error)
 
     def _restart(self, pod: Object, why: Sequence[str]) -> None:
         metadata = pod["metadata"]

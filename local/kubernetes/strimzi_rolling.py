@@ -18,7 +18,9 @@ from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
 
 Object = Mapping[str, Any]
 STUCK = {"CrashLoopBackOff", "ImagePullBackOff", "ContainerCreating"}
-DEFAULT_SOURCE = "DEFAULT_CONFIG"
+# Where a value is this broker's own; a cluster's default, such as min.insync.replicas since
+# KIP-966, cannot be unset on one of them.
+OF_THE_BROKER = {"STATIC_BROKER_CONFIG", "DYNAMIC_BROKER_CONFIG"}
 # In no model of a broker's configuration, so Strimzi takes it for somebody else's.
 THROTTLE = ".throttled."
 
@@ -113,10 +115,10 @@ def configuration_changes(
         for key, value in described.items()
         if key in found and found[key]["value"] not in {value, None}
     }
-    ours = described.keys() | own.keys() | SMALL_HEAP_DEFAULTS.keys()
+    ours = described.keys() | own.keys() | SMALL_HEAP_DEFAULTS.keys() | {"broker.id"}
     changes |= {
         key: None
         for key, entry in found.items()
-        if key not in ours and entry["config_source"] != DEFAULT_SOURCE and THROTTLE not in key
+        if key not in ours and entry["config_source"] in OF_THE_BROKER and THROTTLE not in key
     }
     return changes
