@@ -21,7 +21,6 @@ from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_authorities import OPERATOR, data_of, operator_secret
 from local.kubernetes.strimzi_config import REPLICATION_PORT
 from local.kubernetes.strimzi_objects import STRIMZI
-from local.kubernetes.strimzi_rolling import is_ready
 from local.processes import listens
 
 BOOTSTRAP_MS, REQUEST_MS = 3_000, 10_000
@@ -59,7 +58,7 @@ class OperatorAccess:
 def admin(api: Api, namespace: str, cluster: str) -> Iterator[KafkaAdminClient]:
     """Connect to the port brokers replicate on."""
     client = KafkaAdminClient(
-        bootstrap_servers=f"{_host(namespace, cluster)}:{REPLICATION_PORT}",
+        bootstrap_servers=bootstrap(namespace, cluster),
         bootstrap_timeout_ms=BOOTSTRAP_MS,
         request_timeout_ms=REQUEST_MS,
         client_id="strimzi-operator",
@@ -72,14 +71,23 @@ def admin(api: Api, namespace: str, cluster: str) -> Iterator[KafkaAdminClient]:
 
 
 def runs(api: Api, namespace: str, cluster: str) -> bool:
-    """Say whether a Kafka is there to stay."""
+    """Say whether a Kafka is there to stay, and was Ready once: from then on its operators run."""
     found = find(api, f"{STRIMZI}/namespaces/{namespace}/kafkas/{cluster}")
-    return found is not None and is_ready(found)
+    return (
+        found is not None
+        and "deletionTimestamp" not in found["metadata"]
+        and "listeners" in (found.get("status") or {})
+        and answers(namespace, cluster)
+    )
 
 
 def answers(namespace: str, cluster: str) -> bool:
     """Say whether a broker of a Kafka listens, be the others where they may."""
     return listens(_host(namespace, cluster), REPLICATION_PORT)
+
+
+def bootstrap(namespace: str, cluster: str) -> str:
+    return f"{_host(namespace, cluster)}:{REPLICATION_PORT}"
 
 
 def _host(namespace: str, cluster: str) -> str:

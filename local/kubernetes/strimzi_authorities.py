@@ -1,33 +1,37 @@
 """A Kafka's two authorities and what the cluster's own signs, in Secrets as Strimzi keeps them.
 
 `<cluster>-cluster-ca(-cert)` signs what brokers, controllers and operators show each other,
-`<cluster>-clients-ca(-cert)` what users show. An authority whose key is replaced stays trusted
-beside the new one, and nobody shows a certificate of the new one before every pod trusts it: pods
-roll once to trust it, and again to show it. Strimzi drops the old one afterwards; here it stays.
+`<cluster>-clients-ca(-cert)` what users show, `<cluster>-trustbundle` holds what nodes trust. An
+authority whose key is replaced stays trusted beside the new one, and nobody shows a certificate of
+the new one before every pod trusts it: pods roll once to trust it, and again to show it. Strimzi
+drops the old one afterwards; here it stays.
 """
 
 from __future__ import annotations
 
 import base64
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core import naming
 from local.kubernetes import strimzi_certificates as certificates
-from local.kubernetes.client import Api, Informer
+from local.kubernetes.client import Api
 from local.kubernetes.lookups import find
 from local.kubernetes.strimzi_certificates import Issued
 from local.kubernetes.strimzi_model import KafkaCluster, KafkaPodNode
 from local.kubernetes.strimzi_objects import Object, OperatorObjects
-from local.kubernetes.strimzi_resources import KIND_LABEL, Rendered, digest, owned_object
+from local.kubernetes.strimzi_resources import Rendered, digest, owned_object
 
 FORCE_REPLACE = "strimzi.io/force-replace"
 KEY_GENERATION = "strimzi.io/ca-key-generation"
-CLUSTER_GENERATION = "strimzi.io/cluster-ca-key-generation"
-CLIENTS_GENERATION = "strimzi.io/clients-ca-key-generation"
+CERTIFICATE_GENERATION = "strimzi.io/ca-cert-generation"
+CLUSTER_KEY_GENERATION = "strimzi.io/cluster-ca-key-generation"
+CLUSTER_GENERATION = "strimzi.io/cluster-ca-cert-generation"
+CLIENTS_GENERATION = "strimzi.io/clients-ca-cert-generation"
 CERTIFICATE_HASH = "strimzi.io/server-cert-hash"
 OPERATOR = "cluster-operator"
+AUTHORITY_COMPONENT = "certificate-authority"
 Annotations = dict[str, str]
 
 
@@ -57,24 +61,28 @@ class Signer:
 class Authorities:
     """Makes, replaces and hands out what the cluster operator issues."""
 
-    def __init__(
-        self, api: Api, objects: OperatorObjects, changed: Callable[[str, Object], None]
-    ) -> None:
+    def __init__(self, api: Api, objects: OperatorObjects) -> None:
         self._api, self._objects = api, objects
-        self._secrets = Informer(
-            api, "/api/v1/secrets", changed, labelSelector=f"{KIND_LABEL}=Kafka"
-        )
-        self.informers = (self._secrets,)
 
-    def bring(self, cluster: KafkaCluster, live: Mapping[str, Object]) -> dict[str, Annotations]:
+    def bring(self, cluster: KafkaCluster, live: Iterable[Object]) -> dict[str, Annotations]:
         """Issue what is missing or outdated; return what each pod is marked with for it."""
         if not cluster.asks:
             return {cluster.pod(node): {} for node in cluster.nodes}
         of_cluster = self._authority(cluster, naming.cluster_ca_secret(cluster.name))
         of_clients = self._authority(cluster, naming.clients_ca_secret(cluster.name))
         everybody_trusts = all(
-            _generation(pod, CLUSTER_GENERATION) >= of_cluster.generation for pod in live.values()
+            _generation(pod, CLUSTER_GENERATION) >= of_cluster.generation for pod in live
         )
+        trusted = {
+            CLUSTER_GENERATION: str(of_cluster.generation),
+            CLIENTS_GENERATION: str(of_clients.generation),
+        }
+        bundle = {
+            f"{whose}-{name}": text
+            for whose, each in (("cluster", of_cluster), ("clients", of_clients))
+            for name, text in each.trusted.items()
+        }
+        self._apply(cluster, f"{cluster.name}-trustbundle", bundle, trusted, "trust-bundle")
         signer = Signer(of_cluster, everybody_trusts)
         self._certificate(cluster, operator_secret(cluster.name), OPERATOR, signer)
         marks = {}
@@ -83,32 +91,33 @@ class Authorities:
             hosts = sorted(served_hosts(cluster, node))
             issued = self._certificate(cluster, name, component, signer, hosts)
             marks[name] = {
-                CLUSTER_GENERATION: str(of_cluster.generation),
+                **trusted,
+                CLUSTER_KEY_GENERATION: str(of_cluster.generation),
                 CERTIFICATE_HASH: digest(issued.certificate),
             }
-            if node.is_broker:
-                marks[name][CLIENTS_GENERATION] = str(of_clients.generation)
         return marks
 
     def _authority(self, cluster: KafkaCluster, certificate_secret: str) -> Authority:
         key_secret = certificate_secret.removesuffix("-cert")
-        # The watch may be behind our own writing: a second authority would be trusted by nobody.
-        for look in (self._known_secret, self._live_secret):
-            key = look(cluster.namespace, key_secret)
-            known = authority_of(key, look(cluster.namespace, certificate_secret))
-            if known is not None and not _is_forced(key):
-                return known
+        key = self._secret(cluster, key_secret)
+        known = authority_of(key, self._secret(cluster, certificate_secret))
+        if known is not None and not _is_forced(key):
+            return known
         fresh = replace_authority(known, key_secret.removeprefix(f"{cluster.name}-"))
-        marked = {KEY_GENERATION: str(fresh.generation)}
+        generation = str(fresh.generation)
         password = secrets.token_urlsafe(9)
         store = certificates.trust_store(fresh.trusted.values(), password)
         self._apply(
             cluster,
             certificate_secret,
             {**fresh.trusted, "ca.p12": store, "ca.password": password},
-            marked,
+            {CERTIFICATE_GENERATION: generation},
+            AUTHORITY_COMPONENT,
         )
-        self._apply(cluster, key_secret, {"ca.key": fresh.current.key}, marked)
+        key_data = {"ca.key": fresh.current.key}
+        self._apply(
+            cluster, key_secret, key_data, {KEY_GENERATION: generation}, AUTHORITY_COMPONENT
+        )
         if _is_forced(key):
             path = _path(cluster.namespace, key_secret)
             self._api.merge(path, {"metadata": {"annotations": {FORCE_REPLACE: None}}})
@@ -124,29 +133,36 @@ class Authorities:
     ) -> Issued:
         """Return a component's certificate: the one it has while that serves, else another."""
         file = OPERATOR if name == OPERATOR else secret
-        # The watch may be behind our own writing.
-        for look in (self._known_secret, self._live_secret):
-            stored = data_of(look(cluster.namespace, secret))
-            if f"{file}.crt" in stored:
-                issued = Issued(stored[f"{file}.crt"], stored[f"{file}.key"])
-                if signer.stands_for(issued, hosts):
-                    return issued
+        stored = data_of(self._secret(cluster, secret))
+        if f"{file}.crt" in stored:
+            issued = Issued(stored[f"{file}.crt"], stored[f"{file}.key"])
+            if signer.stands_for(issued, hosts):
+                return issued
         issued = certificates.component(signer.authority.current, name, hosts)
         data = {f"{file}.crt": issued.certificate, f"{file}.key": issued.key}
-        self._apply(cluster, secret, data, {})
+        marked = {CLUSTER_GENERATION: str(signer.authority.generation)}
+        self._apply(cluster, secret, data, marked, "strimzi" if name == OPERATOR else "kafka")
         return issued
 
-    def _known_secret(self, namespace: str, name: str) -> Object | None:
-        return self._secrets.objects.get((namespace, name))
-
-    def _live_secret(self, namespace: str, name: str) -> Object | None:
-        return find(self._api, _path(namespace, name))
+    def _secret(self, cluster: KafkaCluster, name: str) -> Object | None:
+        return find(self._api, _path(cluster.namespace, name))
 
     def _apply(
-        self, cluster: KafkaCluster, name: str, data: Mapping[str, str | bytes], marked: Annotations
+        self,
+        cluster: KafkaCluster,
+        name: str,
+        data: Mapping[str, str | bytes],
+        marked: Annotations,
+        component: str,
     ) -> None:
         rendered = owned_object(cluster, "v1", "Secret", name)
         rendered["metadata"]["annotations"] = marked
+        if component != "kafka":
+            rendered["metadata"]["labels"] |= {
+                "app.kubernetes.io/name": component,
+                "strimzi.io/component-type": component,
+                "strimzi.io/name": "strimzi",
+            }
         self._objects.apply(with_data(rendered, data))
 
 
@@ -157,7 +173,7 @@ def operator_secret(cluster: str) -> str:
 
 def served_hosts(cluster: KafkaCluster, node: KafkaPodNode) -> set[str]:
     """Return every name a node is dialled by: its own, and those of the Services and balancers."""
-    names = {cluster.host(node), cluster.host(node).removesuffix(".cluster.local")}
+    names = {cluster.host(node), cluster.service_host(node)}
     if not node.is_broker:
         return names
     services = [
@@ -165,7 +181,10 @@ def served_hosts(cluster: KafkaCluster, node: KafkaPodNode) -> set[str]:
         naming.headless_service(cluster.name),
     ]
     for listener in cluster.listeners:
-        names |= {*listener.alternative_names, listener.host_of(node.node_id) or cluster.host(node)}
+        names |= {
+            *listener.alternative_names,
+            listener.host_of(node.node_id) or cluster.service_host(node),
+        }
         if listener.type == "cluster-ip":
             port = listener.port
             services += [
@@ -202,7 +221,10 @@ def with_data(rendered: Rendered, data: Mapping[str, str | bytes]) -> Rendered:
 def authority_of(key_secret: Object | None, certificate_secret: Object | None) -> Authority | None:
     """Return an authority of its two Secrets; None where one is missing or they are no pair."""
     key, held = data_of(key_secret), data_of(certificate_secret)
-    generations = {_generation(each, KEY_GENERATION) for each in (key_secret, certificate_secret)}
+    generations = {
+        _generation(key_secret, KEY_GENERATION),
+        _generation(certificate_secret, CERTIFICATE_GENERATION),
+    }
     if "ca.key" not in key or "ca.crt" not in held or len(generations) > 1:
         return None
     trusted = {name: text for name, text in held.items() if name.endswith(".crt")}

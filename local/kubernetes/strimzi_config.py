@@ -23,6 +23,18 @@ REPLICATION, REPLICATION_PORT = "REPLICATION-9091", 9091
 
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 
+# Beginnings of what concerns a node that is no broker (KafkaNodeConfigurationDiff).
+CONTROLLER_SETTINGS = (
+    *("alter.config.policy", "authorizer.", "auto.create.", "background.threads"),
+    *("broker.heartbeat.", "broker.session.", "connection", "controlled.", "controller."),
+    *("create.topic.", "default.replication.", "delete.topic.", "early.start.", "kafka.metrics."),
+    *("leader.imbalance.", "listener.security.", "listeners", "log.dir", "max.connection"),
+    *("metadata.", "metric", "min.insync.", "num.io.", "num.network.", "num.partitions"),
+    *("offsets.topic.replication.", "principal.", "process.roles", "queued.max.", "reserved."),
+    *("replica.selector.", "sasl.", "security.providers", "server.max.", "socket.", "ssl."),
+    *("super.users", "transaction.state.log.min", "transaction.state.log.repl", "unclean."),
+)
+
 METRICS_PORT_NAME, METRICS_PORT = "tcp-prometheus", 9404
 REPORTER = "io.strimzi.kafka.metrics.KafkaPrometheusMetricsReporter"
 BROKER_REPORTER = "io.strimzi.kafka.metrics.YammerPrometheusMetricsReporter"
@@ -43,15 +55,36 @@ def listener_name(listener: KafkaListener) -> str:
 
 def server_config(cluster: KafkaCluster, node: KafkaPodNode) -> str:
     """Return the node's server.config; paths are the pod's, the address is filled in at start."""
-    settings = {
+    settings = own_settings(cluster, node) | described_settings(cluster)
+    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def own_settings(cluster: KafkaCluster, node: KafkaPodNode) -> dict[str, str]:
+    """Return what the operator decides itself."""
+    return {
         **dict(_identity(cluster, node)),
         **dict(_listeners(cluster, node)),
         **dict(_security(cluster, node)),
         **dict(_storage(node)),
         **reporters(cluster.metrics, brokers=True),
-        **{key: plain(value) for key, value in cluster.config.items()},
     }
-    return "".join(f"{key}={value}\n" for key, value in settings.items())
+
+
+def described_settings(cluster: KafkaCluster) -> dict[str, str]:
+    """Return what the Kafka's own description says of its brokers' configuration."""
+    return {key: plain(value) for key, value in cluster.config.items()}
+
+
+def restarting_settings(cluster: KafkaCluster, node: KafkaPodNode) -> dict[str, str]:
+    """Return what a pod's annotation names by its hash, so that a change restarts the pod.
+
+    A broker is asked itself what it runs with. No controller is: what concerns it is named here.
+    """
+    own = own_settings(cluster, node)
+    if node.is_broker:
+        return own
+    every = own | described_settings(cluster)
+    return {key: value for key, value in every.items() if key.startswith(CONTROLLER_SETTINGS)}
 
 
 def _identity(cluster: KafkaCluster, node: KafkaPodNode) -> Iterator[tuple[str, str]]:
@@ -74,13 +107,13 @@ def _listeners(cluster: KafkaCluster, node: KafkaPodNode) -> Iterator[tuple[str,
     advertised: dict[str, str] = {}
     if node.is_controller:
         bound[CONTROL_PLANE] = f"{POD_ADDRESS}:{CONTROL_PLANE_PORT}"
-        advertised[CONTROL_PLANE] = f"{cluster.host(node)}:{CONTROL_PLANE_PORT}"
+        advertised[CONTROL_PLANE] = f"{cluster.service_host(node)}:{CONTROL_PLANE_PORT}"
     if node.is_broker:
         bound[REPLICATION] = f"{POD_ADDRESS}:{REPLICATION_PORT}"
-        advertised[REPLICATION] = f"{cluster.host(node)}:{REPLICATION_PORT}"
+        advertised[REPLICATION] = f"{cluster.service_host(node)}:{REPLICATION_PORT}"
         for listener in cluster.listeners:
             name = listener_name(listener)
-            host = listener.host_of(node.node_id) or cluster.host(node)
+            host = listener.host_of(node.node_id) or cluster.service_host(node)
             advertised[name] = f"{host}:{listener.port_of(node.node_id)}"
             bound[name] = f"{POD_ADDRESS}:{listener.port}"
     yield "listeners", _named_addresses(bound)
@@ -100,7 +133,7 @@ def _security(cluster: KafkaCluster, node: KafkaPodNode) -> Iterator[tuple[str, 
     for what, path in (("keystore", NODE_CERTS), ("truststore", CLUSTER_CA_CERTS)):
         yield f"ssl.{what}.type", "PEM"
         yield f"ssl.{what}.location", f"{path}.pem"
-    for name in (CONTROL_PLANE, REPLICATION):
+    for name in (CONTROL_PLANE, *([REPLICATION] if node.is_broker else [])):
         yield f"listener.name.{name.lower()}.ssl.client.auth", "required"
     for listener in cluster.listeners:
         name, prefix = listener_name(listener), f"listener.name.{listener_name(listener).lower()}"

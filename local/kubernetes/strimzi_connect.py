@@ -30,12 +30,16 @@ from local.kubernetes.strimzi_config import (
 )
 from local.kubernetes.strimzi_model import SCRAM, TLS, allowed_metrics, rack_label
 from local.kubernetes.strimzi_resources import (
+    CONFIGURATION_HASH,
     DEFAULT_GRACE_SECONDS,
     KIND_LABEL,
-    REVISION,
+    OPERATOR_VERSION,
+    POD_SET,
+    POD_SET_API,
     TEMPLATE_FIELDS,
     digest,
     owner_reference,
+    with_revisions,
 )
 
 KIND = "KafkaConnect"
@@ -138,7 +142,16 @@ def pod(workers: Workers, pod_name: str, config: Rendered, credentials: str = ""
     """
     template = (workers.spec.get("template") or {}).get("pod") or {}
     rendered = _object(workers, "v1", "Pod", pod_name)
-    rendered["metadata"]["labels"][naming.POD_NAME_LABEL] = pod_name
+    del rendered["metadata"]["ownerReferences"]
+    rendered["metadata"]["labels"] |= {
+        naming.POD_NAME_LABEL: pod_name,
+        "strimzi.io/controller": "strimzipodset",
+        "strimzi.io/controller-name": workers.component,
+    }
+    rendered["metadata"]["annotations"] = {
+        CONFIGURATION_HASH: digest(config["data"]),
+        "strimzi.io/auth-hash": credentials,
+    }
     rendered["spec"] = {
         **{field: template[field] for field in TEMPLATE_FIELDS if field in template},
         "hostname": pod_name,
@@ -155,10 +168,16 @@ def pod(workers: Workers, pod_name: str, config: Rendered, credentials: str = ""
             *({"name": name, "secret": source} for _, name, source in secrets(workers)),
         ],
     }
-    revision = digest(
-        [rendered["spec"], rendered["metadata"]["labels"], config["data"], credentials]
-    )
-    rendered["metadata"]["annotations"] = {REVISION: revision}
+    return with_revisions(rendered)
+
+
+def pod_set(workers: Workers, pods: Mapping[str, Rendered]) -> Rendered:
+    """Return the pod set of all workers."""
+    rendered = _object(workers, POD_SET_API, POD_SET, workers.component)
+    rendered["spec"] = {
+        "selector": {"matchLabels": _selector(workers)},
+        "pods": list(pods.values()),
+    }
     return rendered
 
 
@@ -245,7 +264,8 @@ def _container(workers: Workers) -> Rendered:
         ports.append((METRICS_PORT_NAME, METRICS_PORT))
     return {
         "name": workers.component,
-        "image": spec.get("image") or f"quay.io/strimzi/kafka:latest-kafka-{spec.get('version')}",
+        "image": spec.get("image")
+        or f"quay.io/strimzi/kafka:{OPERATOR_VERSION}-kafka-{spec.get('version')}",
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports],
         "resources": spec.get("resources") or {},
         "readinessProbe": {**HEALTH, **(spec.get("readinessProbe") or PROBE_DEFAULTS)},

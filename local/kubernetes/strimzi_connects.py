@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from core import naming
 from core.errors import InvalidInput
@@ -14,12 +14,22 @@ from local.kubernetes.strimzi_connect import (
     Workers,
     config_map,
     pod,
+    pod_set,
     read,
     secrets,
     surroundings,
 )
-from local.kubernetes.strimzi_objects import PATHS, STRIMZI, Object, OperatorObjects, resource_path
+from local.kubernetes.strimzi_objects import (
+    PATHS,
+    READY,
+    STRIMZI,
+    Object,
+    OperatorObjects,
+    not_ready,
+    resource_path,
+)
 from local.kubernetes.strimzi_resources import KIND_LABEL, digest
+from local.kubernetes.strimzi_rolling import is_ready, next_to_roll, reasons_to_restart
 
 LOG = logging.getLogger("strimzi")
 
@@ -34,6 +44,11 @@ class Connects:
         self._connects = Informer(api, f"{STRIMZI}/kafkaconnects", changed)
         self._pods = Informer(api, "/api/v1/pods", changed, labelSelector=f"{KIND_LABEL}={KIND}")
         self.informers = (self._connects, self._pods)
+
+    @property
+    def known(self) -> Mapping[tuple[str, str], Object]:
+        """Return every KafkaConnect by namespace and name."""
+        return self._connects.objects
 
     def reconcile_all(self) -> bool:
         """Reconcile every KafkaConnect; return whether one should soon be tried again."""
@@ -54,19 +69,12 @@ class Connects:
         try:
             workers = read(connect)
         except InvalidInput as error:
-            self._objects.report(
-                connect, path, ready=False, reason="InvalidResource", message=str(error)
-            )
+            self._objects.report(connect, path, not_ready("InvalidResourceException", str(error)))
             return False
         missing, credentials = self._credentials(workers)
         waiting = missing or self._bring(workers, credentials)
-        self._objects.report(
-            connect,
-            path,
-            ready=not waiting,
-            reason="Creating" if waiting else "",
-            message=f"Waiting for {', '.join(waiting)}." if waiting else "",
-        )
+        creating = not_ready("Creating", f"Waiting for {', '.join(waiting)}.")
+        self._objects.report(connect, path, creating if waiting else READY)
         return bool(missing)
 
     def _bring(self, workers: Workers, credentials: str) -> list[str]:
@@ -81,13 +89,23 @@ class Connects:
             config = config_map(workers, name)
             self._objects.apply(config)
             wanted[name] = pod(workers, name, config, credentials)
+        self._objects.apply(pod_set(workers, wanted))
         live = {
             name: pod
             for (namespace, name), pod in self._pods.objects.items()
             if namespace == workers.namespace
             and pod["metadata"]["labels"].get(naming.CLUSTER_LABEL) == workers.name
         }
-        return self._objects.bring(wanted, live)
+        outdated = next_to_roll(wanted, live)
+        if outdated is not None:
+            self._api.delete(f"{PATHS['Pod'].format(workers.namespace)}/{outdated}")
+        return [
+            name
+            for name, rendered in wanted.items()
+            if name not in live
+            or not is_ready(live[name])
+            or reasons_to_restart(live[name], rendered)
+        ]
 
     def _credentials(self, workers: Workers) -> tuple[list[str], str]:
         """Return the Secrets that are not there yet, and a digest of those that are."""

@@ -6,16 +6,19 @@ Source of the resources' fields: strimzi-kafka-operator 1.2.0, kafka.strimzi.io/
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from core import naming
 from core.constants import STRIMZI_KAFKA_VERSIONS, TAKEN_PORTS
 from core.errors import InvalidInput
 from core.health.rules import RuleSet
+from core.quantities import quantity
 
 Object = Mapping[str, Any]
 
@@ -37,6 +40,14 @@ _REPLICATED = (
 # Strict is what a Kafka without it gets, unless the twin was told another.
 HEALTH_RULES, PORTS = "stillwater.dev/health-rules", "ports"
 RULES_VARIABLE = "STILLWATER_HEALTH_RULES"
+
+
+# What a pod set remembers of a volume, in Strimzi's order.
+FIXED_FIELDS = ("type", "class", "selector")
+STORED_FIELDS = (
+    *("id", "type", "size", "kraftMetadata", "class", "volumeAttributesClass"),
+    *("deleteClaim", "selector"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +84,6 @@ class KafkaPodNode:
     pool: str
     roles: frozenset[str]
     volumes: tuple[Mapping[str, Any], ...]
-    pool_spec: Mapping[str, Any]
-    pool_uid: str
 
     @property
     def is_controller(self) -> bool:
@@ -104,6 +113,8 @@ class KafkaCluster:
     rack_label: str | None
     # Which metrics are exposed, as regular expressions; empty: no reporter runs.
     metrics: tuple[str, ...]
+    # Resources by name; one without replicas has no node.
+    pools: Mapping[str, Object]
     nodes: tuple[KafkaPodNode, ...]
     # Whether an authorizer asks what a client may do.
     authorized: bool = False
@@ -121,7 +132,12 @@ class KafkaCluster:
         return naming.pod(self.name, node.pool, node.node_id)
 
     def host(self, node: KafkaPodNode) -> str:
+        """Return the name by which voters know each other."""
         return naming.pod_host(self.name, self.namespace, self.pod(node))
+
+    def service_host(self, node: KafkaPodNode) -> str:
+        """Return the name that a node advertises."""
+        return self.host(node).removesuffix(".cluster.local")
 
 
 def read(
@@ -132,8 +148,9 @@ def read(
     Raises InvalidInput with a sentence for everything this operator cannot run.
     """
     metadata, spec = kafka["metadata"], kafka["spec"]["kafka"]
+    by_name = {pool["metadata"]["name"]: pool for pool in pools}
     nodes = tuple(
-        node for pool in pools for node in _nodes(pool, ids.get(pool["metadata"]["name"], ()))
+        node for name, pool in by_name.items() for node in _nodes(pool, ids.get(name, ()))
     )
     listeners = tuple(_listener(raw) for raw in spec.get("listeners") or [])
     problems = [
@@ -164,6 +181,7 @@ def read(
         probes={k: spec[k] for k in ("readinessProbe", "livenessProbe") if spec.get(k)},
         rack_label=rack_label(spec),
         metrics=allowed_metrics(spec),
+        pools=by_name,
         nodes=tuple(sorted(nodes, key=lambda node: node.node_id)),
         authorized=bool(spec.get("authorization")),
         health_rules=_health_rules(kafka),
@@ -261,18 +279,42 @@ def annotated_ids(annotation: str) -> list[int]:
     return ids
 
 
+def stored_storage(storage: Mapping[str, Any]) -> str:
+    """Return a pool's storage as its pod set remembers it."""
+    volumes = [
+        {key: volume[key] for key in STORED_FIELDS if volume.get(key, False) is not False}
+        for volume in _volumes(storage)
+    ]
+    return json.dumps({"type": storage["type"], "volumes": volumes}, separators=(",", ":"))
+
+
+def is_refused_storage(storage: Mapping[str, Any], stored: str) -> bool:
+    """Say whether a change of storage is one that Strimzi ignores (StorageDiff).
+
+    Volumes may come, go and grow, and change deleteClaim, kraftMetadata and their attributes class.
+    """
+    known = json.loads(stored)
+    before = {volume["id"]: volume for volume in known["volumes"]}
+    kept = [(before[v["id"]], v) for v in _volumes(storage) if v["id"] in before]
+    return known["type"] != storage["type"] or any(
+        any(old.get(field) != new.get(field) for field in FIXED_FIELDS)
+        or (quantity(new.get("size")) or Decimal()) < (quantity(old.get("size")) or Decimal())
+        for old, new in kept
+    )
+
+
+def _volumes(storage: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return list(storage["volumes"]) if storage["type"] == "jbod" else [{"id": 0, **storage}]
+
+
 def _nodes(pool: Object, ids: Iterable[int]) -> list[KafkaPodNode]:
     spec = pool["spec"]
-    storage = spec["storage"]
-    volumes = storage["volumes"] if storage["type"] == "jbod" else [{"id": 0, **storage}]
     return [
         KafkaPodNode(
             node_id=node_id,
             pool=pool["metadata"]["name"],
             roles=frozenset(spec["roles"]),
-            volumes=tuple(volumes),
-            pool_spec=spec,
-            pool_uid=pool["metadata"]["uid"],
+            volumes=tuple(_volumes(spec["storage"])),
         )
         for node_id in ids
     ]

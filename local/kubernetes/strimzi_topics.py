@@ -17,7 +17,13 @@ from local.kubernetes.client import Api, Informer
 from local.kubernetes.strimzi_admin import admin, runs
 from local.kubernetes.strimzi_config import plain
 from local.kubernetes.strimzi_entities import EntityOperator, kafka_of
-from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, resource_path
+from local.kubernetes.strimzi_objects import (
+    READY,
+    STRIMZI,
+    Object,
+    OperatorObjects,
+    resource_path,
+)
 
 UNKNOWN_TOPIC = 3
 
@@ -55,7 +61,8 @@ class TopicOperator(EntityOperator):
         except KafkaError as error:
             reason, message = "KafkaError", f"Kafka refused the topic: {error}."
         path = resource_path("kafkatopics", topic)
-        self._objects.report(topic, path, ready=not reason, reason=reason, message=message)
+        failed = {"type": "Ready", "status": "False", "reason": reason, "message": message}
+        self._objects.report(topic, path, failed if reason else READY)
 
     def _forget(self, topic: Object) -> None:
         kafka = kafka_of(topic)

@@ -42,7 +42,14 @@ from local.kubernetes.strimzi_authorities import (
 )
 from local.kubernetes.strimzi_entities import EntityOperator, kafka_of
 from local.kubernetes.strimzi_model import SCRAM, TLS
-from local.kubernetes.strimzi_objects import STRIMZI, Object, OperatorObjects, resource_path
+from local.kubernetes.strimzi_objects import (
+    READY,
+    STRIMZI,
+    Object,
+    OperatorObjects,
+    not_ready,
+    resource_path,
+)
 from local.kubernetes.strimzi_resources import KIND_LABEL, owner_reference
 
 KIND = "KafkaUser"
@@ -89,19 +96,18 @@ class UserOperator(EntityOperator):
     def _reconcile(
         self, client: KafkaAdminClient, user: Object, authority: Authority, held: Mapping[Key, ACL]
     ) -> None:
-        reason, message = "", ""
         path = resource_path("kafkausers", user)
         if refused := acl_problem(user, self._kafka(user)):
-            self._objects.report(user, path, ready=False, reason="InvalidResource", message=refused)
+            self._objects.report(user, path, not_ready("InvalidResourceException", refused))
             return
         try:
             self._issue(client, user, authority)
             _bring_acls(client, user, held)
+            condition: Object = READY
         except KafkaError as error:
-            reason, message = "KafkaError", f"Kafka refused the user: {error}."
+            condition = not_ready("KafkaException", f"Kafka refused the user: {error}.")
         said = {"username": principal(user).removeprefix("User:"), "secret": _name(user)}
-        self._api.merge(f"{path}/status", {"status": said})
-        self._objects.report(user, path, ready=not reason, reason=reason, message=message)
+        self._objects.report(user, path, condition, **said)
 
     def _kafka(self, user: Object) -> Object:
         namespace, cluster = kafka_of(user)
@@ -295,9 +301,7 @@ def _secret(user: Object) -> dict[str, Any]:
             "name": _name(user),
             "namespace": metadata["namespace"],
             "labels": {naming.CLUSTER_LABEL: kafka_of(user)[1], KIND_LABEL: KIND},
-            "ownerReferences": [
-                owner_reference(KIND, metadata["name"], metadata["uid"], controller=False)
-            ],
+            "ownerReferences": [owner_reference(KIND, metadata["name"], metadata["uid"])],
         },
     }
 

@@ -72,7 +72,6 @@ def theirs(twin: Twin) -> Iterator[TheirKafka]:
     made = TheirKafka(twin)
     with made.balanced():
         until(made.ready, "their Kafka runs", START_SECONDS, twin.check_alive)
-        made.pod_set()
         yield made
 
 

@@ -15,14 +15,18 @@ from typing import Any
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
+from core import naming
 from local import environment
 from local.kafka import container, jars
 from local.kubernetes import kafka_container, strimzi_resources
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.strimzi_admin import show
 from local.kubernetes.strimzi_authorities import served_hosts
+from local.kubernetes.strimzi_config import described_settings, own_settings
 from local.kubernetes.strimzi_model import node_ids, read
+from local.kubernetes.strimzi_rolling import configuration_changes
 from local.place import Place, claim_place
 from local.processes import Child, Processes
 from tests.integration.waiting import PATIENCE_SECONDS
@@ -72,7 +76,14 @@ def kafka(place: Place) -> dict[str, Any]:
                 "version": jars.version(),
                 "metadataVersion": "4.2-IV1",
                 "listeners": [listener],
-                "config": {"offsets.topic.replication.factor": 1},
+                "config": {
+                    "offsets.topic.replication.factor": 1,
+                    "transaction.state.log.min.isr": 1,
+                    "min.insync.replicas": 1,
+                    "broker.session.timeout.ms": 9000,
+                    "auto.create.topics.enable": True,
+                    naming.REPLICA_SELECTOR: naming.FOLLOWER_FETCHING,
+                },
             }
         },
     }
@@ -86,8 +97,9 @@ class KafkaNode:
         self.bootstrap = f"{broker_host(place)}:9094"
         cluster = read(kafka(place), [POOL], node_ids([POOL]), "AAAAAAAAAAAAAAAAAAAAAA")
         (node,) = cluster.nodes
+        self.cluster, self.node = cluster, node
         config = strimzi_resources.config_map(cluster, node)
-        self.pod = strimzi_resources.pod(cluster, node, config)
+        self.pod = strimzi_resources.pod(cluster, node)
         self.pod["metadata"]["uid"] = "uid-pod"
         self.mounts = {container.CONFIG_MOUNT: place.path("configuration")}
         self.mounts[container.CONFIG_MOUNT].mkdir()
@@ -178,3 +190,22 @@ def test_a_node_formats_its_volumes_once_and_keeps_its_records(node: KafkaNode) 
     consumer.close()
     formatted = [line for line in node.log().splitlines() if line.startswith("Formatting ")]
     assert len(formatted) == len(VOLUMES)
+
+
+def test_a_broker_tells_the_operator_which_settings_differ_and_which_need_a_restart(
+    node: KafkaNode,
+) -> None:
+    node.start()
+    named: dict[str, Any] = {"security_protocol": "SSL", "ssl_context": node.trusting}
+    admin = KafkaAdminClient(bootstrap_servers=node.bootstrap, **named)
+    about = ConfigResource(ConfigResourceType.BROKER, str(NODE_ID))
+    found = admin.describe_configs([about], config_filter="all")["broker"][str(NODE_ID)]
+    admin.close()
+    described, own = described_settings(node.cluster), own_settings(node.cluster, node.node)
+    assert configuration_changes(described, own, found) == {}
+    other = described | {"num.io.threads": "16", "group.initial.rebalance.delay.ms": "100"}
+    changes = configuration_changes(other, own, found)
+    assert {key: found[key]["read_only"] for key in changes} == {
+        "num.io.threads": False,
+        "group.initial.rebalance.delay.ms": True,
+    }

@@ -210,23 +210,6 @@ class TheirKafka:
         found = self.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         return dict(found["AutoScalingGroups"][0])
 
-    def pod_set(self) -> None:
-        """Make what Strimzi keeps of a pool's pods, which its stand-in does not."""
-        kept = ("name", "labels", "annotations")
-        pods = [
-            {"metadata": {key: pod["metadata"][key] for key in kept if key in pod["metadata"]}}
-            for pod in self.pods().values()
-        ]
-        group = "core.strimzi.io/v1"
-        marked = {"strimzi.io/cluster": KAFKA}
-        body = {
-            "apiVersion": group,
-            "kind": "StrimziPodSet",
-            "metadata": {"name": f"{KAFKA}-{POOL}", "namespace": NAMESPACE, "labels": marked},
-            "spec": {"selector": {"matchLabels": marked}, "pods": pods},
-        }
-        self.api.post(f"/apis/{group}/namespaces/{NAMESPACE}/strimzipodsets", body)
-
     # What follows the pods
 
     @contextlib.contextmanager

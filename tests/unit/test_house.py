@@ -11,7 +11,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 PRODUCT = ("core", "infra", "stacks", "handlers", "spark", "cli", "local", "stillwater", "bench")
-LONGEST_LINES = 400
+LONGEST_LINES = 600
 _BEGINS = re.compile(r'"""(.*?)"""', re.DOTALL)
 # "What a volume needs" names a subject; "Sizes a volume" says what the module does in the flow.
 QUESTIONS = {"What", "Who", "Whom", "Where", "When", "How", "Whatever", "Whether"}

@@ -85,5 +85,4 @@ def configure(node_id: int, described: KafkaCluster | None = None) -> dict[str, 
 def rendered_pod(node_id: int, described: KafkaCluster | None = None) -> dict[str, Any]:
     described = described or cluster()
     node = next(n for n in described.nodes if n.node_id == node_id)
-    config = strimzi_resources.config_map(described, node)
-    return strimzi_resources.pod(described, node, config)
+    return strimzi_resources.pod(described, node)

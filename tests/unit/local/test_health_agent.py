@@ -56,7 +56,7 @@ def test_a_pod_without_an_address_is_no_node_yet(tmp_path: Any) -> None:
 
 def probes(of: KafkaCluster) -> list[Any]:
     node = next(n for n in of.nodes if n.is_broker)
-    pod = strimzi_resources.pod(of, node, strimzi_resources.config_map(of, node))
+    pod = strimzi_resources.pod(of, node)
     (container,) = pod["spec"]["containers"]
     return [container["readinessProbe"], container["livenessProbe"]]
 

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 from core.errors import InvalidInput
 from local.kubernetes import crds, strimzi_resources
 from local.kubernetes.strimzi_model import annotated_ids, node_ids
-from local.kubernetes.strimzi_rolling import is_ready, next_to_roll, start_order
-from tests.unit.local.described_kafka import (
-    cluster,
-    pool,
-    rendered_pod,
-)
+from local.kubernetes.strimzi_rolling import is_ready, next_to_roll
+from tests.unit.local.described_kafka import pool, rendered_pod
 
 
 @pytest.mark.parametrize(
@@ -83,10 +79,6 @@ def live(node_id: int, *, ready: bool = True, old: bool = False, going: bool = F
 def rolled(**pods: Any) -> str | None:
     wanted = {name: rendered_pod(int(name[1:])) for name in pods}
     return next_to_roll(wanted, {name: pod for name, pod in pods.items() if pod is not None})
-
-
-def test_controllers_start_before_brokers() -> None:
-    assert [n.node_id for n in start_order(reversed(cluster().nodes))] == [0, 10, 20]
 
 
 @pytest.mark.parametrize(

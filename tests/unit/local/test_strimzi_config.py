@@ -24,7 +24,7 @@ from tests.unit.local.described_kafka import (
 def test_a_broker_advertises_the_load_balancer_and_listens_at_its_pod() -> None:
     config = configure(10)
     assert config["advertised.listeners"].split(",") == [
-        "REPLICATION-9091://coban-broker-a-10.coban-kafka-brokers.kafka.svc.cluster.local:9091",
+        "REPLICATION-9091://coban-broker-a-10.coban-kafka-brokers.kafka.svc:9091",
         f"NLB-9094://{NLB}:10010",
     ]
     assert config["listeners"].split(",") == [

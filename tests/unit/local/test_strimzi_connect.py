@@ -18,7 +18,7 @@ from local.kubernetes import resolver, strimzi_connects
 from local.kubernetes.client import ApiError
 from local.kubernetes.strimzi_connect import config_map, pod, read, surroundings
 from local.kubernetes.strimzi_resources import REVISION
-from local.kubernetes.strimzi_rolling import revision
+from local.kubernetes.strimzi_rolling import reasons_to_restart
 from local.place import Place
 from tests.unit.infra.programs import spec
 
@@ -123,7 +123,7 @@ def test_workers_and_their_connectors_show_the_certificate_of_their_user() -> No
     shown = volumes["connect-certs"]
     assert [item["key"] for item in shown["items"]] == ["user.crt", "user.key"]
     renewed = pod(workers, "c-connect-0", {"data": {}}, "another digest")
-    assert revision(renewed) != revision(rendered)
+    assert reasons_to_restart(renewed, rendered)
 
 
 def test_a_workers_password_stands_in_no_config_map() -> None:
@@ -156,8 +156,8 @@ def test_workers_whose_user_is_still_being_made_are_looked_at_again_soon(
         def get(self, path: str) -> dict[str, Any]:
             raise ApiError(404, "NotFound", path)
 
-        def report(self, *_: object, message: str, **__: object) -> None:
-            self.said = message
+        def report(self, _item: object, _path: str, condition: dict[str, str]) -> None:
+            self.said = condition["message"]
 
     monkeypatch.setattr(strimzi_connects, "Informer", Watched)
     api = Holding()

@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key, p
 
 from local.kubernetes import strimzi_certificates as certificates
 from local.kubernetes.strimzi_authorities import (
+    CERTIFICATE_GENERATION,
     KEY_GENERATION,
     Signer,
     authority_of,
@@ -57,7 +58,8 @@ def test_nodes_ask_each_other_for_certificates_whatever_a_listener_asks() -> Non
             "CONTROLPLANE-9090:SSL,REPLICATION-9091:SSL,NLB-9094:PLAINTEXT"
         )
         assert config["listener.name.controlplane-9090.ssl.client.auth"] == "required"
-        assert config["listener.name.replication-9091.ssl.client.auth"] == "required"
+        asks = config.get("listener.name.replication-9091.ssl.client.auth")
+        assert asks == (None if node_id == 0 else "required")
         assert config["authorizer.class.name"].endswith("StandardAuthorizer")
 
 
@@ -116,11 +118,14 @@ def test_nobody_shows_what_a_new_authority_signs_before_every_pod_trusts_it() ->
 def test_an_authority_whose_two_secrets_are_no_pair_is_none() -> None:
     made = replace_authority(None, "clients-ca")
     key, shown = (
-        with_data({"metadata": {"annotations": {KEY_GENERATION: generation}}}, data)
-        for generation, data in (("0", {"ca.key": made.current.key}), ("1", made.trusted))
+        with_data({"metadata": {"annotations": annotations}}, data)
+        for annotations, data in (
+            ({KEY_GENERATION: "0"}, {"ca.key": made.current.key}),
+            ({CERTIFICATE_GENERATION: "1"}, made.trusted),
+        )
     )
     assert authority_of(key, shown) is None
-    shown["metadata"]["annotations"][KEY_GENERATION] = "0"
+    shown["metadata"]["annotations"][CERTIFICATE_GENERATION] = "0"
     assert authority_of(key, shown) == made
     assert authority_of(None, shown) is None
 

@@ -7,6 +7,9 @@ import copy
 import pytest
 
 from local.kubernetes import strimzi_resources
+from local.kubernetes.strimzi_model import KafkaCluster
+from local.kubernetes.strimzi_resources import RESOURCE_REVISION, REVISION
+from local.kubernetes.strimzi_rolling import reasons_to_restart
 from tests.unit.local.described_kafka import (
     KAFKA,
     POOLS,
@@ -48,7 +51,6 @@ def test_the_budget_is_an_integer_over_all_nodes() -> None:
 def test_a_pod_takes_its_pools_place_grace_and_volume() -> None:
     spec = rendered_pod(10)["spec"]
     assert spec["terminationGracePeriodSeconds"] == 330
-    assert spec["affinity"] == POOLS[1]["spec"]["template"]["pod"]["affinity"]
     assert spec["tolerations"] == [{"key": "dedicated", "operator": "Exists"}]
     claim = spec["volumes"][0]["persistentVolumeClaim"]["claimName"]
     assert claim == "data-0-coban-broker-a-10"
@@ -79,17 +81,59 @@ def test_a_claim_outlives_its_cluster_unless_it_asks_not_to() -> None:
 def test_a_node_goes_with_its_pool_and_its_services_go_with_the_kafka() -> None:
     described = cluster()
     config = strimzi_resources.config_map(described, described.nodes[1])
-    for rendered in (rendered_pod(10), config):
+    pods = {"coban-broker-a-10": rendered_pod(10)}
+    for rendered in (strimzi_resources.pod_set(described, "broker-a", pods), config):
         (owner,) = rendered["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"]) == ("KafkaNodePool", "uid-broker-a")
-    for rendered in strimzi_resources.services(described):
-        assert rendered["metadata"]["ownerReferences"][0]["kind"] == "Kafka"
+    owners = {
+        service["metadata"]["name"]: service["metadata"]["ownerReferences"][0]["kind"]
+        for service in strimzi_resources.services(described)
+    }
+    assert owners["coban-kafka-brokers"] == owners["coban-kafka-nlb-bootstrap"] == "Kafka"
+    assert owners["coban-broker-a-nlb-10"] == "KafkaNodePool"
 
 
-def test_the_same_description_is_the_same_revision_and_a_setting_changes_it() -> None:
+def with_config(**config: object) -> KafkaCluster:
     kafka = copy.deepcopy(KAFKA)
-    kafka["spec"]["kafka"]["config"]["min.insync.replicas"] = 1
-    annotation = strimzi_resources.REVISION
-    first, again, other = rendered_pod(10), rendered_pod(10), rendered_pod(10, cluster(kafka))
-    revisions = [p["metadata"]["annotations"][annotation] for p in (first, again, other)]
-    assert revisions[0] == revisions[1] != revisions[2]
+    kafka["spec"]["kafka"]["config"] |= config
+    return cluster(kafka)
+
+
+def with_pool(**spec: object) -> KafkaCluster:
+    pools = copy.deepcopy(POOLS)
+    pools[1]["spec"] |= spec
+    return cluster(pools=pools)
+
+
+@pytest.mark.parametrize(
+    ("changed", "node_id", "why"),
+    [
+        pytest.param(cluster(), 10, [], id="nothing"),
+        pytest.param(with_config(**{"log.retention.ms": 1}), 10, [], id="configuration-of-brokers"),
+        pytest.param(with_config(**{"log.retention.ms": 1}), 0, [], id="no-matter-of-controllers"),
+        pytest.param(
+            with_config(**{"num.network.threads": 4}), 0, [REVISION], id="matter-of-controllers"
+        ),
+        pytest.param(
+            with_pool(resources={"requests": {"cpu": "1"}}), 10, [RESOURCE_REVISION], id="resources"
+        ),
+        pytest.param(with_pool(jvmOptions={"-Xmx": "1g"}), 10, [REVISION], id="heap"),
+        pytest.param(with_pool(jvmOptions={"-Xmx": "1g"}), 20, [], id="heap-of-another-pool"),
+    ],
+)
+def test_a_pod_shows_what_of_its_description_has_changed(
+    changed: KafkaCluster, node_id: int, why: list[str]
+) -> None:
+    found = reasons_to_restart(rendered_pod(node_id), rendered_pod(node_id, changed))
+    assert found == [f"{annotation} differs" for annotation in why]
+
+
+def test_brokers_run_where_the_node_tells_its_rack() -> None:
+    terms = rendered_pod(10)["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert terms[0]["matchExpressions"][-1] == {
+        "key": "topology.kubernetes.io/zone",
+        "operator": "Exists",
+    }
+    assert len(terms[0]["matchExpressions"]) == 2
