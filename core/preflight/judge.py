@@ -193,7 +193,7 @@ def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             part,
             f"webhook_concurrency reserves {reserved} of {found.unreserved} unreserved executions, "
             f"and AWS leaves no fewer than {LEAST_UNRESERVED}; "
-            f"{f'set it to {most} or less' if most else 'leave it out'}, or ask for more of "
+            f"set it to {most}{' or less' if most else ', which reserves none'}, or ask for more of "
             f"'Concurrent executions' (lambda) in Service Quotas.",
         )
     elif found.unreserved < LEAST_UNRESERVED:
