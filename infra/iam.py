@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pulumi
 import pulumi_aws as aws
@@ -20,17 +20,18 @@ ANY_RESOURCE: tuple[str, ...] = ("*",)
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One permission: these actions, on these resources, under these conditions."""
+    """One permission or denial: these actions, on these resources, under these conditions."""
 
     sid: str
     actions: Sequence[str]
     resources: Sequence[pulumi.Input[str]]
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    effect: Literal["Allow", "Deny"] = "Allow"
 
     def render(self) -> dict[str, Any]:
         statement: dict[str, Any] = {
             "Sid": self.sid,
-            "Effect": "Allow",
+            "Effect": self.effect,
             "Action": sorted(self.actions),
             "Resource": list(self.resources),
         }
