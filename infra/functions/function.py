@@ -98,7 +98,7 @@ class LambdaFunction(pulumi.ComponentResource):
         role = aws.iam.Role(
             f"{name}-role",
             name=function_name,
-            assume_role_policy=iam.trust("lambda.amazonaws.com"),
+            assume_role_policy=iam.trust("lambda.amazonaws.com", self),
             opts=child,
         )
         rights = [*definition.may(args.scope), *_own_statements(args, logs)]
