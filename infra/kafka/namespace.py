@@ -13,8 +13,8 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 TYPE = "stillwater:infra:KafkaNamespace"
-# Strimzi's operator makes its pods by the restricted standard (infra.charts.strimzi). Enforced, that
-# would refuse a broker that starts again under an operator of before.
+# Strimzi's operator makes its pods by the restricted standard (infra.charts.strimzi). Enforced, it
+# would refuse a broker that starts again under an older operator.
 POD_SECURITY = {
     f"pod-security.kubernetes.io/{mode}": standard
     for mode, standard in (("enforce", "baseline"), ("audit", "restricted"), ("warn", "restricted"))
