@@ -57,7 +57,7 @@ from tests.unit.policies import policy_with
 BROKERS = (3, 200)
 AGE_SECONDS = 2.0
 ASKED, ADMITTED, MOST_ASKS = 200, 100, 10
-HOST = "127.0.0.1"
+HOST, TOKEN = "127.0.0.1", "bench"
 
 
 @dataclass
@@ -177,7 +177,9 @@ def serve_gate(address: str, *, spares: bool) -> Iterator[GateClient]:
     while not server.started:
         time.sleep(0.01)
     with urllib3.PoolManager(ssl_context=trusting, timeout=30) as http:
-        yield GateClient(ledger, [pod_of(id_) for id_ in ids], f"https://{HOST}:{port}{PATH}", http)
+        yield GateClient(
+            ledger, [pod_of(id_) for id_ in ids], f"https://{HOST}:{port}{PATH}/{TOKEN}", http
+        )
     server.should_exit = True
     thread.join(10)
 
@@ -195,7 +197,7 @@ def server_before(gate: Gate, certificate: Path) -> tuple[Server, int]:
     context.load_cert_chain(certificate)
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
-    return server_of(application(gate, Counts()), context, HOST, port), port
+    return server_of(application(gate, Counts(), TOKEN.__eq__), context, HOST, port), port
 
 
 def gate_before(address: str, ids: Sequence[int], ledger: Ledger, *, spares: bool) -> Gate:

@@ -34,6 +34,7 @@ from bench import record
 from bench.gate import (
     BROKERS,
     HOST,
+    TOKEN,
     GateClient,
     brokers_at,
     gate_before,
@@ -105,7 +106,7 @@ class _Stage:
         self.doors = []
         for each in self.replicas:
             assert each.stdout is not None
-            url = f"https://{HOST}:{each.stdout.readline().strip()}{PATH}"
+            url = f"https://{HOST}:{each.stdout.readline().strip()}{PATH}/{TOKEN}"
             self.doors.append(GateClient(self.ledger, self.pods, url, self.http))
 
     def kill(self) -> None:

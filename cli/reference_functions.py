@@ -23,6 +23,7 @@ for [the example](../../stacks/config/clusters/example.yaml) with Slack. `*` sta
 takes no resource. Beside what is listed, each writes its own log, and one in the VPC tends its \
 network interfaces. What those that ask Kafka may do there: [their ACLs](kafka-rights.md)."""
 ACCOUNT = iam.Account(partition="aws", region="REGION", account_id="ACCOUNT")
+_ITEMS = {"ForAllValues:StringLike": "items", "ForAllValues:StringNotLike": "all items but"}
 _SLACK = {"channel": "C0HARBOUR1", "secret_name": "SECRET"}
 
 
@@ -54,10 +55,11 @@ def rights(definition: Definition, scope: Scope) -> Iterator[str]:
     """Return a row for each thing that a function may do."""
     cluster = scope.cluster
     for statement in definition.may(scope):
-        keys = statement.conditions.get("ForAllValues:StringLike", {})
         resources = [f"`{_short(str(each), cluster.prefix)}`" for each in statement.resources]
-        items = [f"`{key}`" for key in keys.get("dynamodb:LeadingKeys", ())]
-        of = ", ".join(resources) + (f", items {', '.join(items)}" if items else "")
+        of = ", ".join(resources)
+        for operator, which in _ITEMS.items():
+            keys = statement.conditions.get(operator, {}).get("dynamodb:LeadingKeys", ())
+            of += f", {which} {', '.join(f'`{key}`' for key in keys)}" if keys else ""
         yield f"| {', '.join(sorted(statement.actions))} | {of} |"
     if definition.kubernetes is not None:
         known = definition.kubernetes(cluster)

@@ -47,6 +47,12 @@ STRIMZI_OPERATOR = "strimzi-cluster-operator"
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 # A pod with this label may be evicted beside others of its party; its value names the incident.
 MAY_LEAVE_LABEL = "stillwater.dev/may-leave"
+# What else our functions write on objects of Kubernetes: admission lets λ tick change no more.
+OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"
+SPARE_ANNOTATIONS = (
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled",
+    "stillwater.dev/spare-for",
+)
 STORAGE_CLASS = "gp3-kafka"
 # With it brokers let a consumer that says its rack (client.rack) read from the replica there.
 REPLICA_SELECTOR = "replica.selector.class"

@@ -48,6 +48,8 @@ REFRESH_SECONDS = 10.0
 RESPOND_SECONDS = 5.0
 # A pod that is told to stop is still asked for as long as Services name it.
 GRACEFUL_SECONDS = 10
+# Far more than an API server opens; each costs memory before a byte of it is read.
+MOST_CONNECTIONS = 512
 
 
 def open_gate(settings: Settings, api: EksApi) -> Gate:
@@ -124,6 +126,7 @@ def server_of(app: Any, context: ssl.SSLContext, host: str, port: int) -> uvicor
         access_log=False,
         log_level="warning",
         timeout_graceful_shutdown=GRACEFUL_SECONDS,
+        limit_concurrency=MOST_CONNECTIONS,
     )
     config.load()
     config.ssl = context
@@ -148,7 +151,7 @@ def main() -> None:
     )
 
     context = keeper.context(dt.datetime.now(dt.UTC))
-    app = application(gate, Counts())
+    app = application(gate, Counts(), keeper.admits)
     # Every address of its own pod: the API server dials the pod.
     server = server_of(app, context, "0.0.0.0", settings.port)  # noqa: S104
     asyncio.run(serve(server, keeper, context, Responder(api, gate, settings.namespace)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pulumi
 import pulumi_aws as aws
@@ -16,21 +16,26 @@ import pulumi_aws as aws
 POLICY_VERSION = "2012-10-17"
 # Describe and List calls that IAM cannot narrow to a resource.
 ANY_RESOURCE: tuple[str, ...] = ("*",)
+# No page of AWS's says that these name an account when they assume a role. They take roles of
+# their caller's account alone.
+_NAMES_NO_ACCOUNT = {"ec2.amazonaws.com", "lambda.amazonaws.com"}
+POD_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One permission: these actions, on these resources, under these conditions."""
+    """One permission or denial: these actions, on these resources, under these conditions."""
 
     sid: str
     actions: Sequence[str]
     resources: Sequence[pulumi.Input[str]]
     conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    effect: Literal["Allow", "Deny"] = "Allow"
 
     def render(self) -> dict[str, Any]:
         statement: dict[str, Any] = {
             "Sid": self.sid,
-            "Effect": "Allow",
+            "Effect": self.effect,
             "Action": sorted(self.actions),
             "Resource": list(self.resources),
         }
@@ -68,6 +73,10 @@ class Account:
         suffix = "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
         return f"https://sqs.{self.region}.{suffix}/{self.account_id}/{name}"
 
+    def our_roles(self, prefix: str) -> str:
+        """Return the pattern of the roles that the stacks of a cluster make."""
+        return self.global_arn("iam", f"role/{prefix}-*")
+
     def group_arn(self, group_name: str) -> str:
         """Return the ARN of an Auto Scaling group by name.
 
@@ -99,17 +108,19 @@ def only_over_tls(
     }
 
 
-def trust(service: str, *, pods: bool = False) -> pulumi.Output[str]:
-    """Return the trust policy of an AWS service; `pods` adds what EKS Pod Identity needs."""
-    return document(
-        [
-            {
-                "Effect": "Allow",
-                "Principal": {"Service": service},
-                "Action": ["sts:AssumeRole", "sts:TagSession"] if pods else "sts:AssumeRole",
-            }
-        ]
-    )
+def trust(
+    service: str, parent: pulumi.Resource, *, actions: str | Sequence[str] = "sts:AssumeRole"
+) -> pulumi.Output[str]:
+    """Return the trust policy of an AWS service, which acts for this account alone."""
+    statement: dict[str, Any] = {
+        "Effect": "Allow",
+        "Principal": {"Service": service},
+        "Action": actions,
+    }
+    if service not in _NAMES_NO_ACCOUNT:
+        account_id = aws.get_caller_identity(opts=pulumi.InvokeOptions(parent=parent)).account_id
+        statement["Condition"] = {"StringEquals": {"aws:SourceAccount": account_id}}
+    return document([statement])
 
 
 def allow(
@@ -144,7 +155,7 @@ def service_role(
     leaks network interfaces when its role loses its policies first.
     """
     opts = pulumi.ResourceOptions(parent=parent)
-    role = aws.iam.Role(name, name=role_name, assume_role_policy=trust(service), opts=opts)
+    role = aws.iam.Role(name, name=role_name, assume_role_policy=trust(service, parent), opts=opts)
     attachments: list[pulumi.Resource] = [
         aws.iam.RolePolicyAttachment(
             f"{name}-{key}",
@@ -171,7 +182,7 @@ def pod_role(
     role = aws.iam.Role(
         name,
         name=role_name,
-        assume_role_policy=trust("pods.eks.amazonaws.com", pods=True),
+        assume_role_policy=trust("pods.eks.amazonaws.com", parent, actions=POD_ACTIONS),
         opts=opts,
     )
     association = aws.eks.PodIdentityAssociation(

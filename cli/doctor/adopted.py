@@ -22,7 +22,7 @@ from cli.doctor.examine import Diagnosis, UnknownPart
 from cli.survey import account, kafka, machines, tools
 from cli.survey.account_parts import queues as queues_of
 from cli.survey.command import CLIENT
-from cli.survey.listing import items, one, served_versions
+from cli.survey.listing import NOT_FOUND, items, one, served_versions
 from cli.survey.objects import labels
 from cli.survey.trust import lapsed_trust
 from core import naming
@@ -35,7 +35,7 @@ from core.unknown import mapping_of
 from handlers.adapters.eks import eks_token
 from infra import spec_file
 from infra.alerts import alarms
-from infra.eks.api import Api, Object
+from infra.eks.api import Api, ApiError, Object
 
 GATE_NAMESPACE = "kube-system"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -181,11 +181,16 @@ def _node_labels(api: Api) -> frozenset[str]:
 
 
 def _secrets(api: Api, wanted: Iterable[str]) -> frozenset[str]:
-    """Return those that are there; what stands in them is not kept."""
+    """Return those that are there; what stands in them is not read."""
     found = set()
     for title in wanted:
         namespace, _, name = title.partition("/")
-        if one(api, f"/api/v1/namespaces/{namespace}/secrets/{name}") is not None:
+        try:
+            api.metadata(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+        else:
             found.add(title)
     return frozenset(found)
 

@@ -17,7 +17,7 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
     chosen = spec.kubernetes.addon_versions
     tags = Tags.of(spec).everywhere
     wanted = addons.addon_names(node_monitoring=spec.kubernetes.node_monitoring)
-    told = {addon: addons.configuration(addon, tags) for addon in wanted}
+    told = {addon: addons.configuration(addon, spec.region, tags) for addon in wanted}
     return Needs(
         prefix=spec.prefix,
         region=spec.region,
@@ -35,7 +35,7 @@ def needs_of(spec: ClusterSpec, account: str) -> Needs:
         export=f"{spec.prefix}-bill",
         slack_secret=None if spec.slack is None else spec.slack.secret_name,
         encryption_key=spec.encryption_key,
-        reserved_concurrency=spec.webhook_concurrency or 0,
+        reserved_concurrency=spec.webhook_concurrency,
         slack_url="" if spec.slack is None else spec.slack.api_url,
     )
 

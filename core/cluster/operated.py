@@ -52,7 +52,7 @@ class Operated:
     timings: Timings
     policy: Policy
     memory_mib: int
-    webhook_concurrency: int | None = None
+    webhook_concurrency: int = 0
     slack: Slack | None = None
     alerts: Alerts
     # Auto Scaling groups that may be changed, by name.

@@ -16,7 +16,8 @@ from core.errors import InvalidInput
 from core.fields import part
 
 API_VERSION = "admission.k8s.io/v1"
-# Where the API server asks, and how long it waits at most; the gate answers well within that.
+# Where the API server asks, with a token behind it (ADR 0030), and how long it waits at most; the
+# gate answers well within that.
 PATH = "/evictions"
 TIMEOUT_SECONDS = 10
 Json = Mapping[str, Any]

@@ -189,12 +189,13 @@ def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
         yield _unknown(part, found)
     elif reserved and account.stands is False and found.unreserved - reserved < LEAST_UNRESERVED:
         most = max(0, found.unreserved - LEAST_UNRESERVED)
+        remedy = f"{most} or less" if most else "0, which reserves none"
         yield _no(
             part,
             f"webhook_concurrency reserves {reserved} of {found.unreserved} unreserved executions, "
             f"and AWS leaves no fewer than {LEAST_UNRESERVED}; "
-            f"{f'set it to {most} or less' if most else 'leave it out'}, or ask for more of "
-            f"'Concurrent executions' (lambda) in Service Quotas.",
+            f"set it to {remedy}, or ask for more of 'Concurrent executions' (lambda) in Service "
+            f"Quotas.",
         )
     elif found.unreserved < LEAST_UNRESERVED:
         yield _no(

@@ -16,6 +16,7 @@ from slack_sdk.web import WebClient
 
 from core.errors import StillwaterError
 from core.slack.incident_thread import Message
+from core.slack.text import escape_markup
 
 # The type of the metadata every message of ours carries; its payload is the step's key.
 METADATA_TYPE = "stillwater_incident"
@@ -86,7 +87,7 @@ class SlackChannel:
             "chat.postMessage",
             {
                 "channel": thread.channel if thread else self._channel,
-                "text": message.text,
+                "text": escape_markup(message.text),
                 "blocks": message.blocks,
                 "metadata": _metadata(key),
                 "unfurl_links": False,
@@ -101,7 +102,7 @@ class SlackChannel:
             {
                 "channel": where.channel,
                 "ts": where.ts,
-                "text": message.text,
+                "text": escape_markup(message.text),
                 "blocks": message.blocks,
                 "metadata": _metadata(key),
             },

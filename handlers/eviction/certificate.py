@@ -1,9 +1,13 @@
-"""Keeps the gate's own certificate: one for all replicas, in a Secret, renewed without a restart.
+"""Keeps the gate's certificate and its paths' tokens: in a Secret, renewed without a restart.
 
 Each is signed by an authority made for it alone, whose key is thrown away. The API server is told
 to trust the new one and the one before (the webhook's caBundle), and only then is it shown: at no
 time does a replica show what is not trusted. Two replicas that renew at once meet at the Secret's
 version, and the second takes what the first has written.
+
+The API server proves itself by the path that it asks at: the path ends in a token that it alone
+gets (ADR 0030). The Secret holds three tokens: the last, the present and the next. All three are
+admitted, so that each replica knows a token long before the API server uses it.
 """
 
 from __future__ import annotations
@@ -11,8 +15,10 @@ from __future__ import annotations
 import base64
 import contextlib
 import datetime as dt
+import hmac
 import ipaddress
 import os
+import secrets
 import ssl
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +32,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from core.errors import Conflict, StillwaterError
+from core.gate.asked import PATH
 from core.gate.named import EVICTIONS, KNOWN, condition
 
 VALID = dt.timedelta(days=90)
@@ -35,7 +42,8 @@ RENEWED_BEFORE = dt.timedelta(days=30)
 BACKDATED = dt.timedelta(minutes=5)
 # A new pool's pods are asked about this late at most; its pod set is long by then.
 NAMED_EVERY = dt.timedelta(seconds=30)
-CERTIFICATE, KEY, AUTHORITIES = "tls.crt", "tls.key", "ca.crt"
+CERTIFICATE, KEY, AUTHORITIES, TOKENS = "tls.crt", "tls.key", "ca.crt", "tokens"
+TOKEN_BYTES = 32
 MANAGER = "stillwater-gate"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 Json = dict[str, Any]
@@ -56,15 +64,23 @@ class Objects(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A serving certificate with its key, and whom to trust for it, as PEM."""
+    """A serving certificate with its key, and whom to trust for it, as PEM; the paths' tokens."""
 
     certificate: bytes
     key: bytes
     authorities: bytes
+    # The last, the present and the next.
+    tokens: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """Return where the API server asks."""
+        return f"{PATH}/{self.tokens[1]}"
 
 
-def issue(hosts: Sequence[str], now: dt.datetime, before: bytes = b"") -> Issued:
-    """Make a certificate for names or addresses; the authority `before` stays trusted beside it."""
+def issue(hosts: Sequence[str], now: dt.datetime, before: Issued | None = None) -> Issued:
+    """Make a certificate for names or addresses; what was `before` stays valid beside it."""
+    known = () if before is None else before.tokens[1:]
     root, root_key = _self_signed(now)
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
@@ -83,7 +99,8 @@ def issue(hosts: Sequence[str], now: dt.datetime, before: bytes = b"") -> Issued
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         ),
-        authorities=_pem(root) + _newest(before),
+        authorities=_pem(root) + (b"" if before is None else _newest(before.authorities)),
+        tokens=(*known, *(secrets.token_urlsafe(TOKEN_BYTES) for _ in range(3 - len(known)))),
     )
 
 
@@ -114,6 +131,7 @@ class Keeper:
         self._objects, self._secret, self._webhook = objects, secret_path, f"{WEBHOOKS}/{webhook}"
         self._hosts = hosts
         self._shown: bytes | None = None
+        self._tokens: tuple[str, ...] = ()
         self._pods = pods
         self._named_at: dt.datetime | None = None
         self._named: str | None = None
@@ -138,23 +156,33 @@ class Keeper:
         if not self._trust(issued) and issued.certificate != self._shown:
             self._show(context, issued)
 
+    def admits(self, token: str) -> bool:
+        """Say whether a path's token is the API server's, in a time that does not tell."""
+        given = token.encode()
+        return any(hmac.compare_digest(given, known.encode()) for known in self._tokens)
+
     def _current(self, now: dt.datetime) -> Issued:
-        """Return the Secret's certificate, made anew where it is due."""
+        """Return what the Secret holds, made new where it is due; its tokens are admitted."""
+        issued = self._in_secret(now)
+        self._tokens = issued.tokens
+        return issued
+
+    def _in_secret(self, now: dt.datetime) -> Issued:
         found = self._objects.find(self._secret)
         if found is None:
             raise StillwaterError(
                 f"There is no Secret at {self._secret}: `stillwater up` makes it; run it again."
             )
         known = _issued_in(found.get("data") or {})
-        if not is_due(known.certificate, self._hosts, now):
+        if known.tokens and not is_due(known.certificate, self._hosts, now):
             return known
-        issued = issue(self._hosts, now, known.authorities)
+        issued = issue(self._hosts, now, known)
         version = found["metadata"]["resourceVersion"]
         body = {"metadata": {"resourceVersion": version}, "data": _data(issued)}
         with contextlib.suppress(Conflict):
             self._objects.merge(self._secret, body)
             return issued
-        return _issued_in((self._objects.find(self._secret) or {}).get("data") or {})
+        return self._in_secret(now)
 
     def _name(self, now: dt.datetime) -> None:
         """Read whose evictions are asked about; what cannot be read leaves what was known."""
@@ -172,8 +200,8 @@ class Keeper:
         bundle = base64.b64encode(issued.authorities).decode()
         asking = found.get("webhooks") or ()
         trusted = all(each["clientConfig"].get("caBundle") == bundle for each in asking)
-        told = [self._webhook_patch(each, bundle) for each in asking]
-        if trusted and all(_known_in(a) == _known_in(b) for a, b in zip(asking, told, strict=True)):
+        told = [self._webhook_patch(each, bundle, issued.path) for each in asking]
+        if trusted and [_told_in(a) for a in asking] == [_told_in(b) for b in told]:
             return False
         body = {
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -184,12 +212,13 @@ class Keeper:
         self._objects.apply(self._webhook, body, manager=MANAGER)
         return not trusted
 
-    def _webhook_patch(self, webhook: Json, bundle: str) -> Json:
-        """Return what is the gate's to say in a webhook: whom to trust, and which pods are meant.
+    def _webhook_patch(self, webhook: Json, bundle: str, path: str) -> Json:
+        """Return the gate's own part of a webhook: where to ask, whom to trust, and which pods.
 
         Whatever is left out is taken back, so what stands is said again until more is known.
         """
-        told: Json = {"name": webhook["name"], "clientConfig": {"caBundle": bundle}}
+        client = {"caBundle": bundle, "service": {"path": path}}
+        told: Json = {"name": webhook["name"], "clientConfig": client}
         known = self._named or _known_in(webhook)
         if webhook["name"] == EVICTIONS and known is not None and self._pods is not None:
             told["matchConditions"] = [{"name": KNOWN, "expression": known}]
@@ -215,11 +244,16 @@ def _known_in(webhook: Json) -> str | None:
     )
 
 
+def _told_in(webhook: Json) -> tuple[str | None, str | None]:
+    """Return where a webhook asks and the gate's own condition."""
+    return (webhook["clientConfig"].get("service") or {}).get("path"), _known_in(webhook)
+
+
 def _issued_in(data: Json) -> Issued:
-    certificate, key, authorities = (
-        base64.b64decode(data.get(name) or "") for name in (CERTIFICATE, KEY, AUTHORITIES)
+    certificate, key, authorities, tokens = (
+        base64.b64decode(data.get(name) or "") for name in (CERTIFICATE, KEY, AUTHORITIES, TOKENS)
     )
-    return Issued(certificate, key, authorities)
+    return Issued(certificate, key, authorities, tuple(tokens.decode().split()))
 
 
 def _data(issued: Issued) -> dict[str, str]:
@@ -227,6 +261,7 @@ def _data(issued: Issued) -> dict[str, str]:
         CERTIFICATE: issued.certificate,
         KEY: issued.key,
         AUTHORITIES: issued.authorities,
+        TOKENS: " ".join(issued.tokens).encode(),
     }
     return {name: base64.b64encode(value).decode() for name, value in held.items()}
 

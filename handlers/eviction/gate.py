@@ -39,9 +39,8 @@ from core.incidents.nodeclaims import DISRUPTED_TAINT
 from core.incidents.observation import NodeView, Observation, PodView, Policy
 from core.incidents.record import UNDRAINED, Incident, State
 from core.incidents.sections import Drainer
-from core.naming import CLUSTER_LABEL, node_id_of_pod
+from core.naming import node_id_of_pod
 from core.views import ClusterView
-from handlers.adapters.kafka_pod import kafka_pod_in
 from handlers.incidents.observe import ReadsKafka, Sources, observe
 from handlers.incidents.reception import Reception
 from handlers.store.ledger import rounds
@@ -102,7 +101,8 @@ class Gate:
             return self._of_node(asked)
         if asked.wish is Wish.OTHER or not self._kafkas(asked):
             return GateAnswer(allowed=True, reason="It is none of Kafka's pods.")
-        pod = self._pod(asked)
+        # What a request shows of its pod is not believed: the API server is asked.
+        pod = self.sources.nodes.kafka_pod(asked.name)
         free = allow_if_gone(pod, asked.name)
         if free is not None or pod is None:
             return free or GateAnswer(allowed=True, reason="")
@@ -120,14 +120,6 @@ class Gate:
 
     def _kafkas(self, asked: RemovalRequest) -> bool:
         return asked.namespace == self.namespace and node_id_of_pod(asked.name) is not None
-
-    def _pod(self, asked: RemovalRequest) -> PodView | None:
-        """Return the pod as it is now: an eviction names it and shows nothing of it."""
-        if asked.wish is Wish.DELETE_POD and asked.shown:
-            labels = (asked.shown.get("metadata") or {}).get("labels") or {}
-            ours = labels.get(CLUSTER_LABEL) == self.cluster
-            return kafka_pod_in(asked.shown) if ours else None
-        return self.sources.nodes.kafka_pod(asked.name)
 
     def _of_node(self, asked: RemovalRequest) -> GateAnswer:
         """Refuse to delete the Node of a broker that runs: its pod would be given up, not ended."""

@@ -1,6 +1,7 @@
 """Serves the gate over HTTPS: the API server's questions, and whether this replica is well.
 
-Always answers before the API server stops waiting: what takes longer is a no with that reason, and
+Answers only who knows the path's token, which the API server alone is given (ADR 0030). Always
+answers before the API server stops waiting: what takes longer is a no with that reason, and
 whatever is still being read ends without an effect.
 """
 
@@ -11,7 +12,7 @@ import gc
 import json
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 
 import anyio
@@ -46,8 +47,14 @@ YOUNG = 50_000
 BY_NOBODY = 1_000_000
 
 
-def application(gate: Decider, counts: Counts, *, seconds: float = ANSWER_SECONDS) -> Starlette:
-    """Return the web application.
+def application(
+    gate: Decider,
+    counts: Counts,
+    admits: Callable[[str], bool],
+    *,
+    seconds: float = ANSWER_SECONDS,
+) -> Starlette:
+    """Return the web application; `admits` says whether a token is the API server's.
 
     A replica that serves is ready, whatever it cannot reach: its refusal says what that is, where
     no replica at all says nothing.
@@ -55,9 +62,15 @@ def application(gate: Decider, counts: Counts, *, seconds: float = ANSWER_SECOND
     limiter = anyio.CapacityLimiter(AT_ONCE)
 
     async def evictions(request: Request) -> Response:
+        if not admits(request.path_params["token"]):
+            return Response(status_code=HTTPStatus.NOT_FOUND)  # before anything of it is read
         began = time.monotonic()
         try:
-            asked = asked_in(json.loads(await _body(request)))
+            with anyio.fail_after(seconds):
+                body = await _body(request)
+            asked = asked_in(json.loads(body))
+        except TimeoutError:
+            return Response(status_code=HTTPStatus.REQUEST_TIMEOUT)
         except (InvalidInput, ValueError) as error:
             said = error.problems if isinstance(error, InvalidInput) else ["it is not JSON"]
             return PlainTextResponse(
@@ -75,7 +88,7 @@ def application(gate: Decider, counts: Counts, *, seconds: float = ANSWER_SECOND
 
     return Starlette(
         routes=[
-            Route(PATH, evictions, methods=["POST"]),
+            Route(f"{PATH}/{{token}}", evictions, methods=["POST"]),
             Route("/healthz", well),
             Route("/readyz", well),
             Route("/metrics", metrics),

@@ -2,7 +2,8 @@
 
 Lambda takes 4 KB of variables, and the cluster's certificate alone is 1.5 KB; the volumes' policies
 grow with every pool. The item's key is the hash of its content and stands in the environment, so a
-change is another item and new containers, and no function ever reads another version's.
+change is another item and new containers, and no function ever reads another version's, or what
+somebody else has written there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,14 @@ from botocore.config import Config
 
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.environment import CONTENT, KEPT, REMEDY, SETTINGS, read_settings_text
+from core.settings.environment import (
+    CONTENT,
+    KEPT,
+    REMEDY,
+    SETTINGS,
+    is_kept_under,
+    read_settings_text,
+)
 from handlers.store.table import VersionedTable
 
 if TYPE_CHECKING:
@@ -68,5 +76,13 @@ def _kept_settings(
             f"stack writes both, so run `pulumi up` on it again."
         )
         raise InvalidInput([problem])
-    found: dict[str, Any] = json.loads(item[CONTENT]["S"])
+    content = item[CONTENT]["S"]
+    if not is_kept_under(key, content):
+        problem = (
+            f"The item {key} of the table {table} holds other settings than were written: somebody "
+            f"has changed it. Find out who may write the table, then run `pulumi up` on the "
+            f"operations stack again."
+        )
+        raise InvalidInput([problem])
+    found: dict[str, Any] = json.loads(content)
     return found

@@ -84,6 +84,7 @@ class Operations(pulumi.ComponentResource):
             f"{name}-termination",
             TerminationArgs(
                 prefix=cluster.prefix,
+                account=args.account,
                 groups=args.groups,
                 # Who watches hears of a machine in whosever hook it waits; who acts, in ours.
                 hooks=HOOKS if cluster.acts else (),

@@ -88,7 +88,7 @@ class ReportJob(pulumi.ComponentResource):
         role = aws.iam.Role(
             f"{self._name}-role",
             name=f"{args.prefix}-report-job",
-            assume_role_policy=iam.trust("emr-serverless.amazonaws.com"),
+            assume_role_policy=iam.trust("emr-serverless.amazonaws.com", self),
             opts=self._child,
         )
         database = _database(args.prefix)
@@ -199,7 +199,7 @@ class ReportJob(pulumi.ComponentResource):
         role = aws.iam.Role(
             f"{self._name}-schedule-role",
             name=f"{args.prefix}-report-schedule",
-            assume_role_policy=iam.trust("scheduler.amazonaws.com"),
+            assume_role_policy=iam.trust("scheduler.amazonaws.com", self),
             opts=self._child,
         )
         runs = pulumi.Output.concat(args.application_arn, "/jobruns/*")

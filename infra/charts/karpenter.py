@@ -63,7 +63,7 @@ class Karpenter(pulumi.ComponentResource):
             "release",
             KARPENTER_CHART,
             RELEASE,
-            values(spec.prefix),
+            values(spec.prefix, spec.region),
             [definitions, association, permission, *may_encrypt],
         )
         self.register_outputs({})
@@ -126,12 +126,16 @@ def queue_name(prefix: str) -> str:
     return naming.queue(prefix, "karpenter")
 
 
-def values(prefix: str) -> dict[str, Any]:
+def values(prefix: str, region: str) -> dict[str, Any]:
     """Return the chart's values."""
     return {
         "serviceAccount": {"name": RELEASE},
-        # Its documentation's own figures.
-        "controller": {"resources": pods.resources(requests.KARPENTER)},
+        "controller": {
+            # Its documentation's own figures.
+            "resources": pods.resources(requests.KARPENTER),
+            # Given, since no pod reaches the metadata service.
+            "env": [{"name": "AWS_REGION", "value": region}],
+        },
         "settings": {
             "clusterName": prefix,
             "interruptionQueue": queue_name(prefix),

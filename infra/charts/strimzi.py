@@ -69,6 +69,8 @@ def values(spec: ClusterSpec) -> dict[str, Any]:
             "requests": {"cpu": f"{OPERATOR.cpu_millis}m", "memory": MEMORY},
             "limits": {"cpu": "1000m", "memory": MEMORY},
         },
+        # Its pods lose what Kafka never needs: capabilities, unfiltered system calls.
+        "extraEnvs": [{"name": "STRIMZI_POD_SECURITY_PROVIDER_CLASS", "value": "restricted"}],
         "podDisruptionBudget": {"enabled": replicas > 1, "minAvailable": 1},
         # Two budgets over one pod are an error of the eviction API, not a choice.
         "generatePodDisruptionBudget": not spec.strimzi.own_budgets,

@@ -48,15 +48,23 @@ def addon_names(*, node_monitoring: bool) -> tuple[str, ...]:
     return tuple(addon for addon in ADDONS if node_monitoring or addon != NODE_MONITORING)
 
 
-def configuration(addon: str, volume_tags: Mapping[str, str]) -> dict[str, Any] | None:
+def configuration(addon: str, region: str, volume_tags: Mapping[str, str]) -> dict[str, Any] | None:
     """Return what an add-on is told beyond its defaults."""
     if addon != VOLUME_DRIVER:
         return None
     return {
-        # Whatever class a volume comes from, it is found and billed as this cluster's.
-        "controller": {"extraVolumeTags": dict(sorted(volume_tags.items()))},
-        # Says whether a volume or its instance is the limit: seconds of exceeded IOPS and bytes.
-        "node": {"enableMetrics": True},
+        "controller": {
+            # Whatever class a volume comes from, it is found and billed as this cluster's.
+            "extraVolumeTags": dict(sorted(volume_tags.items())),
+            # Given, since no pod reaches the metadata service.
+            "region": region,
+        },
+        "node": {
+            # Says whether a volume or its instance is the limit: seconds of exceeded IOPS, bytes.
+            "enableMetrics": True,
+            # The metadata service alone knows how many attachments a node has left.
+            "hostNetwork": True,
+        },
     }
 
 
@@ -69,7 +77,7 @@ def install(
     parent: pulumi.Resource,
 ) -> aws.eks.Addon:
     """Create an add-on, and before it the role of its pods: they get credentials as they start."""
-    told = configuration(addon, Tags.of(spec).everywhere)
+    told = configuration(addon, spec.region, Tags.of(spec).everywhere)
     return aws.eks.Addon(
         f"{name}-addon-{addon}",
         cluster_name=cluster.name,

@@ -26,6 +26,7 @@ Object = dict[str, Any]
 # None: the client's certificate says who it is.
 Token = str | Callable[[], str] | None
 
+METADATA_ALONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 CONNECT_TIMEOUT_SECONDS = 5.0
 READ_TIMEOUT_SECONDS = 30.0
 # What priority and fairness turns away (429), or a server that starts (503), is asked again, after
@@ -122,6 +123,10 @@ class Api:
     def get(self, path: str, **query: object) -> Object:
         return self._request("GET", path, None, query)
 
+    def metadata(self, path: str) -> Object:
+        """Return an object's metadata alone: what a Secret holds does not leave the server."""
+        return self._request("GET", path, None, {}, accept=METADATA_ALONE)
+
     def post(self, path: str, body: Mapping[str, Any], **query: object) -> Object:
         return self._request("POST", path, body, query)
 
@@ -200,11 +205,12 @@ class Api:
         body: Mapping[str, Any] | None,
         query: Mapping[str, object],
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Object:
         url = self.server + path
         if query:
             url += "?" + urlencode(_query(query))
-        headers = self._headers()
+        headers = {**self._headers(), "Accept": accept}
         if body is not None:
             headers["Content-Type"] = content_type
         try:

@@ -10,8 +10,9 @@ import pulumi_aws as aws
 
 ROOT_DEVICE = "/dev/xvda"
 ROOT_SIZE_GIB = 50
-# Pods that ask the metadata service (EBS CSI, autoscalers) are one hop behind their node.
-METADATA_HOP_LIMIT = 2
+# A pod is a second hop away: it would get its node's credentials, and with them other pods' tokens.
+# What needs the service is on its node's network, or is given what it would ask for.
+METADATA_HOP_LIMIT = 1
 LAUNCHED = ("instance", "volume", "network-interface")
 
 

@@ -70,6 +70,8 @@ def grant(
     name, rights = names.component, definition.kubernetes(cluster)
     called = cluster.group(rights.group)
     group = RbacGroup(name=called, role=called.replace(":", "-"), parent=parent)
+    for limit in rights.limits:
+        group.limit(f"{name}-{limit.resource}-limit", limit)
     group.enter(f"{name}-{names.entry}", cluster.eks_cluster, role_arn)
     if rights.everywhere:
         group.everywhere(f"{name}-{names.everywhere}", rights.everywhere)

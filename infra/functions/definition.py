@@ -99,14 +99,23 @@ def write_incidents(scope: Scope) -> list[iam.Statement]:
     return [
         send(scope, "AskForATick", "ticks"),
         *told,
-        keep_the_ledger(scope),
+        *keep_the_ledger(scope),
         find_open(scope),
     ]
 
 
-def keep_the_ledger(scope: Scope) -> iam.Statement:
-    actions = ["dynamodb:GetItem", "dynamodb:PutItem"]
-    return iam.Statement(sid="KeepTheLedger", actions=actions, resources=[scope.table])
+def keep_the_ledger(scope: Scope) -> list[iam.Statement]:
+    """Return the right to the ledger's items; what functions are told, only stacks write."""
+    none = {"ForAllValues:StringNotLike": {"dynamodb:LeadingKeys": [SETTINGS_KEYS]}}
+    return [
+        iam.Statement(sid="ReadTheLedger", actions=["dynamodb:GetItem"], resources=[scope.table]),
+        iam.Statement(
+            sid="KeepTheLedger",
+            actions=["dynamodb:PutItem"],
+            resources=[scope.table],
+            conditions=none,
+        ),
+    ]
 
 
 def find_open(scope: Scope) -> iam.Statement:

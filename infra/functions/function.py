@@ -98,7 +98,7 @@ class LambdaFunction(pulumi.ComponentResource):
         role = aws.iam.Role(
             f"{name}-role",
             name=function_name,
-            assume_role_policy=iam.trust("lambda.amazonaws.com"),
+            assume_role_policy=iam.trust("lambda.amazonaws.com", self),
             opts=child,
         )
         rights = [*definition.may(args.scope), *_own_statements(args, logs)]
@@ -170,7 +170,26 @@ def _own_statements(args: FunctionArgs, logs: aws.cloudwatch.LogGroup) -> list[i
     ]
     if args.placement is not None:
         statements += _network_statements(args.scope.account, args.placement)
+        statements.append(_only_lambda_itself(args, statements[1:]))
     return statements
+
+
+def _only_lambda_itself(args: FunctionArgs, rights: Sequence[iam.Statement]) -> iam.Statement:
+    """Return the denial to the function's own code of what Lambda needs its role for.
+
+    Lambda names the function in requests of its code, and not in its own (Lambda's developer
+    guide, "Giving Lambda functions access to resources in an Amazon VPC").
+    """
+    called = naming.function(args.scope.cluster.prefix, args.definition.name)
+    arn = args.scope.account.arn("lambda", f"function:{called}")
+    return iam.Statement(
+        sid="OnlyLambdaItself",
+        effect="Deny",
+        actions=[action for right in rights for action in right.actions],
+        # A denial, so that all is meant.
+        resources=iam.ANY_RESOURCE,
+        conditions={"ArnEquals": {"lambda:SourceFunctionArn": arn}},
+    )
 
 
 def _network_statements(account: iam.Account, placement: FunctionPlacement) -> list[iam.Statement]:

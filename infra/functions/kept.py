@@ -6,7 +6,6 @@ any function is told of it, and takes the old one away after.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,9 @@ import pulumi
 import pulumi_aws as aws
 
 from core.settings import codec
-from core.settings.environment import CONTENT
+from core.settings.environment import CONTENT, kept_key
 from core.settings.functions import FunctionSettings, kept_fields
 from infra.functions.ledger import KEY
-
-HASH_CHARACTERS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +55,5 @@ def short(settings: FunctionSettings) -> str:
 def _content(role: str, settings: FunctionSettings) -> tuple[str, str]:
     told: dict[str, Any] = codec.document(settings)
     content = codec.write({name: told[name] for name in kept_fields(type(settings))})
-    digest = hashlib.sha256(content.encode()).hexdigest()[:HASH_CHARACTERS]
-    key = f"settings#{role}-{digest}"
+    key = kept_key(role, content)
     return key, json.dumps({KEY: {"S": key}, CONTENT: {"S": content}}, sort_keys=True)

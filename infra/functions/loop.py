@@ -45,7 +45,13 @@ class LoopFunctions(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         cluster, functions = shared.scope.cluster, dict[str, LambdaFunction]()
         self.ticks_queue = work_queue(
-            f"{name}-ticks", cluster, "ticks", TICKS_MAX_RECEIVE_COUNT, self
+            # People send there, too: a tick says no more than that an incident is to be looked at.
+            f"{name}-ticks",
+            cluster,
+            "ticks",
+            TICKS_MAX_RECEIVE_COUNT,
+            None,
+            self,
         )
         late = {**shared.late, "ticks_queue_url": self.ticks_queue.url}
         told = {each.name: settings(each, cluster, late) for each in definitions}

@@ -1,8 +1,10 @@
 """The functions' zip: the same sources make the same bytes, on any machine, at any time.
 
 It holds handlers/ and core/ (without cluster/, which needs pydantic) and the few pure-Python
-distributions they import; boto3 comes with the Lambda runtime. Files are stored, not deflated:
-compressors differ between machines, and a hash that changes redeploys every function.
+distributions they import, which are those of the hashed lock: a release brings them, made of wheels
+that pip has compared with it, and in a checkout what is installed must be what the lock names.
+boto3 comes with the Lambda runtime. Files are stored, not deflated: compressors differ between
+machines, and a hash that changes redeploys every function.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import hashlib
 import importlib.metadata
 import io
 import os
+import re
+import sys
 import tempfile
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from core.cost.pricing import BROUGHT
 from core.errors import MissingPrerequisite
@@ -25,6 +29,9 @@ from core.errors import MissingPrerequisite
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("core", "handlers")
 LEFT_OUT = "core/cluster/"
+LOCK = ROOT / "requirements.txt"
+# In a release alone (.ci/release): the distributions' files as they go into the zip.
+BROUGHT_ALONG = Path(__file__).with_name("distributions.zip")
 # Old names that distributions keep beside what is used.
 OBSOLETE = frozenset({"slack"})
 DISTRIBUTIONS = (
@@ -91,10 +98,43 @@ def _forget_others(newest: Path) -> None:
 
 def contents() -> dict[str, bytes]:
     """Return every file of the zip by its name in it."""
-    files = {name: path.read_bytes() for name, path in _our_files()}
+    return {**{name: path.read_bytes() for name, path in _our_files()}, **_their_files()}
+
+
+def _their_files() -> dict[str, bytes]:
+    if BROUGHT_ALONG.exists():
+        with zipfile.ZipFile(BROUGHT_ALONG) as brought:
+            return {name: brought.read(name) for name in brought.namelist()}
+    wanted = locked_versions(LOCK.read_text())
+    return {
+        name: content
+        for distribution in DISTRIBUTIONS
+        for name, content in _installed_files(distribution, wanted)
+    }
+
+
+def locked_versions(lock: str) -> dict[str, str]:
+    """Return the version of each distribution that a lock names."""
+    return {
+        _plain(name): version
+        for name, version in re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE)
+    }
+
+
+def bring_along(wheels: Path, target: Path) -> None:
+    """Write the distributions' files for a release, from wheels that pip has checked by hash."""
+    files: dict[str, bytes] = {}
+    found = {_plain(path.name.partition("-")[0]): path for path in wheels.glob("*.whl")}
     for distribution in DISTRIBUTIONS:
-        files.update((name, path.read_bytes()) for name, path in _vendored_files(distribution))
-    return files
+        with zipfile.ZipFile(found[_plain(distribution)]) as wheel:
+            for name in wheel.namelist():
+                if _belongs(distribution, PurePosixPath(name)):
+                    files[name] = wheel.read(name)
+    target.write_bytes(archive(files))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def own_price_file(own_prices: Path | None) -> dict[str, bytes]:
@@ -124,27 +164,52 @@ def _our_files() -> Iterable[tuple[str, Path]]:
                 yield name, path
 
 
-def _vendored_files(distribution: str) -> Iterable[tuple[str, Path]]:
+def _installed_files(distribution: str, wanted: Mapping[str, str]) -> Iterable[tuple[str, bytes]]:
     try:
-        files = importlib.metadata.distribution(distribution).files
+        installed = importlib.metadata.distribution(distribution)
+        files = installed.files
     except importlib.metadata.PackageNotFoundError:
         files = None
     if files is None:
         raise MissingPrerequisite(
             f"The Python package {distribution} is part of the functions' zip but is not "
-            f"installed; run `pip install -r requirements.txt` in the program's environment."
+            f"installed; {_REMEDY}"
+        )
+    if installed.version != (locked := wanted[_plain(distribution)]):
+        raise MissingPrerequisite(
+            f"The Python package {distribution} is installed as {installed.version}, and the lock "
+            f"names {locked}: the functions' zip is made of that alone; {_REMEDY}"
         )
     for file in files:
-        if file.suffix in COMPILED:
+        if not _belongs(distribution, file):
+            continue
+        content = Path(str(file.locate())).read_bytes()
+        if file.hash is None or file.hash.value != _recorded_hash(file.hash.mode, content):
             raise MissingPrerequisite(
-                f"The Python package {distribution} ships compiled code ({file}), which fits one "
-                f"processor only; install its pure-Python release and run again."
+                f"{file} of the Python package {distribution} is not as it was installed; {_REMEDY}"
             )
-        # Scripts are listed as ../../bin/name; the .dist-info beside a package has no code.
-        if file.suffix in SUFFIXES and _runs(file.parts):
-            yield file.as_posix(), Path(str(file.locate()))
+        yield file.as_posix(), content
 
 
-def _runs(parts: tuple[str, ...]) -> bool:
-    folder = parts[0]
-    return ".." not in parts and not folder.endswith(".dist-info") and folder not in OBSOLETE
+_REMEDY = "run `pip install --require-hashes -r requirements.txt` in the program's environment."
+
+
+def _recorded_hash(mode: str, content: bytes) -> str:
+    """Return a file's hash as an installation's RECORD writes it."""
+    return base64.urlsafe_b64encode(hashlib.new(mode, content).digest()).decode().rstrip("=")
+
+
+def _belongs(distribution: str, file: PurePosixPath) -> bool:
+    """Say whether a file goes into the zip: scripts, and what is beside a package, do not."""
+    if file.suffix in COMPILED:
+        raise MissingPrerequisite(
+            f"The Python package {distribution} ships compiled code ({file}), which fits one "
+            f"processor only; install its pure-Python release and run again."
+        )
+    folder = file.parts[0]
+    beside = ".." in file.parts or folder.endswith((".dist-info", ".data")) or folder in OBSOLETE
+    return not beside and file.suffix in SUFFIXES
+
+
+if __name__ == "__main__":
+    bring_along(Path(sys.argv[1]), Path(sys.argv[2]))

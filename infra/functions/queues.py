@@ -23,10 +23,11 @@ class QueueArgs:
     visibility_timeout_seconds: int
     retention_seconds: int
     max_receive_count: int
-    # EventBridge rules that may send; roles send by their own policies.
+    # EventBridge rules that may send.
     rule_arns: Sequence[pulumi.Input[str]] = ()
-    # Nobody else may, whatever rights their role gives them: what arrives is believed.
-    rules_alone: bool = False
+    # Roles that may send as well, by ARN patterns: what arrives is believed, so that nobody else
+    # may, whatever rights a role gives. None: who has the right.
+    senders: Sequence[str] | None = ()
 
 
 class MessageQueue(pulumi.ComponentResource):
@@ -69,12 +70,13 @@ class MessageQueue(pulumi.ComponentResource):
             aws.sqs.QueuePolicy(
                 f"{name}-{key}",
                 queue_url=each.url,
-                policy=iam.document(_statements(each.arn, args.rule_arns, alone=alone)),
+                policy=iam.document(_statements(each.arn, args.rule_arns, senders)),
                 opts=child,
             )
-            for key, each, alone in (
-                ("policy", queue, args.rules_alone),
-                ("dead-letters-policy", dead_letters, False),
+            for key, each, senders in (
+                ("policy", queue, args.senders),
+                # SQS itself and EventBridge fill it; a person looks before anything is moved back.
+                ("dead-letters-policy", dead_letters, None),
             )
         ]
         self.arn, self.url = queue.arn, queue.url
@@ -83,7 +85,12 @@ class MessageQueue(pulumi.ComponentResource):
 
 
 def work_queue(
-    name: str, cluster: Operated, role: str, max_receive_count: int, parent: pulumi.Resource
+    name: str,
+    cluster: Operated,
+    role: str,
+    max_receive_count: int,
+    senders: Sequence[str] | None,
+    parent: pulumi.Resource,
 ) -> MessageQueue:
     """Return a queue of what our own functions send each other."""
     timings = cluster.timings
@@ -92,12 +99,15 @@ def work_queue(
         visibility_timeout_seconds=timings.queue_visibility_timeout_seconds,
         retention_seconds=timings.events_queue_retention_seconds,
         max_receive_count=max_receive_count,
+        senders=senders,
     )
     return MessageQueue(name, args, opts=pulumi.ResourceOptions(parent=parent))
 
 
 def _statements(
-    queue_arn: pulumi.Output[str], rule_arns: Sequence[pulumi.Input[str]], *, alone: bool
+    queue_arn: pulumi.Output[str],
+    rule_arns: Sequence[pulumi.Input[str]],
+    senders: Sequence[str] | None,
 ) -> list[dict[str, Any]]:
     statements = [iam.only_over_tls("sqs:*", [queue_arn])]
     if rule_arns:
@@ -111,7 +121,9 @@ def _statements(
                 "Condition": {"ArnEquals": {"aws:SourceArn": list(rule_arns)}},
             }
         )
-    if rule_arns and alone:
+    if senders is not None:
+        # Also true of a request that names no source or principal.
+        known = {"aws:SourceArn": list(rule_arns), "aws:PrincipalArn": list(senders)}
         statements.append(
             {
                 "Sid": "NobodyElseMaySend",
@@ -120,8 +132,7 @@ def _statements(
                 "Action": "sqs:SendMessage",
                 "Resource": [queue_arn],
                 "Condition": {
-                    # Also true of a request that names no source, as a person's does.
-                    "ArnNotEquals": {"aws:SourceArn": list(rule_arns)},
+                    "ArnNotLike": {key: arns for key, arns in known.items() if arns},
                     # SQS itself sends when a person has dead letters moved back.
                     "BoolIfExists": {"aws:ViaAWSService": "false"},
                 },

@@ -6,8 +6,10 @@ group may do, cluster-wide and in a namespace. Who may do what stands with each 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -38,6 +40,73 @@ class PolicyRule:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WriteLimit:
+    """What of one kind of object a group may change; everything else of it stays as it was.
+
+    RBAC lets who may patch a pod change its image, and who may patch a node take every taint away.
+    """
+
+    resource: str  # of the core API
+    labels: Sequence[str] = ()
+    annotations: Sequence[str] = ()
+    # CEL over `object` and `oldObject`, each with the sentence of its refusal.
+    spec: Sequence[tuple[str, str]] = ()
+
+    def render(self, group: str, role: str) -> dict[str, Any]:
+        """Return the policy's spec; `role` is the group's name without colons."""
+        kept = [(_unchanged(each), f"{role} changes no {each}.") for each in _KEPT]
+        marked = [
+            (_only(kind, keys), f"{role} changes {kind} of its own alone.")
+            for kind, keys in (("labels", self.labels), ("annotations", self.annotations))
+        ]
+        return {
+            # What cannot be judged is not written.
+            "failurePolicy": "Fail",
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["UPDATE"],
+                        "resources": [self.resource],
+                    }
+                ]
+            },
+            "matchConditions": [
+                {"name": "its-group", "expression": f"{_text(group)} in request.userInfo.groups"}
+            ],
+            "validations": [
+                {"expression": expression, "message": message}
+                for expression, message in (*kept, *marked, *self.spec)
+            ],
+        }
+
+
+_KEPT = ("finalizers", "ownerReferences")
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value)  # JSON's text is CEL's, too
+
+
+def _unchanged(field_name: str) -> str:
+    before, after = f"oldObject.metadata.{field_name}", f"object.metadata.{field_name}"
+    return f"has({before}) == has({after}) && (!has({after}) || {before} == {after})"
+
+
+def _only(kind: str, keys: Sequence[str]) -> str:
+    before, after = (
+        f"(has({each}.metadata.{kind}) ? {each}.metadata.{kind} : {{}})"
+        for each in ("oldObject", "object")
+    )
+    ours = f"k in {_text(list(keys))} || " if keys else ""
+    return (
+        f"{after}.all(k, {ours}(k in {before} && {before}[k] == {after}[k])) && "
+        f"{before}.all(k, {ours}k in {after})"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rights:
     """What a function may do in the cluster, as a member of a group that is its own."""
 
@@ -48,6 +117,8 @@ class Rights:
     inside: Sequence[PolicyRule] = ()
     # In other namespaces, by a short name of each.
     elsewhere: Mapping[str, tuple[str, Sequence[PolicyRule]]] = field(default_factory=dict)
+    # What it may change of objects that RBAC knows as a whole only.
+    limits: Sequence[WriteLimit] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +154,21 @@ class RbacGroup:
             role_ref=self._reference("ClusterRole"),
             subjects=self._subjects(),
             opts=pulumi.ResourceOptions(parent=self.parent, depends_on=[role]),
+        )
+
+    def limit(self, name: str, limit: WriteLimit) -> None:
+        """Refuse the group every change but its own; the limit stands before the right does."""
+        metadata: Any = {"name": f"{self.role}-{limit.resource}"}
+        spec: Any = limit.render(self.name, self.role)
+        policy = k8s.admissionregistration.v1.ValidatingAdmissionPolicy(
+            name, metadata=metadata, spec=spec, opts=pulumi.ResourceOptions(parent=self.parent)
+        )
+        bound: Any = {"policyName": metadata["name"], "validationActions": ["Deny"]}
+        k8s.admissionregistration.v1.ValidatingAdmissionPolicyBinding(
+            f"{name}-binding",
+            metadata=metadata,
+            spec=bound,
+            opts=pulumi.ResourceOptions(parent=self.parent, depends_on=[policy]),
         )
 
     def inside(self, name: str, namespace: str, rules: Sequence[PolicyRule]) -> None:

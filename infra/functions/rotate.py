@@ -17,7 +17,7 @@ from infra.functions.definition import Definition, Scope, find_open, keep_the_le
 def _may(scope: Scope) -> Sequence[iam.Statement]:
     return [
         send(scope, "AskForATurn", "ticks"),
-        keep_the_ledger(scope),
+        *keep_the_ledger(scope),
         find_open(scope),
         look(
             "autoscaling:DescribeAutoScalingGroups",

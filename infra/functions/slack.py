@@ -76,7 +76,12 @@ class Stories(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         child, cluster = pulumi.ResourceOptions(parent=self), scope.cluster
         self.queue = work_queue(
-            f"{name}-queue", cluster, "stories", STORIES_MAX_RECEIVE_COUNT, self
+            f"{name}-queue",
+            cluster,
+            "stories",
+            STORIES_MAX_RECEIVE_COUNT,
+            [scope.account.our_roles(cluster.prefix)],
+            self,
         )
         late = {"ledger_table": table_name, "stories_queue_url": self.queue.url}
         self.function = LambdaFunction(

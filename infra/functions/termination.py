@@ -22,6 +22,7 @@ from core.cluster import Timings
 from core.constants import EVENTS_MAX_RECEIVE_COUNT, HOOKS
 from infra.functions.announcements import Group, Pattern, direct_rules, events_rules
 from infra.functions.queues import MessageQueue, QueueArgs
+from infra.iam import Account
 
 TYPE = "stillwater:infra:Termination"
 # By then the sweep has long found what an event would have said; one that still cannot be delivered
@@ -34,6 +35,7 @@ DELIVERY_ATTEMPTS = 185
 @dataclass(frozen=True, kw_only=True)
 class TerminationArgs:
     prefix: str
+    account: Account
     # The Auto Scaling groups that are listened to.
     groups: Sequence[Group]
     # The hooks of theirs that are; none: any.
@@ -64,7 +66,6 @@ class Termination(pulumi.ComponentResource):
             visibility=timings.queue_visibility_timeout_seconds,
             retention=timings.events_queue_retention_seconds,
             max_receive_count=EVENTS_MAX_RECEIVE_COUNT,
-            rules_alone=True,
         )
         self.nth_queue = self._handlers_queue() if args.handler else None
         self.register_outputs({"events_queue_url": self.events_queue.url})
@@ -86,6 +87,8 @@ class Termination(pulumi.ComponentResource):
             # A drain that outlasts the visibility timeout is received again, and dropped as known:
             # every one of those counts, so the limit is sized for the longest drain (core.timing).
             max_receive_count=timings.nth_max_receive_count,
+            # Our tick, on the held route: what it says is drained.
+            senders=[args.account.our_roles(args.prefix)],
         )
 
     def _fed_queue(
@@ -96,7 +99,7 @@ class Termination(pulumi.ComponentResource):
         visibility: int,
         retention: int,
         max_receive_count: int,
-        rules_alone: bool = False,
+        senders: Sequence[str] = (),
     ) -> MessageQueue:
         rules = {key: self._rule(key, pattern) for key, pattern in patterns.items()}
         queue = MessageQueue(
@@ -107,7 +110,7 @@ class Termination(pulumi.ComponentResource):
                 retention_seconds=retention,
                 max_receive_count=max_receive_count,
                 rule_arns=[rule.arn for rule in rules.values()],
-                rules_alone=rules_alone,
+                senders=senders,
             ),
             opts=self._child,
         )

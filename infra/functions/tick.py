@@ -144,7 +144,33 @@ def _rights(cluster: Operated) -> rbac.Rights:
             *asking,
         ],
         elsewhere=elsewhere,
+        # In a cluster of ours, whose API server is known to have such policies.
+        limits=tick_limits() if cluster.level == OWN else (),
     )
+
+
+def tick_limits() -> list[rbac.WriteLimit]:
+    before, after = (
+        f"(has({each}.spec.taints) ? {each}.spec.taints : [])" for each in ("oldObject", "object")
+    )
+    ours = f't.key == "{naming.OUT_OF_SERVICE_TAINT}"'
+    others = f"{after}.all(t, {ours} || t in {before}) && {before}.all(t, {ours} || t in {after})"
+    cordon = "has(object.spec.unschedulable) == has(oldObject.spec.unschedulable)"
+    return [
+        rbac.WriteLimit(
+            resource="nodes",
+            annotations=naming.SPARE_ANNOTATIONS,
+            spec=[
+                (others, f"It places and takes away {naming.OUT_OF_SERVICE_TAINT} alone."),
+                (cordon, "The node termination handler cordons."),
+            ],
+        ),
+        rbac.WriteLimit(
+            resource="pods",
+            labels=[naming.MAY_LEAVE_LABEL],
+            spec=[("object.spec == oldObject.spec", "It marks pods, and changes none.")],
+        ),
+    ]
 
 
 def _own_settings(cluster: Operated) -> Mapping[str, Any]:

@@ -53,7 +53,7 @@ WEBHOOK = Definition(
     may=_may,
     # NTH gives up after 5 s.
     timeout_seconds=5,
-    reserved_concurrency=lambda cluster: cluster.webhook_concurrency,
+    reserved_concurrency=lambda cluster: cluster.webhook_concurrency or None,
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from core import naming
 from core.cluster.operated import Operated
-from core.gate.asked import PATH, TIMEOUT_SECONDS
+from core.gate.asked import TIMEOUT_SECONDS
 from core.gate.named import EVICTIONS
 from core.gate.whom import CLEANERS
 
@@ -21,13 +21,12 @@ PORT = 8443
 
 
 def webhooks(cluster: Operated, namespace: str, operators: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the webhooks of the configuration, without whom to trust: the gate says that."""
+    """Return the webhooks, without their path and whom to trust: the gate writes those."""
     asked = {
         "clientConfig": {
             "service": {
                 "name": cluster.gate_name,
                 "namespace": namespace,
-                "path": PATH,
                 "port": PORT,
             }
         },

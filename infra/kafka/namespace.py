@@ -2,7 +2,7 @@
 
 It stands apart from Kafka, because what must be there before Kafka's first pod lives in it too: the
 operator's rights, the load balancer's bindings. Its labels say who may change Kafka's pods when
-they are made.
+they are made, and which pods are refused.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 TYPE = "stillwater:infra:KafkaNamespace"
+# Strimzi's operator makes its pods by the restricted standard (infra.charts.strimzi). Enforced, it
+# would refuse a broker that starts again under an older operator.
+POD_SECURITY = {
+    f"pod-security.kubernetes.io/{mode}": standard
+    for mode, standard in (("enforce", "baseline"), ("audit", "restricted"), ("warn", "restricted"))
+}
 
 
 class KafkaNamespace(pulumi.ComponentResource):
@@ -30,7 +36,7 @@ class KafkaNamespace(pulumi.ComponentResource):
         super().__init__(TYPE, name, None, opts)
         made = k8s.core.v1.Namespace(
             f"{name}-namespace",
-            metadata={"name": namespace, "labels": dict(labels)},
+            metadata={"name": namespace, "labels": {**POD_SECURITY, **labels}},
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.name = made.metadata.apply(lambda metadata: str(metadata.name))

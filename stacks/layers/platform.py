@@ -25,6 +25,7 @@ def build(layer: Layer) -> None:
         "termination",
         TerminationArgs(
             prefix=spec.prefix,
+            account=layer.account,
             # Karpenter's machines are in none.
             groups=our_groups(spec.prefix, [pool.name for pool in spec.pools])
             if spec.node_provisioner == "asg"

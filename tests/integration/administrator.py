@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from core.errors import Conflict
 from local.kubernetes.client import Api, ApiError
@@ -47,3 +48,33 @@ class Administrator:
         except ApiError as error:
             if error.status not in {HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}:
                 raise
+
+
+@dataclass(frozen=True)
+class GateByAddress(Administrator):
+    """Has the API server dial a gate at a port of this machine, where it would dial a Service."""
+
+    port: int
+
+    def moved(self, configuration: Json) -> Json:
+        """Return webhooks with the Service of each replaced by the gate's address."""
+        asked = [self._moved(each) for each in configuration["webhooks"]]
+        return {**configuration, "webhooks": asked}
+
+    def find(self, path: str) -> Json | None:
+        found = super().find(path)
+        for each in (found or {}).get("webhooks") or ():
+            url = urlsplit(each["clientConfig"].pop("url"))
+            each["clientConfig"]["service"] = {"path": url.path}
+        return found
+
+    def apply(self, path: str, body: Json, *, manager: str) -> Json:
+        return super().apply(path, self.moved(body), manager=manager)
+
+    def _moved(self, webhook: Json) -> Json:
+        client = {k: v for k, v in webhook["clientConfig"].items() if k != "service"}
+        path = webhook["clientConfig"]["service"].get("path", "")
+        return {
+            **webhook,
+            "clientConfig": {**client, "url": f"https://127.0.0.1:{self.port}{path}"},
+        }

@@ -44,7 +44,7 @@ from local.kubernetes.lookups import find
 from local.processes import Child
 from local.twin import Twin
 from tests.integration import karpenter_kwok as kwok
-from tests.integration.administrator import Administrator
+from tests.integration.administrator import Administrator, GateByAddress
 from tests.integration.karpenter_kwok import Json, StandInKubelet
 from tests.integration.waiting import until
 from tests.unit.handlers.fakes import FakeCluster
@@ -318,14 +318,10 @@ def _gate(
         f"/api/v1/namespaces/{NAMESPACE}/secrets",
         {"metadata": {"name": GATE}, "type": "Opaque"},
     )
+    by_address = GateByAddress(api, port)
     rendered = webhooks(of_spec(spec), NAMESPACE, [])
-    for each in rendered:
-        path = each["clientConfig"]["service"]["path"]
-        each["clientConfig"] = {"url": f"https://127.0.0.1:{port}{path}"}
-    api.post(WEBHOOKS, {"metadata": {"name": GATE}, "webhooks": rendered})
-    keeper = Keeper(
-        cast("EksApi", Administrator(api)), secret_path=SECRET, webhook=GATE, hosts=["127.0.0.1"]
-    )
+    api.post(WEBHOOKS, by_address.moved({"metadata": {"name": GATE}, "webhooks": rendered}))
+    keeper = Keeper(by_address, secret_path=SECRET, webhook=GATE, hosts=["127.0.0.1"])
     cluster = station.cluster
     answers: list[tuple[RemovalRequest, GateAnswer]] = []
     gate = Heard(
@@ -340,7 +336,7 @@ def _gate(
         answers=answers,
     )
     context = keeper.context(dt.datetime.now(dt.UTC))
-    server = server_of(application(gate, Counts()), context, "127.0.0.1", port)
+    server = server_of(application(gate, Counts(), keeper.admits), context, "127.0.0.1", port)
     thread = threading.Thread(target=lambda: _serve(server), daemon=True)
     thread.start()
     until(lambda: server.started, "the gate serves")

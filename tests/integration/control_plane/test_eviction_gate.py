@@ -17,6 +17,7 @@ from typing import Any
 
 import anyio
 import pytest
+import urllib3
 import uvicorn
 
 from core.cluster.operated import of_spec
@@ -32,8 +33,9 @@ from handlers.incidents.observe import Sources
 from infra.gate.webhook import webhooks
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
-from tests.integration.administrator import Administrator
+from tests.integration.administrator import Administrator, GateByAddress
 from tests.integration.waiting import until
+from tests.unit.core.gate.test_asked import review
 from tests.unit.handlers.fakes import FakeCluster
 from tests.unit.handlers.healthy import healthy_kafka
 from tests.unit.handlers.station import POLICY, Station
@@ -43,6 +45,7 @@ pytestmark = pytest.mark.integration
 NAMESPACE = "gate-kafka"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 NAME = "stillwater-gate-test"
+SECRETS = "/api/v1/namespaces/default/secrets"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/{NAME}"
 # Of its certificate: it still holds, and is to be renewed.
 OLD = dt.timedelta(days=70)
@@ -117,7 +120,7 @@ def _webhooks(port: int) -> dict[str, Any]:
         "webhooks": [
             {
                 "name": "evictions.stillwater.dev",
-                "clientConfig": {"url": f"https://127.0.0.1:{port}{PATH}"},
+                "clientConfig": {"url": f"https://127.0.0.1:{port}/"},
                 "rules": [
                     {
                         "apiGroups": [""],
@@ -157,7 +160,8 @@ def behind(twin: Twin) -> Iterator[Behind]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     twin.api.post(WEBHOOKS, _webhooks(port))
-    keeper = Keeper(Administrator(twin.api), secret_path=SECRET, webhook=NAME, hosts=["127.0.0.1"])
+    objects = GateByAddress(twin.api, port)
+    keeper = Keeper(objects, secret_path=SECRET, webhook=NAME, hosts=["127.0.0.1"])
     gate = Gate(
         sources=Sources(cluster, cluster, cluster, station.ledger, station.freezes),
         reception=station.reception,
@@ -169,7 +173,7 @@ def behind(twin: Twin) -> Iterator[Behind]:
         lease_seconds=30,
     )
     server = server_of(
-        application(gate, Counts()),
+        application(gate, Counts(), keeper.admits),
         keeper.context(dt.datetime.now(dt.UTC) - OLD),
         "127.0.0.1",
         port,
@@ -233,6 +237,32 @@ def test_two_drainers_at_once_and_one_waits_and_is_told_for_whom(behind: Behind)
     )
 
 
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/guessed"])
+def test_a_pod_that_asks_as_if_it_were_the_api_server_gets_nothing(
+    behind: Behind, path: str
+) -> None:
+    """An invented user, an invented request, and a broker's own name: no incident and no lease."""
+    names = [pod.name for pod in behind.station.cluster.pods.values()]
+    trusted = base64.b64decode(behind.api.get(SECRET)["data"]["ca.crt"]).decode()
+    trusting = ssl.create_default_context(cadata=trusted)
+    with urllib3.PoolManager(ssl_context=trusting, retries=False) as http:
+        for number in range(20):
+            invented = review(
+                name=names[number % len(names)],
+                namespace=NAMESPACE,
+                userInfo={"username": "invented"},
+            )
+            url = f"https://127.0.0.1:{behind.server.config.port}{path}"
+            answer = http.request("POST", url, json=invented)
+            assert answer.status == 404
+    assert behind.station.ledger.open_incidents() == ()
+    assert behind.station.ledger.leases() == ()
+    assert behind.station.cluster.desired_calls == []
+    # The API server itself is admitted, meanwhile.
+    behind.evict(10)
+    assert behind.gone(10)
+
+
 def test_the_api_server_takes_the_webhooks_as_they_are_rendered(twin: Twin) -> None:
     cluster = of_spec(spec(eviction_gate={"image": "gate:1"}))
     rendered = {
@@ -241,8 +271,23 @@ def test_the_api_server_takes_the_webhooks_as_they_are_rendered(twin: Twin) -> N
         "metadata": {"name": "rendered"},
         "webhooks": webhooks(cluster, "kube-system", ["system:serviceaccount:ops:operator"]),
     }
-    made = twin.api.post(WEBHOOKS, rendered, dryRun="All", fieldValidation="Strict")
+    made = twin.api.post(WEBHOOKS, rendered, fieldValidation="Strict")
     assert len(made["webhooks"]) == 3
+    secret = f"{SECRETS}/rendered"
+    twin.api.post(SECRETS, {"metadata": {"name": "rendered"}, "type": "Opaque"})
+    try:
+        # The stack has written no path; the gate adds its own to each.
+        keeper = Keeper(
+            Administrator(twin.api), secret_path=secret, webhook="rendered", hosts=["gate.svc"]
+        )
+        keeper.context(dt.datetime.now(dt.UTC))
+        asked = [e["clientConfig"] for e in twin.api.get(f"{WEBHOOKS}/rendered")["webhooks"]]
+        assert all(e["caBundle"] and e["service"]["name"] for e in asked)
+        (path,) = {e["service"]["path"] for e in asked}
+        assert keeper.admits(path.removeprefix(f"{PATH}/"))
+    finally:
+        twin.api.delete(f"{WEBHOOKS}/rendered")
+        twin.api.delete(secret)
 
 
 def test_a_renewed_certificate_is_trusted_before_it_is_shown(behind: Behind) -> None:
@@ -265,7 +310,7 @@ def test_what_only_looks_like_kafkas_is_not_asked_about_once_the_pools_are_known
 ) -> None:
     names = [pod.name for pod in behind.station.cluster.pods.values()]
     keeper = Keeper(
-        Administrator(behind.api),
+        GateByAddress(behind.api, behind.server.config.port),
         secret_path=SECRET,
         webhook=NAME,
         hosts=["127.0.0.1"],

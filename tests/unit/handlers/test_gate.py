@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.events import Kind
-from core.gate.asked import GateAnswer, asked_in
+from core.gate.asked import asked_in
 from core.incidents.record import State
 from core.incidents.sections import Drainer, NodeDisruption
 from core.incidents.verify import breaks
@@ -255,38 +255,40 @@ def test_the_node_of_a_running_broker_is_not_deleted(door: Door) -> None:
 
 
 @pytest.mark.parametrize(
-    "labels",
+    ("name", "answer"),
     [
-        {"app": "web"},
-        {"strimzi.io/cluster": "orders-eu", "strimzi.io/pool-name": "broker-a"},
-        {"strimzi.io/cluster": "orders"},
+        ("orders-web-0", "is no running pod of Kafka's"),
+        # The broker that is out, and the one beside it that Kafka needs.
+        ("orders-broker-a-10", "Node 10 may not leave: broker 20 is fenced"),
     ],
-    ids=["another app's", "another Kafka's", "an operator's"],
+    ids=["invented", "needed"],
 )
-def test_a_deleted_pod_is_judged_by_its_labels_and_not_by_its_name(
-    door: Door, labels: dict[str, str]
+def test_what_a_request_shows_of_its_pod_is_not_believed(
+    door: Door, name: str, answer: str
 ) -> None:
     door.station.cluster.kafka = healthy_kafka(out=20)
+    shown = {
+        "metadata": {
+            "name": name,
+            "labels": {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"},
+            "deletionTimestamp": "2026-11-20T00:00:00Z" if name == "orders-broker-a-10" else None,
+        },
+        "spec": {"nodeName": node_named("i-0c")},
+    }
     request = {
         "uid": "u-1",
         "operation": "DELETE",
         "resource": {"group": "", "version": "v1", "resource": "pods"},
-        "name": "orders-broker-a-10",
+        "name": name,
         "namespace": NAMESPACE,
         "userInfo": {"username": "ada"},
+        "oldObject": shown,
     }
-
-    def shown(its: dict[str, str]) -> GateAnswer:
-        old = {
-            "metadata": {"name": "orders-broker-a-10", "labels": its},
-            "spec": {"nodeName": node_named(OLD)},
-        }
-        review = asked_in({"request": {**request, "oldObject": old}})
-        return door.gate.ask(review, door.station.now + 8)
-
-    assert shown(labels).allowed
-    its_own = {"strimzi.io/cluster": "orders", "strimzi.io/pool-name": "broker-a"}
-    assert not shown(its_own).allowed
+    given = door.gate.ask(asked_in({"request": request}), door.station.now + 8)
+    assert answer in given.reason
+    assert {each.id for each in door.station.ledger.open_incidents()} <= {OLD}
+    assert given.allowed is (name == "orders-web-0")
+    assert door.station.ledger.leases() == ()
 
 
 @pytest.mark.parametrize("delete", [False, True], ids=["evict", "delete"])

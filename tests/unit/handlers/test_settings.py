@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import InvalidInput
 from core.settings import codec
-from core.settings.environment import setting_text
+from core.settings.environment import kept_key, setting_text
 from core.settings.functions import ApiServer, SweepSettings, late_seconds
 from handlers.store.settings import read_settings
 
@@ -28,7 +28,15 @@ SETTINGS = SweepSettings(
 DOCUMENT: dict[str, Any] = codec.document(SETTINGS)
 KEPT = {"api": DOCUMENT["api"]}
 SHORT = {name: value for name, value in DOCUMENT.items() if name not in KEPT}
-NAMED = {"STILLWATER_SETTINGS": json.dumps(SHORT), "STILLWATER_KEPT": "settings#loop-0123"}
+
+
+def named(kept: dict[str, Any]) -> dict[str, str]:
+    """Return the environment that names an item of this content."""
+    key = kept_key("loop", json.dumps(kept))
+    return {"STILLWATER_SETTINGS": json.dumps(SHORT), "STILLWATER_KEPT": key}
+
+
+NAMED = named(KEPT)
 
 
 class OneItem:
@@ -50,13 +58,28 @@ def read(environment: dict[str, str], client: Any) -> SweepSettings:
 def test_what_is_kept_joins_the_environment() -> None:
     table = OneItem(KEPT)
     assert read(NAMED, table) == SETTINGS
-    assert table.asked == [{"pk": {"S": "settings#loop-0123"}}]
+    assert table.asked == [{"pk": {"S": NAMED["STILLWATER_KEPT"]}}]
     assert SETTINGS.whose.marks == ({"aws-node-termination-handler/local-orders": ()},)
 
 
 def test_an_item_for_several_functions_holds_what_another_one_reads() -> None:
-    table = OneItem({**KEPT, "kafka_bootstrap": ["kafka.example:9094"]})
-    assert read(NAMED, table) == SETTINGS
+    both = {**KEPT, "kafka_bootstrap": ["kafka.example:9094"]}
+    assert read(named(both), OneItem(both)) == SETTINGS
+
+
+def test_an_item_that_somebody_else_has_written_is_refused() -> None:
+    """A forged endpoint would be sent the function's token for EKS."""
+    forged = {"api": {**DOCUMENT["api"], "endpoint": "https://attacker.example"}}
+    with pytest.raises(InvalidInput, match="holds other settings than were written"):
+        read(NAMED, OneItem(forged))
+    for key in ("settings#loop-", "settings#loop-0", "settings"):
+        with pytest.raises(InvalidInput, match="holds other settings"):
+            read({**NAMED, "STILLWATER_KEPT": key}, OneItem(forged))
+
+
+def test_the_key_of_an_earlier_release_is_half_as_long_and_holds() -> None:
+    before = {**NAMED, "STILLWATER_KEPT": NAMED["STILLWATER_KEPT"][:-16]}
+    assert read(before, OneItem(KEPT)) == SETTINGS
 
 
 def test_what_nobody_knows_in_the_environment_is_told() -> None:
@@ -78,7 +101,7 @@ def test_an_environment_that_names_no_item_asks_nobody() -> None:
 
 
 def test_an_item_that_is_gone_is_a_sentence() -> None:
-    with pytest.raises(InvalidInput, match=r"incidents has no item settings#loop-0123.*pulumi up"):
+    with pytest.raises(InvalidInput, match=r"incidents has no item settings#loop-.*pulumi up"):
         read(NAMED, OneItem(None))
 
 

@@ -156,6 +156,15 @@ def test_the_volume_driver_tags_what_it_makes_and_reports_its_limits(
     assert told["node"]["enableMetrics"] is True
 
 
+def test_what_needs_the_metadata_service_is_on_its_nodes_network_or_needs_it_not(
+    foundation: Recorded,
+) -> None:
+    driver = foundation.one(ADDON, "cluster-addon-aws-ebs-csi-driver")
+    told = json.loads(driver.inputs["configurationValues"])
+    assert told["controller"]["region"] == "us-east-1"
+    assert told["node"]["hostNetwork"] is True
+
+
 def test_nobody_reaches_the_api_server_from_outside_unless_named(control_plane: Resource) -> None:
     vpc = control_plane.inputs["vpcConfig"]
     assert vpc["endpointPublicAccess"] is False
@@ -186,7 +195,7 @@ def test_system_nodes_are_never_spot(foundation: Recorded) -> None:
 
 
 def test_the_volume_driver_knows_every_value_it_is_told() -> None:
-    told = addons.configuration("aws-ebs-csi-driver", {"team": "streaming"})
+    told = addons.configuration("aws-ebs-csi-driver", "eu-west-1", {"team": "streaming"})
     assert told is not None
     assert unknown_values("aws-ebs-csi-driver-2.64.0", told) == []
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from core import naming
 from core.cluster.function_memory import memory_mib
 from core.cluster.operated import policy_of
 from core.settings.functions import TickSettings, kept_fields
+from handlers.adapters.kubernetes import OUT_OF_SERVICE, SCALE_DOWN_DISABLED, SPARE_ANNOTATION
 from infra.functions.catalogue import EVERY, LOOP
 from infra.functions.samples import SAMPLES
 from infra.functions.webhook import WEBHOOK
@@ -262,6 +264,29 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
         binding = operations.one(f"{rbac}{kind}", f"handlers-access-{name}").inputs
         (subject,) = binding["subjects"]
         assert (subject["kind"], subject["name"]) == ("Group", "stillwater:handlers")
+
+
+def test_admission_lets_the_tick_change_what_it_writes_and_nothing_else(
+    operations: Recorded,
+) -> None:
+    kind = "admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+    policies = {
+        each.inputs["metadata"]["name"]: each.inputs["spec"] for each in operations.of(kind)
+    }
+    assert set(policies) == {"stillwater-handlers-nodes", "stillwater-handlers-pods"}
+    for spec_ in policies.values():
+        (condition,) = spec_["matchConditions"]
+        assert condition["expression"] == '"stillwater:handlers" in request.userInfo.groups'
+    said = {
+        name: " ".join(each["expression"] for each in spec_["validations"])
+        for name, spec_ in policies.items()
+    }
+    for written in (SCALE_DOWN_DISABLED, SPARE_ANNOTATION, OUT_OF_SERVICE["key"]):
+        assert written in said["stillwater-handlers-nodes"]
+    assert naming.MAY_LEAVE_LABEL in said["stillwater-handlers-pods"]
+    bindings = operations.of(f"{kind}Binding")
+    assert {each.inputs["spec"]["policyName"] for each in bindings} == set(policies)
+    assert all(each.inputs["spec"]["validationActions"] == ["Deny"] for each in bindings)
 
 
 def test_the_tick_reaches_every_port_a_broker_may_get(operations: Recorded) -> None:

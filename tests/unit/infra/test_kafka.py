@@ -41,6 +41,17 @@ def test_each_pool_and_zone_is_a_node_pool_with_its_own_reserved_ids(
     }
 
 
+def test_a_pod_that_asks_for_its_node_is_refused_and_strimzis_ask_for_nothing(
+    layers: dict[str, Recorded],
+) -> None:
+    kafka = layers["kafka"]
+    labels = kafka.one("core/v1:Namespace", "kafka-namespace").inputs["metadata"]["labels"]
+    modes = {mode: labels[f"pod-security.kubernetes.io/{mode}"] for mode in ("enforce", "audit")}
+    assert modes == {"enforce": "baseline", "audit": "restricted"}
+    (chosen,) = values(spec())["extraEnvs"]
+    assert chosen == {"name": "STRIMZI_POD_SECURITY_PROVIDER_CLASS", "value": "restricted"}
+
+
 def test_pods_never_leave_the_zone_and_the_nodes_of_their_pool(
     pools: dict[str, dict[str, Any]],
 ) -> None:

@@ -123,7 +123,8 @@ def test_its_kubelet_outlasts_the_pods_grace_as_in_a_group(kafka: Recorded) -> N
 
 def test_its_nodes_demand_imdsv2_and_encrypt_their_root(kafka: Recorded) -> None:
     for each in kafka.of(NODE_CLASS):
-        assert each.inputs["spec"]["metadataOptions"]["httpTokens"] == "required"
+        options = each.inputs["spec"]["metadataOptions"]
+        assert (options["httpTokens"], options["httpPutResponseHopLimit"]) == ("required", 1)
         (root,) = each.inputs["spec"]["blockDeviceMappings"]
         assert root["ebs"]["encrypted"] is True
 

@@ -107,7 +107,7 @@ def test_every_template_demands_imdsv2_and_encrypts_its_root(
 ) -> None:
     for options in metadata_options(layers[layer]):
         assert options["httpTokens"] == "required"
-        assert options["httpPutResponseHopLimit"] == 2
+        assert options["httpPutResponseHopLimit"] == 1
     for template in layers[layer].of(TEMPLATE):
         (root,) = template.inputs["blockDeviceMappings"]
         assert root["ebs"]["encrypted"] == "true"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.metadata
 import io
 import os
@@ -141,10 +143,62 @@ def test_a_distribution_that_is_not_installed_is_named(monkeypatch: pytest.Monke
         packaging.contents()
 
 
-def test_compiled_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Compiled:
-        files = (importlib.metadata.PackagePath("urllib3/_fast.so"),)
+class Installed:
+    """A distribution that is installed, with one file."""
 
-    monkeypatch.setattr(importlib.metadata, "distribution", lambda _name: Compiled)
-    with pytest.raises(MissingPrerequisite, match=r"ships compiled code \(urllib3/_fast.so\)"):
+    version = packaging.locked_versions(packaging.LOCK.read_text())["urllib3"]
+
+    def __init__(self, path: Path, name: str, recorded: bytes = b"") -> None:
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).write_bytes(b"")
+        file = importlib.metadata.PackagePath(name)
+        file.dist = importlib.metadata.PathDistribution(path / "urllib3.dist-info")
+        digest = base64.urlsafe_b64encode(hashlib.sha256(recorded).digest()).decode().rstrip("=")
+        file.hash = importlib.metadata.FileHash(f"sha256={digest}")
+        self.files = [file]
+
+
+@pytest.mark.parametrize(
+    ("name", "recorded", "version", "refusal"),
+    [
+        ("urllib3/_fast.so", b"", None, r"ships compiled code \(urllib3/_fast.so\)"),
+        ("urllib3/pool.py", b"", "9.9", r"is installed as 9.9, and the lock names 2\.\d"),
+        ("urllib3/pool.py", b"changed since", None, r"urllib3/pool.py .* not as it was installed"),
+    ],
+    ids=["compiled", "another version", "changed by hand"],
+)
+def test_what_is_not_the_locks_is_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    recorded: bytes,
+    version: str | None,
+    refusal: str,
+) -> None:
+    found = Installed(tmp_path, name, recorded)
+    found.version = version or found.version
+    monkeypatch.setattr(packaging, "DISTRIBUTIONS", ("urllib3",))
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _name: found)
+    with pytest.raises(MissingPrerequisite, match=refusal):
         packaging.contents()
+
+
+def test_a_release_brings_what_its_wheels_hold_whatever_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packaging, "DISTRIBUTIONS", ("Some_Package",))
+    with zipfile.ZipFile(tmp_path / "some_package-1.2-py3-none-any.whl", "w") as wheel:
+        for name in (
+            "some/a.py",
+            "some/stub.pyi",
+            "some-1.dist-info/x.json",
+            "some-1.data/scripts/b.py",
+        ):
+            wheel.writestr(name, name)
+    brought = tmp_path / "distributions.zip"
+    packaging.bring_along(tmp_path, brought)
+    monkeypatch.setattr(packaging, "BROUGHT_ALONG", brought)
+    held = packaging.contents()
+    assert held["some/a.py"] == b"some/a.py"
+    assert {name for name in held if name.startswith("some")} == {"some/a.py"}
+    assert "handlers/tick.py" in held

@@ -11,7 +11,7 @@ import pytest
 
 import infra
 from infra.buckets import bucket_name
-from tests.unit.infra.recording import Recorded, Resource
+from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 from tests.unit.infra.variants import EVERYTHING, VARIANTS
 from tests.unit.infra.variants import recorded as recorded_variant
 
@@ -99,7 +99,7 @@ def test_a_wildcard_resource_stands_only_where_the_call_takes_none(
 ) -> None:
     for policy in role_policies(layers):
         for statement in policy.policy_statements:
-            if "*" in statement["Resource"]:
+            if "*" in statement["Resource"] and statement["Effect"] == "Allow":
                 assert set(statement["Action"]) <= WITHOUT_RESOURCE, policy.name
 
 
@@ -217,3 +217,16 @@ def test_the_provider_tags_what_it_creates_and_users_cannot_hide_ours(
             "managed-by": "stillwater",
         }
         assert provider["region"] == "us-east-1"
+
+
+def test_a_service_assumes_our_roles_for_this_account_alone(layers: dict[str, Recorded]) -> None:
+    named = set()
+    for layer in layers.values():
+        for role in layer.of("iam/role:Role"):
+            (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
+            service = statement["Principal"]["Service"]
+            if service in {"ec2.amazonaws.com", "lambda.amazonaws.com"}:
+                continue
+            named.add(service)
+            assert statement["Condition"] == {"StringEquals": {"aws:SourceAccount": ACCOUNT}}
+    assert {"eks.amazonaws.com", "pods.eks.amazonaws.com", "dlm.amazonaws.com"} <= named

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,13 +120,66 @@ def without(document: Mapping[str, Any], right: str) -> dict[str, Any]:
     """Return a policy that lacks one action everywhere."""
     left = [
         {**each, "Action": [action for action in each["Action"] if action != right]}
-        for each in document["Statement"]
+        for each in grants(document)
     ]
     return {**document, "Statement": [each for each in left if each["Action"]]}
 
 
+def grants(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in document["Statement"] if each["Effect"] == "Allow"]
+
+
 def rights(document: Mapping[str, Any]) -> set[str]:
-    return {action for each in document["Statement"] for action in each["Action"]}
+    return {action for each in grants(document) for action in each["Action"]}
+
+
+# Lambda's needs of a role in a VPC.
+OF_INTERFACES = {
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:CreateNetworkInterface",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:UnassignPrivateIpAddresses",
+}
+
+
+def held(documents: Mapping[str, Any], action: str) -> list[str]:
+    return [name for name, document in documents.items() if action in rights(document)]
+
+
+def test_no_role_may_write_what_functions_are_told(documents: Mapping[str, Any]) -> None:
+    writing = held(documents, "dynamodb:PutItem")
+    assert len(writing) > 5
+    table = f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/test-orders-incidents"
+    (asked_for,) = {
+        each.resource
+        for name in writing
+        for each in requests(name)
+        if each.action == "dynamodb:PutItem"
+    }
+    assert asked_for == table
+    for name in writing:
+        for key in ("settings#loop-0123", "settings#"):
+            request = PolicyRequest(
+                action="dynamodb:PutItem",
+                resource=table,
+                principal=CALLER.principal,
+                context={"dynamodb:leadingkeys": [key]},
+            )
+            assert not judged(documents[name], request).allowed, (name, key)
+
+
+def test_a_functions_own_code_changes_no_interface(documents: Mapping[str, Any]) -> None:
+    tending = held(documents, "ec2:DeleteNetworkInterface")
+    assert len(tending) > 5
+    for name in tending:
+        called = f"test-orders-{FUNCTIONS[name].name}"
+        arn = f"arn:aws:lambda:us-east-1:{ACCOUNT}:function:{called}"
+        for request in requests(name):
+            by_code = {**request.context, "lambda:sourcefunctionarn": [arn]}
+            verdict = judged(documents[name], replace(request, context=by_code))
+            assert verdict.allowed is (request.action not in OF_INTERFACES), request.action
 
 
 def test_every_policy_has_its_calls(documents: Mapping[str, Any]) -> None:
@@ -157,7 +211,7 @@ def test_a_right_taken_away_is_missed_and_named(documents: Mapping[str, Any], na
 def test_no_statement_is_there_in_vain(documents: Mapping[str, Any], name: str) -> None:
     """Where two statements grant one action, each has a call of its own."""
     document = documents[name]
-    for statement in document["Statement"]:
+    for statement in grants(document):
         left = [each for each in document["Statement"] if each is not statement]
         lacking = {**document, "Statement": left}
         assert any(not judged(lacking, each).allowed for each in requests(name)), statement["Sid"]

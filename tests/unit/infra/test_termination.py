@@ -10,10 +10,11 @@ import pytest
 from core import naming
 from core.events import groups, instances, zones
 from tests.unit.infra.programs import description, run_layer, spec
-from tests.unit.infra.recording import Recorded
+from tests.unit.infra.recording import ACCOUNT, Recorded
 
 RULE, TARGET = "cloudwatch/eventRule:EventRule", "cloudwatch/eventTarget:EventTarget"
 QUEUE, QUEUE_POLICY = "sqs/queue:Queue", "sqs/queuePolicy:QueuePolicy"
+OUR_ROLES = f"arn:aws:iam::{ACCOUNT}:role/test-orders-*"
 FOUNDATION = {"eks_endpoint": "https://eks.example", "eks_ca": "Y2E=", "vpc_id": "vpc-1"}
 
 
@@ -106,8 +107,8 @@ def test_what_is_not_delivered_within_an_hour_is_a_dead_letter(held: Recorded) -
 
 def test_on_the_held_route_no_rule_reaches_the_termination_handler(held: Recorded) -> None:
     assert set(targets(held).values()) == {"events"}
-    senders = [s["Sid"] for s in held.one(QUEUE_POLICY, "termination-nth-policy").policy_statements]
-    assert senders == ["OnlyOverTls"]
+    nth = held.one(QUEUE_POLICY, "termination-nth-policy").policy_statements
+    assert [s["Sid"] for s in nth if s["Effect"] == "Allow"] == []
 
 
 def test_on_the_direct_route_it_hears_aws_but_never_of_the_gate(direct: Recorded) -> None:
@@ -127,15 +128,27 @@ def test_only_our_own_rules_may_send(held: Recorded) -> None:
     assert len(sources) == len(held.of(RULE))
 
 
-def test_nobody_but_our_rules_may_send_whatever_their_role_allows(held: Recorded) -> None:
-    statements = held.one(QUEUE_POLICY, "termination-events-policy").policy_statements
+@pytest.mark.parametrize(
+    ("layer", "policy", "senders"),
+    [
+        ("platform", "termination-events-policy", []),
+        # Our own tick sends to the termination handler's queue by its role.
+        ("platform", "termination-nth-policy", [OUR_ROLES]),
+        ("operations", "stories-queue-policy", [OUR_ROLES]),
+    ],
+)
+def test_nobody_else_may_send_what_is_believed_whatever_their_role_allows(
+    layers: dict[str, Recorded], layer: str, policy: str, senders: list[str]
+) -> None:
+    recorded = layers[layer]
+    statements = recorded.one(QUEUE_POLICY, policy).policy_statements
     denied = next(s for s in statements if s["Sid"] == "NobodyElseMaySend")
     assert (denied["Effect"], denied["Principal"]) == ("Deny", "*")
-    sources = denied["Condition"]["ArnNotEquals"]["aws:SourceArn"]
-    assert len(sources) == len(held.of(RULE))
-    # Our own tick sends to the termination handler's queue by its role.
-    nth = held.one(QUEUE_POLICY, "termination-nth-policy").policy_statements
-    assert all(s["Sid"] != "NobodyElseMaySend" for s in nth)
+    known = denied["Condition"]["ArnNotLike"]
+    assert known.get("aws:PrincipalArn", []) == senders
+    rules = len(recorded.of(RULE)) if policy == "termination-events-policy" else 0
+    assert len(known.get("aws:SourceArn", ())) == rules
+    assert len(known) > 0
 
 
 def test_the_termination_handler_hears_of_no_change_that_takes_nothing_away(

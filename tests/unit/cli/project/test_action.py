@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,20 +14,23 @@ import yaml
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 STEPS = yaml.safe_load((REPOSITORY / "action.yaml").read_text())["runs"]["steps"]
+TEMPLATE = REPOSITORY / "cli" / "project" / "templates" / "workflow.yaml"
+WORKFLOW = yaml.safe_load(TEMPLATE.read_text())
 PULL_REQUEST = "https://example.com/pull/7"
 FALSE_GH = """#!/bin/sh
 echo "$@" > "$SAID"
 while [ "$1" != --body-file ]; do shift; done
-cp "$2" "$SAID.body"
+cat > "$SAID.body"
 """
+STILLWATER = f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n'
 
 
-def commented(tmp_path: Path, *, pull_request: str = PULL_REQUEST) -> tuple[int, Path]:
-    """Run the step that comments; return its exit code and where the false gh wrote what it was."""
+def commented(tmp_path: Path, stillwater: str = STILLWATER) -> tuple[int, Path]:
+    """Run both steps; return the first's exit code and where the false gh wrote what it was."""
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "gh").write_text(FALSE_GH)
-    (programs / "stillwater").write_text(f'#!/bin/sh\nexec {sys.executable} -m cli "$@"\n')
+    (programs / "stillwater").write_text(stillwater)
     for each in programs.iterdir():
         each.chmod(0o755)
     said = tmp_path / "said"
@@ -35,14 +39,19 @@ def commented(tmp_path: Path, *, pull_request: str = PULL_REQUEST) -> tuple[int,
         "PATH": f"{programs}:{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY),
         "PREVIEW": "false",
-        "PULL_REQUEST": pull_request,
+        "PULL_REQUEST": PULL_REQUEST,
+        "RUNNER_TEMP": str(tmp_path),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         "SAID": str(said),
     }
     # As GitHub runs `shell: bash`.
-    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEPS[-1]["run"]]
-    ran = subprocess.run(command, cwd=tmp_path / "own", env=environment, check=False)
-    return ran.returncode, said
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
+    told, comments = (
+        subprocess.run([*command, step["run"]], cwd=tmp_path / "own", env=environment, check=False)
+        for step in STEPS[-2:]
+    )
+    assert comments.returncode == 0
+    return told.returncode, said
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +92,42 @@ def test_a_description_that_is_wrong_fails_the_step_and_the_comment_says_why(
     assert "us-east-1a" in body
 
 
-def test_without_a_pull_request_the_summary_alone_is_written(tmp_path: Path) -> None:
-    code, said = commented(tmp_path, pull_request="")
-    assert code == 0
-    assert not said.exists()
-    assert "stillwater check prod" in (tmp_path / "summary").read_text()
+def test_output_cannot_leave_its_fence(tmp_path: Path) -> None:
+    said = "~~~~\n~~~~~~\n</details>\n# Approved\n"
+    _, told = commented(tmp_path, f"#!/bin/sh\ncat <<'END'\n{said}END\n")
+    body = Path(f"{told}.body").read_text().splitlines()
+    fences = [number for number, line in enumerate(body) if set(line) == {"~"}]
+    longest = max(len(body[number]) for number in fences)
+    opened, closed, *_ = [number for number in fences if len(body[number]) == longest]
+    assert body[opened + 1 : closed] == said.splitlines()
+
+
+def test_a_file_whose_name_is_no_environments_ends_the_step(tmp_path: Path) -> None:
+    (tmp_path / "own" / "clusters" / "# Approved.yaml").write_text("")
+    code, _ = commented(tmp_path)
+    assert code == 1
+
+
+def test_the_branchs_code_is_given_no_token() -> None:
+    (running,) = [step for step in STEPS if 'stillwater "$@"' in step.get("run", "")]
+    assert set(running["env"]) == {"PREVIEW"}
+    described, previewed = (WORKFLOW["jobs"][job] for job in ("describe", "preview"))
+    assert "id-token" not in described["permissions"]
+    assert previewed["environment"] == "stillwater-preview"
+    assert "pull-requests" not in previewed["permissions"]
+    assert "secrets." not in TEMPLATE.read_text()
+
+
+OURS = sorted((REPOSITORY / ".github" / "workflows").glob("*.yaml"))
+
+
+@pytest.mark.parametrize(
+    "path", [*OURS, TEMPLATE, REPOSITORY / "action.yaml"], ids=lambda path: path.name
+)
+def test_an_action_of_others_is_named_by_its_commit_and_no_token_is_kept(path: Path) -> None:
+    text = path.read_text()
+    used = re.findall(r"uses: (?!\./)(.*)", text)
+    assert used
+    assert all(re.fullmatch(r"\S+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each) for each in used)
+    assert text.count("persist-credentials: false") == text.count("actions/checkout@")
+    assert "pull_request_target" not in text

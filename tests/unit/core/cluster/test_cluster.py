@@ -212,7 +212,7 @@ def test_a_spec_cannot_be_changed() -> None:
         ),
         pytest.param("alerts.email", ["a@x.org"] * 2, ("a@x.org twice",), id="email-twice"),
         pytest.param("alerts.runbooks_url", "x" * 401, ("400",), id="runbooks-url"),
-        pytest.param("webhook_concurrency", 0, ("webhook_concurrency",), id="no-concurrency"),
+        pytest.param("webhook_concurrency", -1, ("webhook_concurrency",), id="no-concurrency"),
         pytest.param(
             "network.secondary_cidrs",
             ["100.64.0.0/16"],

@@ -266,7 +266,7 @@ def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
 
 @pytest.mark.parametrize(
     ("reserved", "unreserved", "remedy"),
-    [(5, 14, "set it to 4 or less"), (1, 10, "leave it out"), (5, 15, None)],
+    [(5, 14, "set it to 4 or less"), (1, 10, "set it to 0, which reserves none"), (5, 15, None)],
 )
 def test_what_the_webhook_reserves_leaves_ten(
     reserved: int, unreserved: int, remedy: str | None

@@ -149,13 +149,6 @@ LISTS: Mapping[str, Any] = {
         },
     },
     "volumeattributesclasses": {"metadata": {"name": "gp3-3000-125"}},
-    "kafkas": {
-        "metadata": {"name": "orders", "generation": 2, "annotations": {}},
-        "status": {
-            "observedGeneration": 2,
-            "conditions": [{"type": "Warning", "status": "True", "reason": "KafkaStorage"}],
-        },
-    },
 }
 
 

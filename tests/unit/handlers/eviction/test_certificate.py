@@ -12,6 +12,7 @@ import pytest
 from cryptography import x509
 
 from core.errors import Conflict, StillwaterError
+from core.gate.asked import PATH
 from core.gate.named import EVICTIONS, KNOWN
 from handlers.eviction.certificate import (
     NAMED_EVERY,
@@ -48,7 +49,8 @@ class Server:
         known = self.objects[path]["metadata"]["resourceVersion"]
         if body["metadata"]["resourceVersion"] != known:
             raise Conflict("changed")
-        changed = {"metadata": {"resourceVersion": str(int(known) + 1)}, "data": body["data"]}
+        data = {**self.objects[path].get("data", {}), **body["data"]}
+        changed = {"metadata": {"resourceVersion": str(int(known) + 1)}, "data": data}
         self.objects[path] = changed
 
     def apply(self, path: str, body: dict[str, Any], *, manager: str) -> dict[str, Any]:
@@ -63,6 +65,17 @@ class Server:
         told = {each["clientConfig"]["caBundle"] for each in self.objects[WEBHOOK]["webhooks"]}
         (bundle,) = told
         return base64.b64decode(bundle)
+
+    def tokens(self) -> list[str]:
+        return self.stored("tokens").decode().split()
+
+    def asked_with(self) -> str:
+        """Return the token of the path that each webhook asks at."""
+        told = {e["clientConfig"]["service"]["path"] for e in self.objects[WEBHOOK]["webhooks"]}
+        (path,) = told
+        prefix, _, token = path.rpartition("/")
+        assert prefix == PATH
+        return str(token)
 
     def known(self) -> list[Any]:
         """Return what the gate has added to each webhook."""
@@ -113,6 +126,45 @@ def test_two_replicas_that_renew_at_once_show_the_same() -> None:
     trusted = x509.load_pem_x509_certificates(server.trusted())[0]
     stored = x509.load_pem_x509_certificate(server.stored("tls.crt"))
     stored.verify_directly_issued_by(trusted)
+
+
+def test_the_api_server_asks_at_a_path_that_is_told_to_it_alone() -> None:
+    server = Server()
+    held = keeper(server)
+    held.context(NOW)
+    token = server.asked_with()
+    assert len(token) >= 43
+    assert held.admits(token)
+    assert not any(held.admits(other) for other in ("", token[:-1], token + "x", "é" + token))
+
+
+def test_each_replica_knows_a_path_before_the_api_server_asks_there() -> None:
+    server = Server()
+    held, beside = keeper(server), keeper(server)
+    context = held.context(NOW)
+    beside.context(NOW)
+    first = server.asked_with()
+    seen = {first}
+    for turn in range(1, 4):
+        before = server.asked_with()
+        held.refresh(context, NOW + turn * VALID)
+        # The other replica has not looked at the Secret since.
+        assert beside.admits(server.asked_with())
+        assert held.admits(before)
+        beside.refresh(context, NOW + turn * VALID)
+        seen.add(server.asked_with())
+    assert len(seen) == 4
+    assert not held.admits(first)
+
+
+def test_a_certificate_of_before_the_tokens_is_replaced_with_them() -> None:
+    server = Server()
+    keeper(server).context(NOW)
+    del server.objects[SECRET]["data"]["tokens"]
+    held = keeper(server)
+    held.refresh(held.context(NOW), NOW)
+    assert held.admits(server.asked_with())
+    assert len(server.tokens()) == 3
 
 
 def test_a_secret_that_is_missing_is_said() -> None:

@@ -17,6 +17,9 @@ from handlers.eviction.counts import Counts
 from handlers.eviction.server import LONGEST_BYTES, application, collecting
 from tests.unit.core.gate.test_asked import review
 
+TOKEN = "the-api-servers"
+ASKED = f"{PATH}/{TOKEN}"
+
 
 class Says:
     def __init__(self, answer: Callable[[], GateAnswer]) -> None:
@@ -28,7 +31,7 @@ class Says:
 
 
 def served(answer: Callable[[], GateAnswer], seconds: float = 8) -> Starlette:
-    return application(Says(answer), Counts(), seconds=seconds)
+    return application(Says(answer), Counts(), lambda token: token == TOKEN, seconds=seconds)
 
 
 def ask(app: Starlette, path: str, body: bytes | None = None) -> tuple[int, str]:
@@ -53,7 +56,7 @@ def ask(app: Starlette, path: str, body: bytes | None = None) -> tuple[int, str]
 
 
 def answered(app: Starlette) -> dict[str, Any]:
-    status, text = ask(app, PATH, json.dumps(review()).encode())
+    status, text = ask(app, ASKED, json.dumps(review()).encode())
     assert status == 200
     response: dict[str, Any] = json.loads(text)["response"]
     return response
@@ -94,9 +97,45 @@ def test_a_fault_of_ours_is_a_no_and_never_a_yes() -> None:
     assert not answered(served(fails))["allowed"]
 
 
+@pytest.mark.parametrize("path", [PATH, f"{PATH}/", f"{PATH}/another", f"{ASKED}/", f"{ASKED}x"])
+def test_who_does_not_know_the_token_is_not_even_read(path: str) -> None:
+    def asked() -> GateAnswer:
+        raise AssertionError("the gate was asked")
+
+    app = served(asked)
+    invented = review() | {"padding": "x" * LONGEST_BYTES}
+    assert ask(app, path, json.dumps(invented).encode()) in {
+        (404, ""),
+        (404, "Not Found"),
+        (307, ""),
+    }
+    assert 'answer="allowed"} 0' in ask(app, "/metrics")[1]
+
+
+def test_a_body_that_never_ends_is_given_up() -> None:
+    sent: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        await anyio.sleep(10)
+        return {"type": "http.request", "body": b"", "more_body": True}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": ASKED,
+        "headers": [],
+        "query_string": b"",
+    }
+    anyio.run(served(yes, seconds=0.05), scope, receive, send)
+    assert sent[0]["status"] == 408
+
+
 @pytest.mark.parametrize("body", [b"no", b"{}", b" " * (LONGEST_BYTES + 1)])
 def test_what_is_no_review_is_refused_in_a_sentence(body: bytes) -> None:
-    status, text = ask(served(yes), PATH, body)
+    status, text = ask(served(yes), ASKED, body)
     assert status == 400
     assert text.startswith("The request is no AdmissionReview: ")
 

@@ -1,0 +1,111 @@
+"""Admission on the real API server: λ tick marks nodes and pods, and changes nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from core import naming
+from infra.functions.rbac import WriteLimit
+from infra.functions.tick import tick_limits
+from local.kubernetes.client import Api, ApiError
+from local.twin import Twin
+from tests.integration.waiting import until
+
+pytestmark = pytest.mark.integration
+GROUP = NAME = "limit-test"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+NODE, PODS = f"/api/v1/nodes/{NAME}", "/api/v1/namespaces/default/pods"
+POD = f"{PODS}/{NAME}"
+TAINT = {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}
+GONE = {"key": naming.OUT_OF_SERVICE_TAINT, "value": "nodeshutdown", "effect": "NoExecute"}
+
+
+@pytest.fixture
+def tick(twin: Twin) -> Iterator[Api]:
+    """A client of a group that may patch every node and pod, within tick's limits."""
+    made: list[str] = []
+
+    def post(path: str, body: Mapping[str, Any], name: str = NAME) -> None:
+        twin.api.post(path, {"metadata": {"name": name}, **body})
+        made.append(f"{path}/{name}")
+
+    rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "patch"]}]
+    post(f"{RBAC}/clusterroles", {"rules": rules})
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": GROUP}
+    post(f"{RBAC}/clusterrolebindings", {"roleRef": reference, "subjects": [subject]})
+    labels = {"stillwater.dev/pool": "broker"}
+    post(
+        "/api/v1/nodes",
+        {"metadata": {"name": NAME, "labels": labels}, "spec": {"taints": [TAINT]}},
+    )
+    containers = [{"name": "kafka", "image": "kafka:4"}]
+    post(PODS, {"spec": {"schedulerName": "nobody", "containers": containers}})
+    for limit in tick_limits():
+        _install(post, limit)
+    client = Api(twin.api.server, None)
+    client._pool = twin.api._pool
+    headers = {"Impersonate-User": "tick", "Impersonate-Group": GROUP}
+    client._headers = lambda: {**twin.api._headers(), **headers}  # type: ignore[method-assign]
+    try:
+        # A policy holds a moment after it is written.
+        until(lambda: _refused(client, NODE, {"metadata": {"labels": {"a": "b"}}}), "it holds")
+        until(lambda: _refused(client, POD, {"metadata": {"labels": {"a": "b"}}}), "it holds")
+        yield client
+    finally:
+        for path in reversed(made):
+            twin.api.delete(path, **({"gracePeriodSeconds": 0} if path == POD else {}))
+
+
+def _install(post: Any, limit: WriteLimit) -> None:
+    name = f"{NAME}-{limit.resource}"
+    post(
+        f"{ADMISSION}/validatingadmissionpolicies",
+        {"spec": limit.render(GROUP, "the group")},
+        name,
+    )
+    bound = {"policyName": name, "validationActions": ["Deny"]}
+    post(f"{ADMISSION}/validatingadmissionpolicybindings", {"spec": bound}, name)
+
+
+def _refused(api: Api, path: str, change: dict[str, Any]) -> bool:
+    try:
+        api.merge(path, change)
+    except ApiError as error:
+        if "ValidatingAdmissionPolicy" in str(error):
+            return True
+        raise
+    return False
+
+
+def test_the_tick_writes_its_own_marks(tick: Api) -> None:
+    marks = dict.fromkeys(naming.SPARE_ANNOTATIONS, "true")
+    tick.merge(NODE, {"metadata": {"annotations": marks}})
+    tick.merge(NODE, {"spec": {"taints": [TAINT, GONE]}})
+    tick.merge(NODE, {"spec": {"taints": [TAINT]}, "metadata": {"annotations": None}})
+    tick.merge(POD, {"metadata": {"labels": {naming.MAY_LEAVE_LABEL: "i-0a"}}})
+    tick.merge(POD, {"metadata": {"labels": {naming.MAY_LEAVE_LABEL: None}}})
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        (NODE, {"spec": {"taints": []}}),
+        (NODE, {"spec": {"taints": [{**TAINT, "effect": "NoExecute"}]}}),
+        (NODE, {"spec": {"taints": [TAINT, {"key": "a", "effect": "NoSchedule"}]}}),
+        (NODE, {"spec": {"unschedulable": True}}),
+        (NODE, {"metadata": {"labels": {"stillwater.dev/pool": "system"}}}),
+        (NODE, {"metadata": {"labels": None}}),
+        (NODE, {"metadata": {"annotations": {"a": "b"}}}),
+        (NODE, {"metadata": {"finalizers": ["a.example/b"]}}),
+        (POD, {"spec": {"containers": [{"name": "kafka", "image": "attacker:1"}]}}),
+        (POD, {"metadata": {"labels": {"strimzi.io/cluster": "orders"}}}),
+        (POD, {"metadata": {"annotations": {"a": "b"}}}),
+    ],
+)
+def test_whatever_else_is_refused(tick: Api, path: str, change: dict[str, Any]) -> None:
+    assert _refused(tick, path, change)
