@@ -58,9 +58,10 @@ from core.incidents.terminating import (
     into_hooks,
     kept_back,
     others_first,
-    overdue,
+    past_hold_limit,
     replacing,
 )
+from core.incidents.waits import overdue
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.window import clock
 
@@ -129,6 +130,9 @@ def _seeing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     uncordoned = (*uncordoned, *in_place.tidying_actions(incident, seen, decision))
     added = (*called, *ended, *tidied, *uncordoned)
     decision = replace(decision, actions=(*decision.actions, *added))
+    decision = replace(
+        decision, actions=(*decision.actions, *overdue(incident, seen, policy, decision))
+    )
     shut = (*closing(incident, seen, decision), *given_back(incident, seen, decision))
     return replace(decision, actions=(*shut, *decision.actions))
 
@@ -201,7 +205,7 @@ def _blind(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     """Keep the instance while nothing can be read; a drain that has begun goes on by itself."""
     drained = incident.state in {State.DRAINING, State.GATING}
     if is_hooked(incident) and not drained:
-        kept = overdue(incident, seen, policy)
+        kept = past_hold_limit(incident, seen, policy)
         if kept:
             return kept
     lasts = seen.now - (incident.blind_since or seen.now) > BLIND_SECONDS
@@ -284,7 +288,7 @@ def _terminating(incident: Incident, seen: Observation, policy: Policy) -> Decis
         )
     again = looked_at_again(incident, seen, policy)
     if again:
-        return overdue(incident, seen, policy) or again
+        return past_hold_limit(incident, seen, policy) or again
     reason = f"No Kafka pod runs on instance {incident.instance_id}: nothing is to be replaced."
     return go(State.DRAINING, reason, *(() if incident.drain_event is None else (ForwardDrain(),)))
 

@@ -23,6 +23,8 @@ from core.incidents.whereabouts import pod_there
 from core.naming import DRAIN_HOOK, GATE_HOOK
 from core.unknown import Unknown
 
+# EC2's words for a machine that has not ended yet.
+ON_ITS_WAY_OUT = frozenset({"stopping", "shutting-down"})
 # Auto Scaling's names for an instance that stands in its terminating hooks.
 WAITING = "Terminating:Wait"
 # What a termination through the group follows, and then governs.
@@ -38,7 +40,13 @@ def learn(incident: Incident, seen: Observation) -> Incident:
         # Whatever was seen to last before is not known to have lasted.
         since = incident.blind_since or seen.now
         return replace(incident, blind_since=since, idle_since=None, broker_back_at=None)
-    incident = replace(incident, blind_since=None, doubted_since=_doubted_since(incident, seen))
+    ending = seen.instance is not None and seen.instance.state in ON_ITS_WAY_OUT
+    incident = replace(
+        incident,
+        blind_since=None,
+        doubted_since=_doubted_since(incident, seen),
+        ending_since=(incident.ending_since or seen.now) if ending else None,
+    )
     if seen.lifecycle_state == WAITING and not incident.hooks:
         # The group has begun and its announcement is late, or lost: the loop must keep the hooks.
         incident = replace(

@@ -1,4 +1,4 @@
-"""Finds Kafka's pods that have been out for long, while no incident is about them.
+"""Finds Kafka's pods that have been out for long, while no incident has called a person for them.
 
 A person may let an instance go as it is, a group may get no capacity for days, a pod may never
 start: whoever decided it has gone home, and the broker is still out. A person is told, once a day
@@ -20,8 +20,15 @@ LEFT_OUT_SECONDS = 1800.0
 def left_out(
     pods: Sequence[PodView], incidents: Sequence[Incident], now: float
 ) -> Iterator[Concern]:
-    """Yield a concern for each pod that is out since so long; `incidents` are the open ones."""
-    cared_for = {incident.pod_name for incident in incidents}
+    """Yield a concern for each pod that is out since so long; `incidents` are the open ones.
+
+    An incident answers for its pod while it moves on, or once it has called a person itself.
+    """
+    cared_for = {
+        incident.pod_name
+        for incident in incidents
+        if incident.pages or now - incident.entered_at < LEFT_OUT_SECONDS
+    }
     for pod in pods:
         if pod.ready or pod.name in cared_for or pod.out_since is None:
             continue
@@ -37,7 +44,7 @@ def _concern(pod: PodView, seconds: float) -> Concern:
         page="left_out",
         reason=(
             f"Kafka node {pod.node_id} is out for {seconds / 60:.0f} minutes: pod {pod.name} is "
-            f"{where}{trouble}, and no incident is about it. `kubectl describe pod {pod.name}` "
-            f"says what it waits for."
+            f"{where}{trouble}, and no incident has called anybody about it. `kubectl describe "
+            f"pod {pod.name}` says what it waits for."
         ),
     )

@@ -32,12 +32,12 @@ from core.incidents.replacement import nowhere_to_go, ours, replacement_for, spo
 from core.incidents.room import is_unneeded, is_unsettled
 from core.incidents.schedules import EXPEDITED
 from core.incidents.terminating import (
-    LATE_REPLACEMENT_SECONDS,
     decide_awaiting_node,
     into_hooks,
     out_of_time,
     overtaking_decision,
 )
+from core.incidents.waits import LATE_REPLACEMENT_SECONDS
 from core.window import Start, clock, start_of
 
 # How long a machine stands ready for a run that does not come: its nodes have an hour each.

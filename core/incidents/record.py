@@ -124,6 +124,7 @@ class Incident:
     refusal: GroupRefusal | None = None  # what its group says when it is to terminate it
     failing_since: float | None = None  # since when no turn could carry out its actions
     blind_since: float | None = None  # since when nothing could be read
+    ending_since: float | None = None  # since when EC2 says stopping, or shutting-down
     doubted_since: float | None = None  # since when no reading of Kafka is whole, or none comes
     turn_due_at: float | None = None  # it asked for its turn, which is due then; None: it does not
     forwarded: Forwarding | None = None

@@ -121,13 +121,21 @@ def _remembered_fields(incident: Incident, action: Action, now: float) -> dict[s
     if isinstance(action, CompleteHook):
         return {"completed_at": incident.completed_at or now}
     if isinstance(action, TerminateInGroup):
-        return {} if action.instance_id else {"terminate_asked_at": now}
+        return {} if action.instance_id else {"terminate_asked_at": _asked_at(incident, now)}
     if isinstance(action, KeepSpare):
         return {"spare": action.node}
     if isinstance(action, FreeSpare):
         return {"spare": None} if action.node == incident.spare else {}
     done, undone = _TIMES.get(type(action)), _UNDONE.get(type(action))
     return {done: now} if done else {undone: None} if undone else {}
+
+
+def _asked_at(incident: Incident, now: float) -> float:
+    """Return when a group was asked to terminate; of one that accepted, the first time."""
+    before, said = incident.terminate_asked_at, incident.release
+    again = said is not None and before is not None and said.at > before
+    kept = before is not None and incident.refusal is None and not again
+    return before if kept and before is not None else now
 
 
 def _in_place_after(place: InPlace, action: ReplaceRoot | Uncordon, now: float) -> InPlace:

@@ -184,13 +184,15 @@ def stands(history: Sequence[Incident], found: Announce, now: float) -> bool:
 
 
 def died_again(history: Sequence[Incident], found: Announce) -> bool:
-    """Say whether a machine was started again after it was lost, took a broker, and is gone again.
+    """Say whether a machine that was given up as lost holds a broker, and has ended by EC2's word.
 
-    One whose broker never came back is known to a person already.
+    It was started again and took a broker, or EC2 had not confirmed its end when it was given up:
+    what it holds is freed. One that was freed, and whose broker never came back, is a person's.
     """
     last = history[-1] if history else None
-    moved = last is not None and last.state is State.LOST and last.broker_back_at is not None
-    return moved and found.housed
+    if last is None or last.state is not State.LOST or not found.housed:
+        return False
+    return last.broker_back_at is not None or last.lost_at is None
 
 
 def _missing_announcements(

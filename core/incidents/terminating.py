@@ -46,10 +46,9 @@ from core.incidents.replacement import (
 from core.incidents.schedules import EXPEDITED
 from core.incidents.standing_drains import unsafe_drains
 from core.incidents.turns import asking, who_goes_first
+from core.incidents.waits import GROUP_SECONDS, LATE_REPLACEMENT_SECONDS
 from core.window import clock
 
-# A replacement takes a few minutes; Cluster Autoscaler gives up on a node after as many.
-LATE_REPLACEMENT_SECONDS = 900.0
 # How often an unanswered launch is looked at again: twice as long each time, up to SQS's longest.
 LONGEST_BACKOFF_SECONDS = 900.0
 # Auto Scaling announces a termination within seconds; the announcement names NTH's hook by token.
@@ -70,7 +69,7 @@ def forward_now(policy: Policy) -> Decision:
     )
 
 
-def overdue(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
+def past_hold_limit(incident: Incident, seen: Observation, policy: Policy) -> Decision | None:
     """Keep an instance that has been held for too long: never silently, never for ever.
 
     A pause, a person's hold and a frozen zone outlast our limit, which counts anew after them; they
@@ -109,7 +108,7 @@ def overtaking_decision(incident: Incident, seen: Observation, policy: Policy) -
     if is_hooked(incident) and gone and homeless:
         reason = f"Node {incident.node_name} is gone from Kubernetes, and its pod with it."
         return go(State.DRAINING, reason, *lease_renewal(incident))
-    return overdue(incident, seen, policy)
+    return past_hold_limit(incident, seen, policy)
 
 
 def replacing(incident: Incident, seen: Observation, policy: Policy) -> Decision:
@@ -353,6 +352,11 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
     kept = kept_by_group(incident, seen, policy)
     if kept:
         return kept
+    accepted = _accepted_at(incident, seen)
+    if accepted is not None:
+        late = seen.now - accepted > GROUP_SECONDS
+        said = f"{reason} Its group has accepted the termination, and has it in service still."
+        return stay(incident, policy, said, DropLease() if late else TakeLease())
     leased = () if incident.node_id is None else (TakeLease(),)
     # What an incident has written down it may not have asked the group for yet.
     raised = incident.surge_to is not None and has_room(incident, seen)
@@ -368,3 +372,14 @@ def into_hooks(incident: Incident, seen: Observation, policy: Policy, reason: st
         *leased,
         TerminateInGroup(decrement=raised and not below_minimum(incident)),
     )
+
+
+def _accepted_at(incident: Incident, seen: Observation) -> float | None:
+    """Return when the group accepted a termination that it does not show; None: it is asked.
+
+    Asked again, it would lower its desired capacity again. A person's word has it asked once more.
+    """
+    asked = incident.terminate_asked_at
+    said = incident.release is not None and asked is not None and incident.release.at > asked
+    silent = seen.lifecycle_state == "InService" and incident.refusal is None
+    return asked if silent and not said else None

@@ -68,6 +68,8 @@ def terminate(world: World, instance_id: str, *, decrement: bool = False) -> boo
     standing = group is not None and group.instances[instance_id] in {"InService", RETAINED}
     if group is None or not standing or group.name in world.refusing:
         return False
+    if world.silent:
+        return True
     if decrement and group.desired <= least(world, group):
         return False
     world.groups[group.name] = replace(group, desired=group.desired - decrement)
@@ -156,6 +158,17 @@ def schedule_waiting(world: World) -> None:
     for node_id, pod in world.pods.items():
         if pod.node_name is None:
             plan(world, ("schedule", node_id), SCHEDULE)
+
+
+def withheld(world: World, key: Key) -> bool:
+    """Say whether something of the agenda never happens; a machine that is to end says so."""
+    if key[0] not in world.never:
+        return False
+    world.agenda.pop(key, None)
+    if key[0] == "end":
+        ending = replace(world.instances[key[1]], state="shutting-down")
+        world.instances[key[1]] = ending
+    return True
 
 
 def happen(world: World, key: Key) -> None:

@@ -94,6 +94,8 @@ class Stage:
             return None
         at, key = following
         world.now = max(world.now, at)
+        if nature.withheld(world, key):
+            return key
         if key[0] in nature.OURS:
             self.run(world, key, faults or {})
         elif key[0] == "drain" and world.gated:

@@ -168,6 +168,8 @@ class World:
     function: str = ""  # which of ours runs, or ran last
     older: Mapping[str, str] = field(default_factory=dict)  # function -> a field it does not know
     heard: tuple[str, ...] = ()  # what was announced, the latest last
+    never: frozenset[str] = frozenset()  # kinds of the agenda that do not happen any more
+    silent: bool = False  # groups accept a termination and do nothing about it
     roll: Roll | None = None  # of Strimzi's operator
     stalled_since: float | None = None  # since when the operator fails, or is paused
     operator_paused: bool = False
