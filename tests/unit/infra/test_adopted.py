@@ -199,7 +199,12 @@ def test_health_finds_the_nodes_of_a_kafka_that_exists_by_itself() -> None:
         if r.inputs["metadata"]["name"] == "stillwater-shop-orders-health"
     ]
     may = {r: rule["verbs"] for rule in role.inputs["rules"] for r in rule["resources"]}
-    assert may == {"pods": ["list"], "strimzipodsets": ["list"], "secrets": ["get"]}
+    assert may == {
+        "pods": ["list"],
+        "strimzipodsets": ["list"],
+        "secrets": ["get"],
+        "kafkas": ["get"],
+    }
 
 
 QUEUE = "https://sqs.us-east-1.amazonaws.com/111122223333/their-drains"

@@ -134,7 +134,7 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     assert told(recorded, "handlers-tick-function", TickSettings).kafka.security == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
     granted = [rule["resources"] for rule in role.inputs["rules"]]
-    others = [["strimzipodsets"], ["leases"], *[["poddisruptionbudgets"]] * 2]
+    others = [["strimzipodsets"], *[["poddisruptionbudgets"]] * 2]
     assert granted == [["pods"], *others, ["pods/proxy"]]
 
 
@@ -253,7 +253,6 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
         (["volumeattachments"], ["delete"], None),
         (["pods"], ["list", "get", "patch"], None),
         (["strimzipodsets"], ["list"], None),
-        (["leases"], ["patch"], ["stillwater-orders"]),
         (["poddisruptionbudgets"], ["list"], None),
         (["poddisruptionbudgets"], ["patch"], ["orders-staying"]),
         (["secrets"], ["get"], ["orders-cluster-ca-cert", "orders-stillwater-tick"]),

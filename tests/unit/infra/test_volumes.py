@@ -61,6 +61,7 @@ def test_in_the_cluster_it_patches_node_pools_alone_and_only_where_it_applies(
     assert granted == {
         "persistentvolumeclaims": ["list"],
         "kafkanodepools": verbs,
+        "kafkas": ["get"],
         "secrets": ["get"],
         "persistentvolumes": ["list"],
         "volumeattributesclasses": ["list"],
