@@ -63,8 +63,10 @@ class Operator:
         threading.Thread(target=self._stop_waiting, args=(stop,), daemon=True).start()
         for operator in (self._topics, self._users, self._pod_sets):
             threading.Thread(target=operator.run, args=(stop,), daemon=True).start()
-        while not self._stopped.is_set():
+        while not stop.is_set():
             self._changed.clear()
+            if stop.is_set():  # told between the two lines above: nothing wakes us again
+                break
             for key in self._kafkas.objects.keys() - self._wakes.keys():
                 self._wakes[key] = threading.Event()
                 threading.Thread(target=self._run_kafka, args=(key,), daemon=True).start()

@@ -17,7 +17,7 @@ from handlers.adapters.kafka import KafkaAdmin
 from local.journal import Journal
 from local.kubernetes.client import Api, ApiError
 from local.kubernetes.lookups import find, has_condition
-from local.kubernetes.strimzi_admin import OperatorAccess, admin, bootstrap
+from local.kubernetes.strimzi_admin import OperatorAccess, admin, answers, bootstrap
 from local.kubernetes.strimzi_config import described_settings, own_settings
 from local.kubernetes.strimzi_model import KafkaCluster, KafkaPodNode
 from local.kubernetes.strimzi_objects import PATHS
@@ -176,6 +176,8 @@ class Roller:
 
         Nothing where it does not answer.
         """
+        if not answers(self._cluster.namespace, self._cluster.name):
+            return {}, []
         about = ConfigResource(ConfigResourceType.BROKER, str(node.node_id))
         try:
             with admin(self._api, self._cluster.namespace, self._cluster.name) as client:

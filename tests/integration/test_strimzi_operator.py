@@ -225,10 +225,11 @@ def test_a_paused_kafka_gets_its_pods_back_and_nothing_else(world: World, runnin
 
     pause("true")
     try:
+        # A pass that has begun is not paused, and would wait for the pod.
+        world.eventually("it is paused", lambda: world.condition(running, "ReconciliationPaused"))
         world.api.delete(config)
         world.api.delete(f"/api/v1/namespaces/{running}/pods/{name}")
         world.eventually("the pod is back", another)
-        world.eventually("it is paused", lambda: world.condition(running, "ReconciliationPaused"))
         assert not _served(world, config)
     finally:
         pause(None)

@@ -11,7 +11,7 @@ import pytest
 
 from core import naming
 from local.demo import spec as demo_spec
-from local.kubernetes.strimzi_rolling import mark
+from local.kubernetes.strimzi_rolling import is_stuck, mark
 from tests.integration.cluster import BROKERS, Cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -19,6 +19,8 @@ STRIMZI = "/apis/kafka.strimzi.io/v1"
 POD_SETS = "/apis/core.strimzi.io/v1"
 ROLL_SECONDS = 300.0
 SETTLED_SECONDS = 1.0
+
+NOTHING: Mapping[str, Any] = {"metadata": {}}
 # Kafka reads it when it starts.
 FIXED = "group.initial.rebalance.delay.ms"
 
@@ -60,6 +62,10 @@ class Resources:
 
     def configure(self, value: int | None) -> None:
         self.api.merge(self.kafka_path, {"spec": {"kafka": {"config": {FIXED: value}}}})
+
+    def pause(self, value: str | None) -> None:
+        annotations = {"strimzi.io/pause-reconciliation": value}
+        self.api.merge(self.kafka_path, {"metadata": {"annotations": annotations}})
 
     def follow(self, change: Callable[[], object], pods: int) -> Roll:
         """Make a change, and watch until the operator has restarted so many pods for it."""
@@ -167,12 +173,18 @@ def test_a_pod_without_a_node_makes_the_kafka_not_ready_until_it_has_one(
     node = f"/api/v1/nodes/{pod['spec']['nodeName']}"
     name = pod["metadata"]["name"]
     cluster.twin.api.merge(node, {"spec": {"unschedulable": True}})
+    # A pass that has begun would wait for the pod; the one that comes next finds it pending.
+    resources.pause("true")
     try:
+        cluster.until(lambda: "ReconciliationPaused" in resources.conditions(), "it is paused")
         cluster.twin.api.delete(f"/api/v1/{resources.space}/pods/{name}")
+        cluster.until(lambda: is_stuck(cluster.pods().get(30, NOTHING)), "the pod is pending")
+        resources.pause(None)
         failed = cluster.until(lambda: resources.conditions().get("NotReady"), "it says NotReady")
         assert failed["reason"] == "FatalProblem"
         assert failed["message"] == "Pod is unschedulable or is not starting"
         assert "Ready" not in resources.conditions()
     finally:
+        resources.pause(None)
         cluster.twin.api.merge(node, {"spec": {"unschedulable": None}})
     cluster.until(lambda: "Ready" in resources.conditions(), "it is Ready again")

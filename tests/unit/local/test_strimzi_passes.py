@@ -153,6 +153,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World()
     monkeypatch.setattr(Roller, "_view", lambda _: made.view())
     monkeypatch.setattr(strimzi_roller, "admin", made.admin)
+    monkeypatch.setattr(strimzi_roller, "answers", lambda *_: True)
     monkeypatch.setattr(strimzi_roller, "BACKOFF_SECONDS", (0.0,))
     assert made.reconcile() == []
     assert made.conditions == [("Ready", "")]
