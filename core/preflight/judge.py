@@ -20,6 +20,8 @@ from core.words import listing
 
 # Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
 LEAST_UNRESERVED = 10
+# NTH sends one report for a node, and one that is turned away is no loss.
+ENOUGH_FOR_THE_WEBHOOK = 5
 # Who must be able to use a customer's key for volumes: Auto Scaling's service-linked role, by which
 # instances start.
 AUTO_SCALING = "AWSServiceRoleForAutoScaling"
@@ -211,6 +213,14 @@ def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
             f"Only {found.unreserved} concurrent executions are unreserved: our functions share "
             f"them with every other of the account, and none can be reserved; ask for more of "
             f"'Concurrent executions' (lambda) in Service Quotas.",
+        )
+    elif not reserved and found.unreserved >= LEAST_UNRESERVED + ENOUGH_FOR_THE_WEBHOOK:
+        yield AccountFinding(
+            part,
+            Consequence.NOTICE,
+            f"webhook_concurrency is 0: strangers who call the webhook's public URL can take all "
+            f"{found.unreserved} unreserved executions, and stop the functions that hold nodes; "
+            f"set it to {ENOUGH_FOR_THE_WEBHOOK}, for which there is room.",
         )
 
 

@@ -36,9 +36,15 @@ class Drawing:
 @contextmanager
 def drawing(label: str, height_inches: float) -> Iterator[Drawing]:
     """Yield axes to draw on; afterwards the drawing's `svg` is an <svg> element."""
-    # A `$` in a bill's words is a dollar, and no formula.
-    chosen = {"svg.fonttype": "none", "svg.hashsalt": "stillwater", "text.parse_math": False}
-    with mpl.rc_context({**chosen, "font.size": 10}):
+    with mpl.rc_context(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": "stillwater",
+            "font.size": 10,
+            # A `$` in a bill's words is a dollar, and no formula.
+            "text.parse_math": False,
+        }
+    ):
         figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 ELSEWHERE = {"VolumeSnapshotClass"}
 BUILT_IN = (
     *("core/", "apps/", "policy/", "storage.k8s.io/"),
-    *("rbac.authorization.k8s.io/", "helm.sh/"),
+    *("admissionregistration.k8s.io/", "rbac.authorization.k8s.io/", "helm.sh/"),
 )
 SHAPES = ("asg", "certificates", "passwords", "combined")
 

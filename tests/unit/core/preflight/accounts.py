@@ -65,7 +65,7 @@ GOOD = Account(
     vpc=StandingVpc(blocks=frozenset({"10.40.0.0/16"})),
     quotas=dict.fromkeys(QUOTAS, 10.0),
     used=dict.fromkeys(QUOTAS, 1.0),
-    concurrency=Concurrency(1000, 900),
+    concurrency=Concurrency(1000, 14),
     kubernetes={"1.35": "STANDARD_SUPPORT", "1.34": "STANDARD_SUPPORT"},
     addons={addon: frozenset({version}) for addon, version in NEEDS.addons.items()},
     addon_schemas={"aws-ebs-csi-driver": SCHEMA},

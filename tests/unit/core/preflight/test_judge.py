@@ -266,7 +266,13 @@ def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
 
 @pytest.mark.parametrize(
     ("reserved", "unreserved", "remedy"),
-    [(5, 14, "set it to 4 or less"), (1, 10, "set it to 0, which reserves none"), (5, 15, None)],
+    [
+        (5, 14, "set it to 4 or less"),
+        (1, 10, "set it to 0, which reserves none"),
+        (5, 15, None),
+        (0, 15, "webhook_concurrency is 0: strangers"),
+        (0, 14, None),
+    ],
 )
 def test_what_the_webhook_reserves_leaves_ten(
     reserved: int, unreserved: int, remedy: str | None
