@@ -15,10 +15,12 @@ from cli import (
     reference_health,
     reference_rights,
     reference_spec,
+    reference_waits,
 )
 from core import cluster, timing
 from core.cluster.meanings import json_schema, meanings
 
+GUARANTEES = Path(__file__).parents[1] / "docs" / "guarantees.md"
 _RELATIONS = {"<": "is below", "<=": "is at most"}
 
 
@@ -36,6 +38,7 @@ def pages(command: Any) -> Mapping[str, str]:
         "health-rules.md": reference_health.page(),
         "kafka-rights.md": reference_rights.page(),
         "timings.md": timings(),
+        "../guarantees.md": reference_waits.with_waits(GUARANTEES.read_text()),
     }
 
 

@@ -207,12 +207,7 @@ def may_read_node_claims(cluster: Operated) -> list[PolicyRule]:
 def may_read_operator(cluster: Operated) -> list[PolicyRule]:
     """Allow to see what Strimzi's operator does with a Kafka's pods."""
     return [
-        PolicyRule(
-            api_group="kafka.strimzi.io",
-            resources=["kafkas"],
-            names=[cluster.name],
-            verbs=["get"],
-        ),
+        may_read_kafka(cluster),
         may("kafka.strimzi.io", ["kafkanodepools"], ["list"]),
         may("core.strimzi.io", ["strimzipodsets"], ["list"]),
     ]
