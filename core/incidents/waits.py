@@ -91,7 +91,7 @@ def _for_the_group(incident: Incident, seen: Observation, policy: Policy) -> flo
     return incident.terminate_asked_at if accepted and seen.lifecycle_state == "InService" else None
 
 
-RELEASE = "`stillwater release INSTANCE` lets the instance go whatever Kafka says"
+RELEASE = "`stillwater release ENV INSTANCE` lets the instance go whatever Kafka says"
 WAITS: tuple[Wait, ...] = (
     Wait(
         states=frozenset({State.OPENED}),
@@ -109,7 +109,7 @@ WAITS: tuple[Wait, ...] = (
         since=_for_a_decision,
         limit=lambda _: ENDING_SECONDS,
         pages=("stands_still", "scheduled", "unknown_instance"),
-        way_out="`stillwater ignore INSTANCE` closes the incident",
+        way_out="`stillwater ignore ENV INSTANCE` closes the incident",
     ),
     Wait(
         states=frozenset({State.REPLACING}),
@@ -118,7 +118,7 @@ WAITS: tuple[Wait, ...] = (
         since=_for_its_turn,
         limit=lambda _: LATE_REPLACEMENT_SECONDS,
         pages=("late_replacement", "no_capacity", "no_group", "no_room", "scale_in"),
-        way_out="`stillwater release INSTANCE` lets it go without a replacement",
+        way_out="`stillwater release ENV INSTANCE` lets it go without a replacement",
     ),
     Wait(
         states=frozenset({State.HOLDING}),
