@@ -21,7 +21,7 @@ from core.incidents.decisions import (
     retain,
     stay,
 )
-from core.incidents.gating import still_missing
+from core.incidents.gating import is_returning, still_missing
 from core.incidents.idle import doubt
 from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, PodView, Policy
@@ -164,7 +164,8 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
     if missing is None:
         return _release(incident, seen, policy)
     waited = seen.now - incident.entered_at
-    if waited <= policy.post_condition_wait_seconds:
+    patient = waited <= policy.post_condition_wait_seconds
+    if patient or is_returning(incident, seen, policy):
         return stay(incident, policy, missing, *lease_renewal(incident))
     since = f"{missing.rstrip('.')}, {waited:.0f} s after the pod left"
     if ec2_state(seen) in ENDING:

@@ -19,6 +19,15 @@ def still_missing(incident: Incident, seen: Observation, policy: Policy) -> str 
     )
 
 
+def is_returning(incident: Incident, seen: Observation, policy: Policy) -> bool:
+    """Say whether the broker is back, and only has to stay so for a while: it is not given up.
+
+    Each look that sees nothing starts that while again.
+    """
+    back = incident.expects_return and incident.broker_back_at is not None
+    return back and _still_held(incident, seen, policy) is None
+
+
 def _still_held(incident: Incident, seen: Observation, policy: Policy) -> str | None:
     """Return what of the broker's the old instance still has."""
     pod = seen.pod_named(incident.pod_name)

@@ -33,7 +33,7 @@ from core.incidents.decisions import (
     lease_renewal,
     stay,
 )
-from core.incidents.gating import still_missing
+from core.incidents.gating import is_returning, still_missing
 from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
 from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, Policy
@@ -107,7 +107,7 @@ def gating(incident: Incident, seen: Observation, policy: Policy) -> Decision:
         f"{_at_stake(incident, seen)}"
     )
     pages: tuple[Action, ...] = (Page("lost", lost),) if late else ()
-    if waited > policy.post_condition_wait_seconds:
+    if waited > policy.post_condition_wait_seconds and not is_returning(incident, seen, policy):
         given_up = f"{missing.rstrip('.')}, {waited:.0f} s after instance was lost"
         return _over(incident, given_up, *pages, Page("not_back", f"{given_up}."))
     freed = unbound(incident, seen)

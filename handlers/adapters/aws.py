@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from core.incidents.actions import HookResult
 from core.incidents.observation import GroupView, InstanceView
 from core.incidents.ownership import GROUP_TAG, Mark, Ownership
-from handlers.adapters.calls import CLIENT, portions
+from handlers.adapters.calls import CLIENT, ONE_TRY, PERHAPS_DONE, perhaps_done, portions
 from handlers.adapters.shapes import known_shape
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class AwsCloud:
     def __init__(self, region: str) -> None:
         self._ec2 = boto3.client("ec2", region_name=region, config=CLIENT)
         self._groups = boto3.client("autoscaling", region_name=region, config=CLIENT)
+        self._once = boto3.client("autoscaling", region_name=region, config=ONE_TRY)
         self._zone_names: Mapping[str, str] | None = None
 
     @known_shape("AWS")
@@ -137,13 +138,16 @@ class AwsCloud:
 
     def terminate_in_group(self, instance_id: str, *, decrement: bool) -> str | None:
         try:
-            self._groups.terminate_instance_in_auto_scaling_group(
+            self._once.terminate_instance_in_auto_scaling_group(
                 InstanceId=instance_id, ShouldDecrementDesiredCapacity=decrement
             )
         except ClientError as error:
             if error.response["Error"]["Code"] in _REFUSALS:
                 return error.response["Error"].get("Message") or str(error)
-            raise
+            if not perhaps_done(error):
+                raise
+        except PERHAPS_DONE:
+            pass  # Asked again, it would lower the desired capacity again: the group shows it.
         return None
 
     def protect(self, group: str, instance_ids: Iterable[str], *, protected: bool) -> None:

@@ -62,6 +62,9 @@ logger = Logger(service="stillwater", child=True)
 # From a reading to the drain that rests on it. A function has a minute; one that was stopped in
 # the middle and woken again knows nothing of what has happened since.
 LONGEST_TURN_SECONDS = 60.0
+# From the claim of a turn to a call that must not be repeated: the sweep takes a turn for dead after
+# 45 seconds, and gives its incident to another.
+LONGEST_BEFORE_ONCE_SECONDS = 30.0
 # Others write the lease at the same moment; more than a few in a row is a fault.
 MOST_ATTEMPTS = 5
 
@@ -112,9 +115,9 @@ def perform(
             if refusal and any(_needs_lease(a) for a in actions[position:]):
                 raise Conflict(refusal)
         elif isinstance(action, TerminateInGroup):
-            refused = _terminate(incident, action, effects)
+            refused = _terminate(incident, action, effects, now)
         elif isinstance(action, ReplaceRoot):
-            refused = _replace_root(incident, action, effects)
+            refused = _replace_root(incident, action, effects, now)
         elif isinstance(action, OpenBudget | CloseBudget):
             _label(incident, action, effects)
         else:
@@ -187,12 +190,15 @@ def _give_back(incident: Incident, action: DropLease | EndDrain, effects: Effect
         effects.ledger.drop_lease(incident.id, ended=action.ended)
 
 
-def _terminate(incident: Incident, action: TerminateInGroup, effects: Effects) -> str | None:
+def _terminate(
+    incident: Incident, action: TerminateInGroup, effects: Effects, now: float
+) -> str | None:
     """Have the group terminate an instance; return why it will not end the incident's own."""
     if action.instance_id is None:
         _check_not_paused(effects)
     # Asked by two, the group would lower its desired capacity twice.
     _check_mine(incident, effects)
+    _check_in_time(incident, effects, now)
     instance_id = action.instance_id or incident.instance_id
     refusal = effects.cloud.terminate_in_group(instance_id, decrement=action.decrement)
     if refusal is not None:
@@ -200,13 +206,16 @@ def _terminate(incident: Incident, action: TerminateInGroup, effects: Effects) -
     return own_refusal(incident, instance_id, refusal)
 
 
-def _replace_root(incident: Incident, action: ReplaceRoot, effects: Effects) -> str | None:
+def _replace_root(
+    incident: Incident, action: ReplaceRoot, effects: Effects, now: float
+) -> str | None:
     """Have EC2 replace the root volume; return why it does not."""
     if effects.roots is None:
         return "Nobody here may replace a root volume."
     _check_not_paused(effects)
     # Asked by two, EC2 would make one task of it: the key is the incident's.
     _check_mine(incident, effects)
+    _check_in_time(incident, effects, now)
     return effects.roots.replace(
         incident.instance_id, action.image_id, incident.id, trial=action.trial
     )
@@ -348,6 +357,16 @@ def _check_not_paused(effects: Effects) -> None:
     pause = effects.freezes.current_pause(effects.clock())
     if pause is not None:
         raise Conflict(pause.sentence)
+
+
+def _check_in_time(incident: Incident, effects: Effects, now: float) -> None:
+    """Raise Conflict if the turn is so old that the sweep may have given it to another by now."""
+    lasted = effects.clock() - now
+    if lasted > LONGEST_BEFORE_ONCE_SECONDS:
+        raise Conflict(
+            f"Incident {incident.id} was read {lasted:.0f} s ago, which is too long for what must "
+            f"not be asked twice; the next tick decides again."
+        )
 
 
 def _check_operator(incident: Incident, effects: Effects) -> None:

@@ -16,7 +16,7 @@ from core.incidents.actions import (
 from core.incidents.record import State
 from core.incidents.sections import Release
 from handlers.adapters.aws import tick_message
-from handlers.incidents.act import LONGEST_TURN_SECONDS, perform
+from handlers.incidents.act import LONGEST_BEFORE_ONCE_SECONDS, LONGEST_TURN_SECONDS, perform
 from tests.unit.handlers.announced import hook_event
 from tests.unit.handlers.fakes import OLD
 from tests.unit.handlers.station import Station
@@ -72,6 +72,19 @@ def test_a_lease_that_is_refused_ends_the_turn_before_anything_that_needs_it(
     with pytest.raises(Conflict, match="holds the lease"):
         perform(station.incident(), (TakeLease(), after), station.loop.effects, station.now)
     assert (station.forwarded, station.cluster.terminated) == ([], [])
+
+
+@pytest.mark.parametrize("lasted", [LONGEST_BEFORE_ONCE_SECONDS + 1, 46.0, 57.0])
+def test_a_turn_that_wakes_late_asks_for_nothing_that_cannot_be_repeated(
+    station: Station, lasted: float
+) -> None:
+    """The sweep has given the incident to another by then, who asked for the same."""
+    station.cluster.set_lifecycle(OLD, "InService")
+    read_at, station.now = station.now, station.now + lasted
+    once = TerminateInGroup(decrement=True)
+    with pytest.raises(Conflict, match="must not be asked twice"):
+        perform(station.incident(), (TakeLease(), once), station.loop.effects, read_at)
+    assert station.cluster.asked_to_terminate == []
 
 
 def test_an_invocation_that_was_overtaken_forwards_nothing(station: Station) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -16,6 +17,7 @@ from core.incidents.observation import Observation, PodView
 from core.incidents.record import Decision, Incident, State
 from core.incidents.sections import Forwarding, Release
 from core.incidents.settling import settle
+from core.incidents.sweep import Announce, died_again
 from core.incidents.waits import ENDING_SECONDS, GROUP_SECONDS, WAITS
 from tests.unit.core.incidents.test_guards import NEW_NODE, OLD, PATIENT, POD, housed, shown
 
@@ -42,16 +44,15 @@ WARNED = replace(housed(State.DRAINING), kind=Kind.SPOT_INTERRUPTION)
 def test_an_end_that_never_comes_calls_a_person_within_a_quarter_of_an_hour(
     incident: Incident, ec2: str
 ) -> None:
-    incident, first = looked_at(incident, 10.0, state=ec2, pods=PODS)
-    if not incident.open or incident.state is State.GATING:
-        return  # It is over, or a wait with a bound of its own.
+    alone: dict[str, Any] = {"state": ec2, "pods": PODS, "group": None}
+    incident, first = looked_at(incident, 10.0, **alone)
     assert "ec2_ending" not in called(first)
     late = 10.0 + ENDING_SECONDS + 1
-    incident, decision = looked_at(incident, late, state=ec2, pods=PODS)
+    incident, decision = looked_at(incident, late, **alone)
     text = called(decision)["ec2_ending"]
     assert f"EC2 says {ec2}." in text
     assert f"`aws ec2 stop-instances --force --instance-ids {OLD}`" in text
-    _, again = looked_at(incident, late + 60, state=ec2, pods=PODS)
+    _, again = looked_at(incident, late + 60, **alone)
     assert "ec2_ending" not in called(again)
 
 
@@ -115,3 +116,26 @@ def test_an_open_incident_that_has_called_nobody_does_not_mute_the_alarm_of_a_br
     assert list(left_out((out,), (silent,), silent.entered_at + 1700.0)) == []
     told = replace(silent, pages=("ec2_ending",))
     assert list(left_out((out,), (told,), silent.entered_at + 1900.0)) == []
+
+
+def test_a_broker_that_is_back_is_not_given_up_for_looks_that_saw_nothing() -> None:
+    """Each blind look starts the time again for which a broker is to stay."""
+    gating = housed(State.GATING, forwarded=Forwarding(first_at=0.0, last_at=0.0))
+    late = PATIENT.post_condition_wait_seconds + 10
+    back = PodView(name=POD, node_id=10, role="broker", node_name="new", ready=True)
+    for lost_at, ec2 in ((None, "running"), (1.0, "terminated")):
+        gating = replace(gating, lost_at=lost_at)
+        known, decision = looked_at(gating, late, pods=(back,), state=ec2)
+        assert (decision.state, known.broker_back_at) == (State.GATING, late)
+        away = replace(back, ready=False)
+        _, given_up = looked_at(gating, late, pods=(away,), state=ec2)
+        assert given_up.state in {State.RETAINED, State.LOST}
+
+
+def test_what_was_given_up_before_ec2_confirmed_its_end_is_freed_once_it_does() -> None:
+    housed_there = cast("Announce", SimpleNamespace(housed=True))
+    given_up = replace(housed(State.LOST), lost_at=None, broker_back_at=None)
+    assert died_again([given_up], housed_there)
+    freed = replace(given_up, lost_at=5.0)
+    assert not died_again([freed], housed_there)
+    assert died_again([replace(freed, broker_back_at=9.0)], housed_there)

@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError, ConnectTimeoutError, ReadTimeoutError
 from botocore.stub import Stubber
 from moto import mock_aws
 
@@ -168,11 +170,32 @@ def test_a_groups_zones_and_its_protected_instances_are_seen(group: str) -> None
 def test_an_instance_is_terminated_through_its_group(decrement: bool) -> None:
     cloud = AwsCloud(REGION)
     asked = {"InstanceId": "i-1", "ShouldDecrementDesiredCapacity": decrement}
-    with Stubber(cloud._groups) as stub:
+    with Stubber(cloud._once) as stub:
         stub.add_response("terminate_instance_in_auto_scaling_group", {}, asked)
         assert cloud.terminate_in_group("i-1", decrement=decrement) is None
         stub.add_client_error("terminate_instance_in_auto_scaling_group", "ValidationError")
         assert cloud.terminate_in_group("i-1", decrement=decrement)
+
+
+def test_a_termination_that_aws_may_have_done_is_not_asked_for_again() -> None:
+    cloud, call = AwsCloud(REGION), "terminate_instance_in_auto_scaling_group"
+    assert cloud._once.meta.config.retries["total_max_attempts"] == 1
+    with Stubber(cloud._once) as stub:
+        stub.add_client_error(call, "InternalFailure", http_status_code=500)
+        assert cloud.terminate_in_group("i-1", decrement=True) is None
+        stub.add_client_error(call, "Throttling", http_status_code=400)
+        with pytest.raises(ClientError, match="Throttling"):
+            cloud.terminate_in_group("i-1", decrement=True)
+    for error, done in (
+        (ReadTimeoutError(endpoint_url="https://aws.test"), True),
+        (ConnectTimeoutError(endpoint_url="https://aws.test"), False),
+    ):
+        cloud._once = Mock(**{f"{call}.side_effect": error})
+        if done:
+            assert cloud.terminate_in_group("i-1", decrement=True) is None
+        else:
+            with pytest.raises(ConnectTimeoutError):
+                cloud.terminate_in_group("i-1", decrement=True)
 
 
 def test_only_the_drivers_volumes_hold_an_instance(group: str) -> None:
