@@ -45,7 +45,8 @@ def tick(twin: Twin) -> Iterator[Api]:
         {"metadata": {"name": NAME, "labels": labels}, "spec": {"taints": [TAINT]}},
     )
     containers = [{"name": "kafka", "image": "kafka:4"}]
-    post(PODS, {"spec": {"schedulerName": "nobody", "containers": containers}})
+    quiet = {"schedulerName": "nobody", "automountServiceAccountToken": False}
+    post(PODS, {"spec": {**quiet, "containers": containers}})
     for limit in tick_limits():
         _install(post, limit)
     client = Api(twin.api.server, None)
