@@ -43,7 +43,8 @@ BACKDATED = dt.timedelta(minutes=5)
 # A new pool's pods are asked about this late at most; its pod set is long by then.
 NAMED_EVERY = dt.timedelta(seconds=30)
 CERTIFICATE, KEY, AUTHORITIES, TOKENS = "tls.crt", "tls.key", "ca.crt", "tokens"
-TOKEN_BYTES = 32
+# As hex: a segment of a webhook's path is lower case letters, digits and hyphens.
+TOKEN_BYTES = 24
 MANAGER = "stillwater-gate"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 Json = dict[str, Any]
@@ -100,7 +101,7 @@ def issue(hosts: Sequence[str], now: dt.datetime, before: Issued | None = None) 
             serialization.NoEncryption(),
         ),
         authorities=_pem(root) + (b"" if before is None else _newest(before.authorities)),
-        tokens=(*known, *(secrets.token_urlsafe(TOKEN_BYTES) for _ in range(3 - len(known)))),
+        tokens=(*known, *(secrets.token_hex(TOKEN_BYTES) for _ in range(3 - len(known)))),
     )
 
 

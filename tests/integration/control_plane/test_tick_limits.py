@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -44,7 +45,8 @@ def tick(twin: Twin) -> Iterator[Api]:
         {"metadata": {"name": NAME, "labels": labels}, "spec": {"taints": [TAINT]}},
     )
     containers = [{"name": "kafka", "image": "kafka:4"}]
-    post(PODS, {"spec": {"schedulerName": "nobody", "containers": containers}})
+    quiet = {"schedulerName": "nobody", "automountServiceAccountToken": False}
+    post(PODS, {"spec": {**quiet, "containers": containers}})
     for limit in tick_limits():
         _install(post, limit)
     client = Api(twin.api.server, None)
@@ -53,12 +55,12 @@ def tick(twin: Twin) -> Iterator[Api]:
     client._headers = lambda: {**twin.api._headers(), **headers}  # type: ignore[method-assign]
     try:
         # A policy holds a moment after it is written.
-        until(lambda: _refused(client, NODE, {"metadata": {"labels": {"a": "b"}}}), "it holds")
-        until(lambda: _refused(client, POD, {"metadata": {"labels": {"a": "b"}}}), "it holds")
+        for path in (NODE, POD):
+            until(lambda at=path: _refused(client, at, _another()), "it holds")
         yield client
     finally:
         for path in reversed(made):
-            twin.api.delete(path, **({"gracePeriodSeconds": 0} if path == POD else {}))
+            twin.api.delete(path, {"gracePeriodSeconds": 0} if path == POD else None)
 
 
 def _install(post: Any, limit: WriteLimit) -> None:
@@ -70,6 +72,11 @@ def _install(post: Any, limit: WriteLimit) -> None:
     )
     bound = {"policyName": name, "validationActions": ["Deny"]}
     post(f"{ADMISSION}/validatingadmissionpolicybindings", {"spec": bound}, name)
+
+
+def _another() -> dict[str, Any]:
+    """Return a change that is one each time: what changes nothing is let through."""
+    return {"metadata": {"labels": {"a": secrets.token_hex(4)}}}
 
 
 def _refused(api: Api, path: str, change: dict[str, Any]) -> bool:
@@ -86,7 +93,8 @@ def test_the_tick_writes_its_own_marks(tick: Api) -> None:
     marks = dict.fromkeys(naming.SPARE_ANNOTATIONS, "true")
     tick.merge(NODE, {"metadata": {"annotations": marks}})
     tick.merge(NODE, {"spec": {"taints": [TAINT, GONE]}})
-    tick.merge(NODE, {"spec": {"taints": [TAINT]}, "metadata": {"annotations": None}})
+    unmarked = {"annotations": dict.fromkeys(marks)}
+    tick.merge(NODE, {"spec": {"taints": [TAINT]}, "metadata": unmarked})
     tick.merge(POD, {"metadata": {"labels": {naming.MAY_LEAVE_LABEL: "i-0a"}}})
     tick.merge(POD, {"metadata": {"labels": {naming.MAY_LEAVE_LABEL: None}}})
 
