@@ -21,8 +21,7 @@ from handlers.adapters.connections import open_api
 from handlers.adapters.exporters import PodExporters
 from handlers.adapters.kafka import KafkaAdmin
 from handlers.adapters.kafka_identity import KafkaAccess
-from handlers.adapters.kafka_status import read_conditions
-from handlers.adapters.operator import wanted_roles
+from handlers.adapters.operator import read_conditions, wanted_roles
 from handlers.adapters.pods import EksPods
 from handlers.examination.examiner import EXPORTER_SECONDS, Examiner, unable
 from handlers.store.freezes import LedgerFreezes

@@ -52,7 +52,7 @@ NAMED_ONCE = (
 # of the 10,240 characters of a role's policy. Held against AWS's limits in
 # tests/unit/stacks/test_adopted_limits.py.
 MOST_TOLD_CHARACTERS = 2500
-MOST_GRANTED_CHARACTERS = 6800
+MOST_GRANTED_CHARACTERS = 6300
 
 
 class Level(StrEnum):

@@ -16,7 +16,7 @@ from core.volumes.limits import Gp3, Performance
 from core.volumes.troubles import class_of, performance_of
 from core.volumes.views import Trouble
 from handlers.adapters.eks import EksApi, Json
-from handlers.adapters.kafka_status import read_conditions
+from handlers.adapters.operator import read_conditions
 from handlers.adapters.shapes import known_shape
 
 FIELD_MANAGER = "stillwater-volumes"

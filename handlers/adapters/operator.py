@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from core.availability.conditions import KafkaConditions, kafka_conditions
 from core.availability.operator import OperatorView, read_operator
+from core.errors import StillwaterError
 from core.health.wanted import pods_wanted, roles_wanted
 from core.naming import CLUSTER_LABEL
 from handlers.adapters.eks import EksApi, Json
@@ -21,7 +23,22 @@ def operator_view(api: EksApi, namespace: str, cluster: str) -> OperatorView:
     path = f"/apis/kafka.strimzi.io/v1/namespaces/{quote(namespace)}"
     sets = tuple(pod_sets(api, namespace, cluster))
     pools = tuple(api.list(f"{path}/kafkanodepools", labelSelector=f"{CLUSTER_LABEL}={cluster}"))
-    return read_operator(api.get(f"{path}/kafkas/{quote(cluster)}", {}), pools, sets)
+    return read_operator(kafka_resource(api, namespace, cluster), pools, sets)
+
+
+@known_shape("The Kubernetes API")
+def read_conditions(api: EksApi, namespace: str, cluster: str) -> KafkaConditions:
+    """Return a Kafka's conditions; raises StillwaterError where it cannot be read."""
+    return kafka_conditions(kafka_resource(api, namespace, cluster))
+
+
+def kafka_resource(api: EksApi, namespace: str, cluster: str) -> Json:
+    """Return the Kafka resource; raises StillwaterError where there is none."""
+    path = f"/apis/kafka.strimzi.io/v1/namespaces/{quote(namespace)}/kafkas/{quote(cluster)}"
+    found = api.find(path)
+    if found is None:
+        raise StillwaterError(f"There is no Kafka {namespace}/{cluster}.")
+    return found
 
 
 @known_shape("The Kubernetes API")

@@ -62,8 +62,8 @@ logger = Logger(service="stillwater", child=True)
 # From a reading to the drain that rests on it. A function has a minute; one that was stopped in
 # the middle and woken again knows nothing of what has happened since.
 LONGEST_TURN_SECONDS = 60.0
-# From the claim of a turn to a call that must not be repeated: the sweep takes a turn for dead after
-# 45 seconds, and gives its incident to another.
+# From the claim of a turn to a call that must not be repeated: after 45 seconds the sweep takes a
+# turn for dead, and gives its incident to another.
 LONGEST_BEFORE_ONCE_SECONDS = 30.0
 # Others write the lease at the same moment; more than a few in a row is a fault.
 MOST_ATTEMPTS = 5

@@ -134,7 +134,8 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     assert told(recorded, "handlers-tick-function", TickSettings).kafka.security == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
     granted = [rule["resources"] for rule in role.inputs["rules"]]
-    others = [["strimzipodsets"], *[["poddisruptionbudgets"]] * 2]
+    operator = [["kafkas"], ["kafkanodepools"], ["strimzipodsets"]]
+    others = [*operator, *[["poddisruptionbudgets"]] * 2]
     assert granted == [["pods"], *others, ["pods/proxy"]]
 
 
@@ -232,7 +233,7 @@ def test_who_plans_a_rotation_reads_and_changes_nothing(operations: Recorded) ->
     inside = operations.one(f"{rbac}Role", "rotate-access-role").inputs["rules"]
     assert {verb for rule in (*everywhere, *inside) for verb in rule["verbs"]} == {"list", "get"}
     named = {r for rule in inside if rule["verbs"] == ["get"] for r in rule["resources"]}
-    assert named == {"secrets", "pods/proxy"}
+    assert named == {"secrets", "pods/proxy", "kafkas"}
     assert all(rule["resourceNames"] for rule in inside if rule["verbs"] == ["get"])
 
 
@@ -252,6 +253,8 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
         (["csinodes", "volumeattachments"], ["list"], None),
         (["volumeattachments"], ["delete"], None),
         (["pods"], ["list", "get", "patch"], None),
+        (["kafkas"], ["get"], ["orders"]),
+        (["kafkanodepools"], ["list"], None),
         (["strimzipodsets"], ["list"], None),
         (["poddisruptionbudgets"], ["list"], None),
         (["poddisruptionbudgets"], ["patch"], ["orders-staying"]),

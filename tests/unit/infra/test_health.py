@@ -27,6 +27,7 @@ def granted(recorded: Recorded) -> list[tuple[object, ...]]:
 def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected: Recorded) -> None:
     assert granted(connected) == [
         (["pods"], ["list"], None),
+        (["kafkas"], ["get"], ["orders"]),
         (
             ["pods/proxy"],
             ["get"],
@@ -46,7 +47,7 @@ def test_it_may_get_one_port_of_each_worker_and_nothing_else_of_a_pod(connected:
 
 def test_without_connect_and_metrics_it_reaches_no_pod(cache: None) -> None:
     bare = run_changed("operations", metrics={"enabled": False})
-    assert [resources for resources, *_ in granted(bare)] == [["pods"], ["secrets"]]
+    assert [resources for resources, *_ in granted(bare)] == [["pods"], ["kafkas"], ["secrets"]]
     assert not told(bare, "health-function-function", HealthSettings).exporters
 
 

@@ -48,7 +48,7 @@ TAKEN: Mapping[str, Mapping[str, Any]] = {
         "eviction_gate": {"image": "registry.example/gate:1"},
     },
     "many groups": {**ACT, "scaling_groups": groups(35, 40)},
-    "many short groups": {**ACT, "scaling_groups": groups(62, 11)},
+    "many short groups": {**ACT, "scaling_groups": groups(57, 11)},
     "groups of any letters": {**ACT, "scaling_groups": ["Kafka nodes/eu (a) 'x' \"y\" é", "b!"]},
     "many managed groups": {**NO_MACHINES, "managed_node_groups": groups(25, 39)},
     "long NodePools": {
@@ -80,7 +80,7 @@ TAKEN: Mapping[str, Mapping[str, Any]] = {
 }
 BEYOND: Mapping[str, tuple[Mapping[str, Any], str]] = {
     "many groups": ({**ACT, "scaling_groups": groups(37, 40)}, "a rule of EventBridge's"),
-    "many short groups": ({**ACT, "scaling_groups": groups(66, 11)}, "a role's policy"),
+    "many short groups": ({**ACT, "scaling_groups": groups(61, 11)}, "a role's policy"),
     "many managed groups": (
         {**NO_MACHINES, "managed_node_groups": groups(27, 39)},
         "a rule of EventBridge's",

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from handlers.adapters.claims import EksClaims, gib
-from handlers.adapters.kafka_status import read_conditions
 from handlers.adapters.kubernetes import EksNodes
 from handlers.adapters.node_drain import EksDrain
 from handlers.adapters.nodeclaims import EksNodeClaims
+from handlers.adapters.operator import read_conditions
 from handlers.adapters.pods import EksPods
 from tests.every_case import every_case
 from tests.unit.handlers.adapters.strange import changed, tracebacks
@@ -160,10 +160,6 @@ class Api:
 
     def list(self, path: str, **_: str) -> Iterator[Any]:
         yield self.lists[path.rpartition("/")[2]]
-
-    def get(self, path: str, query: Mapping[str, str]) -> Any:
-        del path, query
-        return self.lists["kafkas"]
 
     def find(self, path: str) -> Any:
         return self.lists["pods" if "/pods/" in path else "kafkas"]
