@@ -31,6 +31,9 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision, 
     wrong = troubles(of, now)
     unmeasured = tuple(_decision_without_figures(of, each) for each in unknowns(of, now))
     beside = tuple(_advice(of, grown, quicker, book))
+    raised = _pool_raised(of)
+    if raised is not None:
+        return (raised, *beside, *unmeasured)
     change = _change(of, grown, quicker, book, now)
     if change is not None:
         return (_possible(of, change, wrong, now), *beside, *unmeasured)
@@ -41,6 +44,35 @@ def decide(of: VolumeSet, book: PriceBook, now: float) -> tuple[VolumeDecision, 
 def slots(of: VolumeSet, now: float) -> int:
     """Return how often a set may still be changed today: as often as the worst of its volumes."""
     return min((free_slots(v.history, now) for v in of.volumes), default=0)
+
+
+def _pool_raised(of: VolumeSet) -> VolumeDecision | None:
+    """Set a pool to what its volumes have already: any other change of its storage waits for that.
+
+    Somebody grew a claim or a volume beyond its pool, or made the pool smaller. Strimzi obeys no
+    pool that asks for less than it had. No volume is modified by it, so it takes no slot, costs
+    nothing more, and waits for no trouble: it is the cure of those.
+    """
+    if of.held_gib <= of.asked.size_gib:
+        return None
+    largest = max(of.volumes, key=lambda v: v.held_gib)
+    reason = (
+        f"KafkaNodePool {of.pool} asks for {of.asked.size_gib} GiB, and {largest.volume_id} of "
+        f"claim {largest.claim} has {of.held_gib} GiB: the pool is set to that, since no volume "
+        f"gets smaller"
+    )
+    if of.frozen:
+        waits = f"{of.name} is frozen ({of.frozen}). Then: {reason}"
+        return _refusal(of, DecisionKind.WAIT, waits, "frozen")
+    return VolumeDecision(
+        pool=of.pool,
+        number=of.number,
+        kind=DecisionKind.GROW,
+        reason=reason,
+        target=Gp3(of.held_gib, of.asked.performance),
+        monthly_usd_change=Decimal(0),
+        emergency=True,
+    )
 
 
 def _change(

@@ -12,7 +12,6 @@ from core.volumes.ledger import ModificationState
 from core.volumes.limits import Performance
 from core.volumes.views import Trouble, VolumeSet, VolumeView
 
-BEHIND_US = "modified-behind"
 NOT_APPLIED = "not-applied"
 IGNORED = "storage-ignored"
 CLASS_DRIFT = "class-drift"
@@ -29,13 +28,12 @@ def troubles(of: VolumeSet, now: float) -> tuple[Trouble, ...]:
 def _ignored_storage(of: VolumeSet) -> Iterator[Trouble]:
     """Say that no change of the pool is obeyed, and what its storage must be for one to be."""
     if of.ignored:
-        given = max((volume.requested_gib for volume in of.volumes), default=of.asked.size_gib)
         yield Trouble(
             IGNORED,
             f"Strimzi's operator ignores every change of the storage of pool {of.pool}, growth "
             f"included, and says: {of.ignored.rstrip('.')}",
-            f"correct KafkaNodePool {of.pool} first: volume {of.number} asks for "
-            f"{of.asked.size_gib} GiB there, and its claims for {given} GiB",
+            f"correct another volume of KafkaNodePool {of.pool} first: it asks for less there than "
+            f"its claims have",
         )
 
 
@@ -48,7 +46,7 @@ def _of_volume(of: VolumeSet, volume: VolumeView, now: float) -> Iterator[Troubl
     ):
         return
     yield from _unapplied_changes(of, volume)
-    yield from _drifts(of, volume)
+    yield from _drifts(volume)
 
 
 def _unapplied_changes(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
@@ -76,17 +74,8 @@ def _unapplied_changes(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
         )
 
 
-def _drifts(of: VolumeSet, volume: VolumeView) -> Iterator[Trouble]:
+def _drifts(volume: VolumeView) -> Iterator[Trouble]:
     actual = volume.actual
-    if actual.size_gib > max(volume.requested_gib, volume.given_gib):
-        yield Trouble(
-            BEHIND_US,
-            f"{volume.volume_id} has {actual.size_gib} GiB and claim {volume.claim} asks for "
-            f"{volume.requested_gib}: somebody grew it in EC2",
-            f"set size_gib of pool {of.pool} to {actual.size_gib}, so that its file system grows, "
-            f"too",
-            blocks=False,
-        )
     given = performance_of(volume.given_class)
     if given is not None and given != actual.performance:
         yield Trouble(

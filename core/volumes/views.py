@@ -70,6 +70,11 @@ class VolumeView:
     # What Kubernetes or EC2 says is wrong with it: (what, remedy).
     troubles: tuple[Trouble, ...] = ()
 
+    @property
+    def held_gib(self) -> int:
+        """Return the largest size that its claim or EC2 says it has, or is to get."""
+        return max(self.requested_gib, self.given_gib, self.actual.size_gib)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerAbsence:
@@ -111,6 +116,10 @@ class VolumeSet:
     @property
     def name(self) -> str:
         return f"volume {self.number} of pool {self.pool}"
+
+    @property
+    def held_gib(self) -> int:
+        return max((volume.held_gib for volume in self.volumes), default=0)
 
     @property
     def floor(self) -> Performance:

@@ -35,7 +35,6 @@ COUNTED: Mapping[str, str] = {
     "budget": counted.VOLUMES_REFUSED,
     "ceiling": counted.VOLUMES_REFUSED,
     "gp3": counted.VOLUMES_REFUSED,
-    "modified-behind": counted.VOLUMES_DRIFTED,
     "class-drift": counted.VOLUMES_DRIFTED,
     "class-missing": counted.VOLUMES_STUCK,
     "class-refused": counted.VOLUMES_STUCK,

@@ -272,7 +272,6 @@ def test_a_rotation_uses_no_slot_that_its_undoing_or_an_emergency_needs() -> Non
         ({"given_gib": 90}, "resize-stuck", "has 90"),
         ({"requested_gib": 90, "given_gib": 90}, "not-applied", "Strimzi's operator"),
         ({"given_class": "gp3-4000-125"}, "class-stuck", "kubectl describe pvc"),
-        ({"actual": Gp3(200)}, "modified-behind", "set size_gib of pool broker-a to 200"),
         (
             {"actual": Gp3(100, Performance(5000, 125))},
             "class-drift",
@@ -306,10 +305,34 @@ def test_a_volume_just_raised_is_not_raised_for_what_was_measured_before() -> No
     assert first(volume_set(just, asked=FAST)).kind is DecisionKind.KEEP
 
 
-def test_after_a_shrink_no_growth_of_the_pool_is_decided_before_the_pool_is_corrected() -> None:
-    full = view(forecast=fill_forecast(0.99), requested_gib=200, given_gib=200)
-    assert first(volume_set(full)).refused_by == "not-applied"
+BEYOND = (
+    {"requested_gib": 200, "given_gib": 200, "actual": Gp3(200)},
+    {"requested_gib": 200},
+    {"actual": Gp3(200)},
+    # Each with a trouble that would block any other change.
+    {"requested_gib": 200, "troubles": (Trouble("resize-refused", "no", "look"),)},
+    {"requested_gib": 200, "wanted_class": "gp3-4000-125"},
+)
+
+
+@every_case("changed", BEYOND)
+def test_a_pool_is_set_to_what_its_volumes_have_whatever_stands_in_the_way(
+    changed: dict[str, object],
+) -> None:
+    """An autoresizer grew the claim, somebody the volume, or somebody made the pool smaller."""
+    no_slot_left = history(*(ended_modification(n * HOUR) for n in range(1, 5)))
+    full = view(forecast=fill_forecast(0.99), **{"history": no_slot_left, **changed})
+    for ignored in ("", "All storage changes will be ignored."):
+        found = first(volume_set(full, ignored=ignored))
+        assert (found.kind, found.target) == (DecisionKind.GROW, Gp3(200))
+        assert (found.monthly_usd_change, found.refused_by) == (Decimal(0), "")
+    frozen = first(volume_set(full, frozen="ann looks at it"))
+    assert (frozen.kind, frozen.refused_by) == (DecisionKind.WAIT, "frozen")
+
+
+def test_a_shrunk_volume_keeps_the_others_of_its_pool_from_growing() -> None:
+    full = view(forecast=fill_forecast(0.99))
     found = first(volume_set(full, ignored="All storage changes will be ignored."))
     assert (found.kind, found.refused_by) == (DecisionKind.WAIT, "storage-ignored")
     assert "growth included, and says: All storage changes will be ignored;" in found.reason
-    assert "volume 0 asks for 100 GiB there, and its claims for 200 GiB" in found.reason
+    assert "correct another volume of KafkaNodePool broker-a first" in found.reason
