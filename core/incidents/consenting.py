@@ -33,15 +33,16 @@ def consent(incident: Incident, seen: Observation, policy: Policy) -> tuple[bool
         beside=seen.beside,
         even_last=_insists(incident, seen, policy),
     )
+    busy = _operator_hinders(incident, seen)
     if not verdict.allowed:
-        return False, verdict.reason
+        # The roll is why a replica is away, and the partition alone would not tell a person.
+        return False, verdict.reason if busy is None else f"{verdict.reason} {busy}"
     waits = operator_refusal(incident, seen, policy) or _budget_refusal(incident, seen)
     if waits is not None:
         return False, waits
-    overruled = _operator_hinders(incident, seen)
-    if overruled is None:
+    if busy is None:
         return True, verdict.reason
-    return True, f"{verdict.reason} Node {incident.node_id} does not wait any longer: {overruled}"
+    return True, f"{verdict.reason} Node {incident.node_id} does not wait any longer: {busy}"
 
 
 def _budget_refusal(incident: Incident, seen: Observation) -> str | None:

@@ -294,7 +294,13 @@ class Container:
         return next_probe
 
     def _ask(self, track: ProbeRun, launch: ContainerLaunch) -> Answer:
-        target = ProbeTarget(self._around.host, self.spec, launch.environment, launch.moved_ports)
+        target = ProbeTarget(
+            self._around.host,
+            self.spec,
+            launch.environment,
+            launch.moved_ports,
+            launch.answered_at,
+        )
         probe: dict[str, Any] = self.spec[track.role]
         future = self._around.prober.submit(ask, probe, target, track.schedule.timeout_seconds)
         future.add_done_callback(lambda _: self._around.wake())

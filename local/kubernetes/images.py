@@ -58,6 +58,8 @@ class ContainerLaunch:
     environment: Mapping[str, str]
     # Port in the spec -> port the process was told to use instead.
     moved_ports: Mapping[int, int] = field(default_factory=dict)
+    # Port in the spec -> address of another process, which answers there for this one.
+    answered_at: Mapping[int, str] = field(default_factory=dict)
     # False for a stand-in that answers no probe.
     probed: bool = True
     note: str = ""
@@ -114,7 +116,8 @@ def _kafka(request: ContainerRequest) -> ContainerLaunch:
         request.pod_ip,
         request.place,
     )
-    return ContainerLaunch(argv=argv, environment=request.environment)
+    agent = {request.place.port("kafka-health"): request.place.host("kafka-health")}
+    return ContainerLaunch(argv=argv, environment=request.environment, answered_at=agent)
 
 
 def _termination_handler(request: ContainerRequest) -> ContainerLaunch:

@@ -11,7 +11,7 @@ import ssl
 import subprocess
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -149,16 +149,20 @@ class ProbeTarget:
     environment: Mapping[str, str]
     # Ports its process was told to use instead of those in the spec.
     moved_ports: Mapping[int, int]
+    # Ports that another process answers, and its address.
+    answered_at: Mapping[int, str] = field(default_factory=dict)
 
-    def port(self, port: int | str) -> int:
-        """Return the number a port of the spec, possibly a name, is listened on."""
+    def address(self, asked: Mapping[str, Any]) -> tuple[str, int]:
+        """Return where a port of the spec, possibly a name, is listened on."""
+        port = asked["port"]
         number = port
         if isinstance(port, str) and not port.isdigit():
             named = [p for p in self.container.get("ports") or [] if p.get("name") == port]
             if not named:
                 raise ValueError(f"the container has no port named {port}")
             number = named[0]["containerPort"]
-        return self.moved_ports.get(int(number), int(number))
+        host = asked.get("host") or self.answered_at.get(int(number), self.host)
+        return host, self.moved_ports.get(int(number), int(number))
 
 
 def ask(probe: Mapping[str, Any], target: ProbeTarget, timeout_seconds: float) -> tuple[bool, str]:
@@ -169,9 +173,7 @@ def ask(probe: Mapping[str, Any], target: ProbeTarget, timeout_seconds: float) -
         if "httpGet" in probe:
             return _http(probe["httpGet"], target, timeout_seconds)
         if "tcpSocket" in probe:
-            spec = probe["tcpSocket"]
-            address = (spec.get("host") or target.host, target.port(spec["port"]))
-            socket.create_connection(address, timeout_seconds).close()
+            socket.create_connection(target.address(probe["tcpSocket"]), timeout_seconds).close()
             return True, ""
     except (OSError, ValueError, http.client.HTTPException) as error:
         return False, f"{type(error).__name__}: {error}"
@@ -204,7 +206,7 @@ def _exec(
 
 
 def _http(spec: Mapping[str, Any], target: ProbeTarget, timeout_seconds: float) -> tuple[bool, str]:
-    host, port = spec.get("host") or target.host, target.port(spec["port"])
+    host, port = target.address(spec)
     connection: http.client.HTTPConnection
     if spec.get("scheme") == "HTTPS":
         # The kubelet does not verify certificates of what it probes either.

@@ -43,7 +43,7 @@ class Operator:
         self._changed = threading.Event()  # a Kafka or a KafkaConnect
         self._wakes: dict[Key, threading.Event] = {}
         facts, self._objects = journal(place), OperatorObjects(api)
-        health = (place.host("kafka-health"), place.port("kafka-health"))
+        health = place.port("kafka-health")
         self._reconciler = KafkaReconciler(api, self._objects, facts, timing, health)
         self._kafkas = Informer(api, f"{STRIMZI}/kafkas", self._on_kafka)
         self._pools = Informer(api, f"{STRIMZI}/kafkanodepools", self._on_pool)

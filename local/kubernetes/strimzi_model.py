@@ -121,7 +121,7 @@ class KafkaCluster:
     # Which of core.health's rule sets the probes ask, and host and port of who answers them; None:
     # probes ask whether the port is open, which needs nobody.
     health_rules: str | None = None
-    health_agent: tuple[str, int] | None = None
+    health_agent_port: int | None = None
 
     @property
     def asks(self) -> bool:

@@ -71,11 +71,11 @@ class KafkaReconciler:
         objects: OperatorObjects,
         journal: Journal,
         timing: Timing,
-        health_agent: tuple[str, int],
+        health_agent_port: int,
     ) -> None:
         self._api, self._objects, self._journal, self._timing = api, objects, journal, timing
         self._authorities = Authorities(api, objects)
-        self._health_agent = health_agent
+        self._health_agent_port = health_agent_port
 
     def reconcile(self, path: str, is_over: Callable[[], bool]) -> None:
         """Make one pass over the Kafka at a path."""
@@ -147,7 +147,7 @@ class KafkaReconciler:
         except (KeyError, TypeError, ValueError) as error:
             said = f"Field {error} is missing." if isinstance(error, KeyError) else str(error)
             raise InvalidInput([said]) from error
-        return replace(cluster, health_agent=self._health_agent)
+        return replace(cluster, health_agent_port=self._health_agent_port)
 
     def _listed(self, path: str, selector: str) -> list[Object]:
         items = self._api.get(path, labelSelector=selector)["items"]

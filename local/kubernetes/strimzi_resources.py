@@ -337,11 +337,12 @@ def _secret_volume(volume: str, secret: str) -> Rendered:
 
 def _agent_probe(cluster: KafkaCluster, node: KafkaPodNode, question: str) -> Rendered | None:
     """Return a probe of the health agent; None where the cluster exposes nothing it could see."""
-    if cluster.health_agent is None or cluster.health_rules is None or not cluster.metrics:
+    port = cluster.health_agent_port
+    if port is None or cluster.health_rules is None or not cluster.metrics:
         return None
-    host, port = cluster.health_agent
     path = f"/v1/{question}/{cluster.pod(node)}?rules={cluster.health_rules}"
-    return {"httpGet": {"host": host, "port": port, "path": path}} | AGENT_PROBE
+    # No host: the namespace's Pod Security refuses pods whose probes name one.
+    return {"httpGet": {"port": port, "path": path}} | AGENT_PROBE
 
 
 def _listener_services(

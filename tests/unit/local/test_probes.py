@@ -127,11 +127,17 @@ def test_a_container_without_probes_is_ready_as_soon_as_it_runs() -> None:
 def test_a_port_may_be_a_name_and_may_have_been_moved() -> None:
     container = {"ports": [{"name": "liveness-probe", "containerPort": 8080}]}
     target = ProbeTarget("127.11.0.9", container, {}, {8080: 40123})
-    assert target.port("liveness-probe") == 40123
-    assert target.port(8080) == 40123
-    assert target.port("9092") == 9092
+    assert target.address({"port": "liveness-probe"}) == ("127.11.0.9", 40123)
+    assert target.address({"port": 8080}) == ("127.11.0.9", 40123)
+    assert target.address({"port": "9092", "host": "127.11.0.8"}) == ("127.11.0.8", 9092)
     with pytest.raises(ValueError, match="no port named metrics"):
-        target.port("metrics")
+        target.address({"port": "metrics"})
+
+
+def test_a_port_may_be_answered_by_another_process_at_its_own_address() -> None:
+    target = ProbeTarget("127.11.0.9", {}, {}, {}, {8080: "127.11.250.11"})
+    assert target.address({"port": 8080}) == ("127.11.250.11", 8080)
+    assert target.address({"port": 9092}) == ("127.11.0.9", 9092)
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ KINDS = (
 
 @pytest.mark.skipif(not RECORDED.exists(), reason=f"{RECORDED} is not there")
 def test_what_is_made_differs_from_strimzis_only_where_a_reason_is_known() -> None:
-    cluster = replace(described(), health_agent=("127.0.0.1", 1), health_rules="strict")
+    cluster = replace(described(), health_agent_port=1, health_rules="strict")
     ours = made(cluster)
     counts, unexplained, used = Counter[tuple[str, str]](), [], set[str]()
     for kind in KINDS:

@@ -167,6 +167,18 @@ def test_a_node_waits_while_strimzi_is_to_restart_another_pod() -> None:
     assert f"is to restart pod {OTHER.name}: its description has changed" in decision.reason
 
 
+def test_a_refusal_of_kafkas_names_the_roll_that_it_comes_from() -> None:
+    """A partition alone would not tell a person why its broker is away."""
+    rolling = working(wanted={OTHER.name: "new"})
+    assert rolling.kafka is not None
+    lagging = tuple(replace(p, isr=(10,)) for p in rolling.kafka.partitions)
+    view = replace(rolling, kafka=replace(rolling.kafka, partitions=lagging))
+    decision = next_action(leaver(), view, POLICY)
+    assert decision.state is State.HOLDING
+    assert decision.reason.startswith("Node 10 may not leave: partition t-0 ")
+    assert decision.reason.endswith(f"pod {OTHER.name}: its description has changed.")
+
+
 def test_a_node_waits_for_a_pod_that_somebody_else_deletes() -> None:
     going = replace(OTHER, ready=False, stopping=True)
     assert next_action(leaver(), working(other=going), POLICY).state is State.HOLDING
