@@ -12,21 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from core import naming
-from core.availability.conditions import (
-    KafkaConditions,
-    generation_observed,
-    kafka_conditions,
-    remedy,
-)
+from core.availability.conditions import KafkaConditions, kafka_conditions, remedy
+from core.availability.operator import operator_tasks, read_operator
 from core.cluster import ClusterSpec
 from core.errors import StillwaterError
+from handlers.adapters.kafka_pod import kafka_pod_in
 
 POLL_SECONDS = 5.0
 # The operator writes a pool's observedGeneration before it rolls, and Warnings at the end.
 QUIET_SECONDS = 60.0
-# Of what a pod is made from; resources have one of their own.
-REVISIONS = (naming.REVISION_ANNOTATION, "strimzi.io/resource-revision")
-Items = Sequence[Mapping[str, Any]]
+Item = Mapping[str, Any]
+Items = Sequence[Item]
 # The operator refuses the resource: waiting does not help.
 REFUSED = "InvalidResourceException"
 
@@ -55,8 +51,8 @@ def wait_until_settled(
     settled_since: float | None = None
     told = False
     while True:
-        found, pools, pod_sets, pods = _look(api, spec)
-        missing = [*_not_carried_out(found), *_unobserved(pools), *_being_rolled(pod_sets, pods)]
+        kafka, *others = _look(api, spec)
+        found, missing = kafka_conditions(kafka), list(_missing(kafka, *others))
         _raise_what_stays(found, spec)
         if missing:
             settled_since = None
@@ -84,13 +80,13 @@ def wait_until_settled(
         )
 
 
-def _look(api: ReadingApi, spec: ClusterSpec) -> tuple[KafkaConditions, Items, Items, Items]:
+def _look(api: ReadingApi, spec: ClusterSpec) -> tuple[Item, Items, Items, Items]:
     namespace = f"namespaces/{spec.kubernetes.namespace}"
     kafkas = f"/apis/kafka.strimzi.io/v1/{namespace}"
     selector = f"{naming.CLUSTER_LABEL}={spec.name}"
     pod_sets = f"/apis/core.strimzi.io/v1/{namespace}/strimzipodsets"
     return (
-        kafka_conditions(api.get(f"{kafkas}/kafkas/{spec.name}")),
+        api.get(f"{kafkas}/kafkas/{spec.name}"),
         api.get(f"{kafkas}/kafkanodepools", labelSelector=selector)["items"],
         api.get(pod_sets, labelSelector=selector)["items"],
         api.get(f"/api/v1/{namespace}/pods", labelSelector=selector)["items"],
@@ -113,34 +109,13 @@ def _raise_what_stays(found: KafkaConditions, spec: ClusterSpec) -> None:
         )
 
 
-def _not_carried_out(found: KafkaConditions) -> Iterator[str]:
-    if not found.generation_observed:
-        yield "it has not finished with the Kafka as it is written"
-    if found.not_ready is not None:
-        yield f"it says {found.not_ready}"
-    elif not found.ready:
-        yield "it does not say that the Kafka is Ready"
-
-
-def _unobserved(pools: Items) -> Iterator[str]:
-    for pool in pools:
-        if not generation_observed(pool):
-            yield f"it has not looked at KafkaNodePool {pool['metadata']['name']} yet"
-
-
-def _being_rolled(pod_sets: Items, pods: Items) -> Iterator[str]:
-    live = {pod["metadata"]["name"]: pod for pod in pods}
-    for wanted in (pod for each in pod_sets for pod in each["spec"].get("pods") or ()):
-        name = wanted["metadata"]["name"]
-        pod = live.get(name)
-        if pod is None or "deletionTimestamp" in pod["metadata"]:
-            yield f"pod {name} is missing"
-        elif _revisions(pod) != _revisions(wanted):
-            yield f"pod {name} is to be restarted"
-        elif not kafka_conditions(pod).ready:
-            yield f"pod {name} is not Ready"
-
-
-def _revisions(pod: Mapping[str, Any]) -> tuple[object, ...]:
-    marks = pod["metadata"].get("annotations") or {}
-    return tuple(marks.get(each) for each in REVISIONS)
+def _missing(kafka: Item, pools: Items, pod_sets: Items, pods: Items) -> Iterator[str]:
+    """Yield what the operator has to do, and the pods that are not Ready after it."""
+    live = [pod for item in pods if (pod := kafka_pod_in(item)) is not None]
+    view = read_operator(kafka, pools, pod_sets)
+    tasks = (task.sentence for task in operator_tasks(view, live, (), time.time()))
+    yield from (sentence.rstrip(".") for sentence in tasks)
+    ready = {pod.name for pod in live if pod.ready}
+    yield from (f"pod {name} is not Ready" for name in sorted(view.pods - ready))
+    if not (view.kafka.ready or view.kafka.not_ready):
+        yield "the operator does not say that the Kafka is Ready"

@@ -81,6 +81,11 @@ class OperatorView:
     pod_sets: tuple[PodSetView, ...] = ()
     pools_behind: tuple[str, ...] = ()  # KafkaNodePools whose description it has not seen
 
+    @property
+    def pods(self) -> frozenset[str]:
+        """Return the names of the pods that there are to be."""
+        return frozenset(name for each in self.pod_sets for name in each.pods)
+
 
 @dataclass(frozen=True, slots=True)
 class OperatorTask:
@@ -191,7 +196,6 @@ def _unfinished(view: OperatorView) -> Iterator[OperatorTask]:
 
 
 def _restarts(view: OperatorView, live: Mapping[str, LivePod]) -> Iterator[OperatorTask]:
-    wanted = {name for each in view.pod_sets for name in each.pods}
     for pod_set in view.pod_sets:
         if pod_set.roll_asked:
             sentence = f"Strimzi's operator is to restart the pods of {pod_set.name}, as asked for."
@@ -210,7 +214,7 @@ def _restarts(view: OperatorView, live: Mapping[str, LivePod]) -> Iterator[Opera
                 f"{pod_set.name} to their present description.",
                 frozenset(pod_set.pods),
             )
-    for name in sorted(live.keys() - wanted):
+    for name in sorted(live.keys() - view.pods):
         yield OperatorTask(
             f"Strimzi's operator is to remove pod {name}, which no StrimziPodSet names.",
             frozenset({name}),

@@ -32,7 +32,12 @@ REVERTED = {
 def pod(resource_revision: str = "b", ready: str = "True", **metadata: Any) -> dict[str, Any]:
     revisions = {"strimzi.io/revision": "a", "strimzi.io/resource-revision": resource_revision}
     return {
-        "metadata": {"name": "orders-broker-a-10", "annotations": revisions, **metadata},
+        "metadata": {
+            "name": "orders-broker-a-10",
+            "annotations": revisions,
+            "labels": {"strimzi.io/pool-name": "broker-a"},
+            **metadata,
+        },
         "status": {"conditions": [{"type": "Ready", "status": ready}]},
     }
 
@@ -63,7 +68,9 @@ class Cluster:
         if path == "/api/v1/namespaces/kafka/pods":
             return {"items": self.pods}
         assert path == "/apis/core.strimzi.io/v1/namespaces/kafka/strimzipodsets"
-        return {"items": [{"metadata": {}, "spec": {"pods": [pod()]}}]}
+        metadata = {"name": "orders-broker-a", "generation": 1}
+        counted = {"observedGeneration": 1, "pods": 1, "currentPods": 1}
+        return {"items": [{"metadata": metadata, "spec": {"pods": [pod()]}, "status": counted}]}
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
@@ -121,7 +128,9 @@ def test_a_roll_that_begins_after_the_pool_was_observed_is_waited_for() -> None:
 def test_what_the_operator_never_finishes_is_said_at_the_limit() -> None:
     cluster = Cluster()
     cluster.pods = [pod("old")]
-    with pytest.raises(StillwaterError, match="pod orders-broker-a-10 is to be restarted"):
+    with pytest.raises(
+        StillwaterError, match="to restart pod orders-broker-a-10: its resources have changed"
+    ):
         cluster.settle(limit_seconds=60.0)
     assert cluster.now == 60.0
 
