@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,19 +11,24 @@ from typing import Any
 import pytest
 
 from core import naming
+from core.incidents.record import Incident, State
+from local.demo import result
+from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from local.kubernetes.strimzi_rolling import is_stuck, mark
 from tests.integration.cluster import BROKERS, Cluster
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 STRIMZI = "/apis/kafka.strimzi.io/v1"
 POD_SETS = "/apis/core.strimzi.io/v1"
-ROLL_SECONDS = 300.0
+ROLL_SECONDS = 600.0
 SETTLED_SECONDS = 1.0
 
 NOTHING: Mapping[str, Any] = {"metadata": {}}
 # Kafka reads it when it starts.
 FIXED = "group.initial.rebalance.delay.ms"
+LEAVING = 10
+CHANGED_POOLS = ("broker-b", "broker-c")
 
 
 @dataclass
@@ -42,6 +48,8 @@ class Resources:
         self.cluster, self.api = cluster, cluster.twin.api
         self.space = f"namespaces/{cluster.outputs['namespace']}"
         self.kafka_path = f"{STRIMZI}/{self.space}/kafkas/{demo_spec.CLUSTER}"
+        self.fresh = itertools.count(101)  # no value is the one before
+        self._cpu_before = {pool: self.cpu(pool) for pool in CHANGED_POOLS}
 
     def pool_path(self, pool: str) -> str:
         return f"{STRIMZI}/{self.space}/kafkanodepools/{pool}"
@@ -63,9 +71,43 @@ class Resources:
     def configure(self, value: int | None) -> None:
         self.api.merge(self.kafka_path, {"spec": {"kafka": {"config": {FIXED: value}}}})
 
+    def cpu(self, pool: str) -> str:
+        return str(self.api.get(self.pool_path(pool))["spec"]["resources"]["requests"]["cpu"])
+
+    def request_cpu(self, pool: str, cpu: str) -> None:
+        requests = {"resources": {"requests": {"cpu": cpu}}}
+        self.api.merge(self.pool_path(pool), {"spec": requests})
+
+    def ask_for_restart(self, pool: str) -> None:
+        asked = {"metadata": {"annotations": {naming.ROLL_ANNOTATION: "true"}}}
+        self.api.merge(self.pod_set_path(pool), asked)
+
     def pause(self, value: str | None) -> None:
         annotations = {"strimzi.io/pause-reconciliation": value}
         self.api.merge(self.kafka_path, {"metadata": {"annotations": annotations}})
+
+    def restore(self) -> None:
+        """Undo every change, and wait until the operator has restarted the pods for it."""
+        differing = [p for p, cpu in self._cpu_before.items() if self.cpu(p) != cpu]
+        is_configured = FIXED in self.kafka()["spec"]["kafka"]["config"]
+
+        def undo() -> None:
+            self.configure(None)
+            for pool in differing:
+                self.request_cpu(pool, self._cpu_before[pool])
+
+        self.follow(undo, len(BROKERS) if is_configured else len(differing))
+
+    def restarted(self, since: float) -> list[int]:
+        """Return the nodes whose pods the operator has restarted, in its order."""
+        names = [f["pod"] for f in self.cluster.facts("pod_rolled") if f["at"] >= since]
+        return [naming.node_id_of_pod(name) or 0 for name in names]
+
+    def is_settled(self) -> bool:
+        """Say whether every pod is Ready and the operator has done with the Kafka."""
+        kafka = self.kafka()
+        is_old = kafka["status"]["observedGeneration"] < kafka["metadata"]["generation"]
+        return not is_old and all(map(_is_ready, self.cluster.pods().values()))
 
     def follow(self, change: Callable[[], object], pods: int) -> Roll:
         """Make a change, and watch until the operator has restarted so many pods for it."""
@@ -73,10 +115,6 @@ class Resources:
         current: dict[str, int] = {}
         said: set[tuple[tuple[str, ...], bool]] = set()
         change()
-
-        def rolled() -> list[int]:
-            names = [f["pod"] for f in self.cluster.facts("pod_rolled") if f["at"] >= began]
-            return [naming.node_id_of_pod(name) or 0 for name in names]
 
         def look() -> bool:
             kafka = self.kafka()
@@ -89,11 +127,11 @@ class Resources:
             assert len(away) <= 1, "two pods were away at once"
             if away:
                 said.add((tuple(c["type"] for c in status["conditions"]), is_old))
-            return len(rolled()) >= pods and not away and not is_old
+            return len(self.restarted(began)) >= pods and not away and not is_old
 
         self.cluster.until(look, f"{pods} pods were restarted", ROLL_SECONDS)
         time.sleep(SETTLED_SECONDS)  # long enough for the next one to be told, were there one
-        return Roll(rolled(), said, current)
+        return Roll(self.restarted(began), said, current)
 
 
 def _is_ready(pod: Mapping[str, Any]) -> bool:
@@ -102,27 +140,22 @@ def _is_ready(pod: Mapping[str, Any]) -> bool:
     return ready and "deletionTimestamp" not in pod["metadata"]
 
 
-@pytest.fixture
-def resources(cluster: Cluster) -> Iterator[Resources]:
-    yield Resources(cluster)
-    cluster.settle()
-
-
-@pytest.fixture
-def configured(resources: Resources) -> Iterator[Resources]:
-    """The same, with the broker's configuration as it was once a test is over."""
-    yield resources
-    resources.follow(lambda: resources.configure(None), len(BROKERS))
+@pytest.fixture(scope="module")
+def resources(provisioned: Cluster) -> Iterator[Resources]:
+    made = Resources(provisioned)
+    yield made
+    made.restore()
+    provisioned.settle()
 
 
 def test_a_brokers_setting_restarts_brokers_alone_while_the_kafka_says_ready(
-    cluster: Cluster, configured: Resources
+    cluster: Cluster, resources: Resources
 ) -> None:
     revisions = {
         name: mark(pod, naming.REVISION_ANNOTATION) for name, pod in cluster.pods().items()
     }
     with cluster.under_load() as load:
-        roll = configured.follow(lambda: configured.configure(100), len(BROKERS))
+        roll = resources.follow(lambda: resources.configure(next(resources.fresh)), len(BROKERS))
         summary = load.finish()
     assert sorted(roll.restarted) == sorted(BROKERS)
     assert roll.said == {(("Ready",), True)}
@@ -133,32 +166,22 @@ def test_a_brokers_setting_restarts_brokers_alone_while_the_kafka_says_ready(
 
 
 def test_resources_of_a_pool_restart_its_pods_and_show_on_their_pod_set_alone(
-    resources: Resources,
+    cluster: Cluster, resources: Resources
 ) -> None:
-    path = resources.pool_path("broker-b")
-    requests = resources.api.get(path)["spec"]["resources"]["requests"]
-
-    def ask(cpu: str) -> None:
-        resources.api.merge(path, {"spec": {"resources": {"requests": {"cpu": cpu}}}})
-
     generation = resources.kafka()["metadata"]["generation"]
-    roll = resources.follow(lambda: ask("110m"), 1)
-    try:
-        assert roll.restarted == [20]
-        assert roll.said == {(("Ready",), False)}
-        assert roll.fewest_current[f"{demo_spec.CLUSTER}-broker-b"] == 0
-        assert roll.fewest_current[f"{demo_spec.CLUSTER}-broker-a"] == 1
-        assert resources.kafka()["metadata"]["generation"] == generation
-    finally:
-        resources.follow(lambda: ask(requests["cpu"]), 1)
+    roll = resources.follow(lambda: resources.request_cpu("broker-b", "99m"), 1)
+    assert roll.restarted == [20]
+    assert roll.said == {(("Ready",), False)}
+    assert roll.fewest_current[f"{demo_spec.CLUSTER}-broker-b"] == 0
+    assert roll.fewest_current[f"{demo_spec.CLUSTER}-broker-a"] == 1
+    assert resources.kafka()["metadata"]["generation"] == generation
 
 
 def test_an_annotated_pod_set_restarts_its_pods_and_loses_its_annotation(
-    resources: Resources,
+    cluster: Cluster, resources: Resources
 ) -> None:
     path = resources.pod_set_path("broker-c")
-    asked = {"metadata": {"annotations": {naming.ROLL_ANNOTATION: "true"}}}
-    roll = resources.follow(lambda: resources.api.merge(path, asked), 1)
+    roll = resources.follow(lambda: resources.ask_for_restart("broker-c"), 1)
     assert roll.restarted == [30]
     resources.cluster.until(
         lambda: mark(resources.api.get(path), naming.ROLL_ANNOTATION) is None,
@@ -188,3 +211,115 @@ def test_a_pod_without_a_node_makes_the_kafka_not_ready_until_it_has_one(
         resources.pause(None)
         cluster.twin.api.merge(node, {"spec": {"unschedulable": None}})
     cluster.until(lambda: "Ready" in resources.conditions(), "it is Ready again")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A change for which the operator restarts brokers, and how a person reads of it."""
+
+    apply: Callable[[Resources], None]
+    restarts: frozenset[int]
+    read: str
+
+
+def configure(resources: Resources) -> None:
+    resources.configure(next(resources.fresh))
+
+
+def change_resources(resources: Resources) -> None:
+    cpu = f"{next(resources.fresh)}m"
+    for pool in CHANGED_POOLS:
+        resources.request_cpu(pool, cpu)
+
+
+def annotate_pod_sets(resources: Resources) -> None:
+    for pool in CHANGED_POOLS:
+        resources.ask_for_restart(pool)
+
+
+CONFIGURATION = Cause(
+    configure, BROKERS, "Strimzi's operator has not finished with the present description"
+)
+RESOURCES = Cause(change_resources, BROKERS - {LEAVING}, "its resources have changed.")
+POD_SETS_ASKED = Cause(annotate_pod_sets, BROKERS - {LEAVING}, "as asked for.")
+CAUSES = {"configuration": CONFIGURATION, "resources": RESOURCES, "pod sets": POD_SETS_ASKED}
+LONG_BUT_ONE = [
+    pytest.param(cause, id=name, marks=() if cause is RESOURCES else pytest.mark.long)
+    for name, cause in CAUSES.items()
+]
+
+
+def moments(cluster: Cluster, event: str, since: float) -> list[tuple[int | None, float]]:
+    """Return the Kafka nodes whose pods an event was about, and when."""
+    facts = [fact for fact in cluster.facts(event) if fact["at"] >= since]
+    return [(naming.node_id_of_pod(fact["pod"]), fact["at"]) for fact in facts]
+
+
+def figures(cluster: Cluster, incident: Incident, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Print what was seen of a departure beside a roll, and return it."""
+    smallest = min(sample["smallest"] for sample in result.isr_samples(cluster.twin))
+    counted = {name: summary[name] for name in ("sent", "acked", "lost", "client_errors")}
+    seen = counted | {"least_isr": smallest}
+    for each in sorted((*incident.transitions, *incident.notes), key=lambda e: e.at):
+        print(f"{each.at - incident.opened_at:6.1f} s {each.state}: {each.reason}")  # noqa: T201
+    print(seen)  # noqa: T201 - shown with a test that fails
+    return seen
+
+
+def check_nothing_lost(seen: Mapping[str, Any]) -> None:
+    assert (seen["lost"], seen["client_errors"]) == (0, 0), seen
+    assert seen["acked"] == seen["sent"] > 0
+    assert seen["least_isr"] >= 2, "below min.insync.replicas"
+
+
+@pytest.mark.parametrize("cause", LONG_BUT_ONE)
+def test_an_announced_node_waits_until_the_operators_roll_has_ended(
+    cluster: Cluster, resources: Resources, cause: Cause
+) -> None:
+    began = time.time()
+    with cluster.under_load() as load:
+        cause.apply(resources)
+        cluster.until(lambda: resources.restarted(began), "the operator restarts a pod")
+        cluster.until(
+            lambda: cluster.pods().get(LEAVING, NOTHING).get("spec", {}).get("nodeName"),
+            "the broker that is to leave has a node",
+        )
+        leaving = demo.terminate(cluster.twin, LEAVING)
+        incident = cluster.released(leaving.instance_id, ROLL_SECONDS)
+        summary = load.finish()
+    seen = figures(cluster, incident, summary)
+    check_nothing_lost(seen)
+    assert frozenset(resources.restarted(began)) == cause.restarts
+    assert any(cause.read in note.reason for note in incident.notes)
+    assert incident.forwarded is not None
+    assert incident.forwarded.first_at > max(at for _, at in moments(cluster, "pod_rolled", began))
+    told = dict(moments(cluster, "pod_stopping", leaving.terminated_call_at))[LEAVING]
+    back = dict(moments(cluster, "pod_ready", began))
+    assert told > max(back[id_] for id_ in cause.restarts - {LEAVING}), "two were out"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES)
+def test_the_operator_restarts_no_broker_while_a_drain_of_ours_has_one_out(
+    cluster: Cluster, resources: Resources, cause: Cause
+) -> None:
+    with cluster.under_load() as load:
+        leaving = demo.terminate(cluster.twin, LEAVING)
+        since = leaving.terminated_call_at
+        drained = cluster.until(
+            lambda: (i := cluster.incident(leaving.instance_id)) and i.forwarded, "it drains"
+        )
+        cause.apply(resources)
+        incident = cluster.released(leaving.instance_id, ROLL_SECONDS)
+        others = cause.restarts - {LEAVING}
+        cluster.until(
+            lambda: others <= set(resources.restarted(since)) and resources.is_settled(),
+            "the operator has restarted the other brokers",
+            ROLL_SECONDS,
+        )
+        summary = load.finish()
+    check_nothing_lost(figures(cluster, incident, summary))
+    assert State.RELEASED is incident.state
+    (_, first), *_ = moments(cluster, "pod_rolled", since)
+    back = dict(reversed(moments(cluster, "pod_ready", drained.first_at)))[LEAVING]
+    assert first > back, "two were out by two hands"
