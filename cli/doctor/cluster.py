@@ -11,13 +11,13 @@ from urllib.parse import quote
 from cli.doctor.account import Found
 from cli.survey import tools
 from cli.survey.objects import going, labels, name_of, title_of
-from cli.survey.pods import placement
 from cli.target import Target
 from core import constants, naming
 from core.availability.conditions import kafka_conditions
 from core.cluster import rights
 from core.doctor import snapshot
 from core.doctor.drift import Expectation
+from core.placement import placement_of
 from core.selectors import is_selected
 from core.survey.target_groups import name_in
 from handlers.adapters.eks import EksApi
@@ -269,7 +269,7 @@ def _second_handlers(found: Iterable[Item]) -> dict[str, snapshot.SecondHandler]
 
 
 def _tolerates_ours(workload: Item) -> bool:
-    wants = placement(workload["spec"]["template"]["spec"])
+    wants = placement_of(workload["spec"]["template"]["spec"])
     key, value = naming.DEDICATED_TAINT_KEY, naming.DEDICATED_TAINT_VALUE
     return wants.tolerates(key, value, "NoSchedule")
 

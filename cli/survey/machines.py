@@ -18,10 +18,11 @@ from cli.survey.objects import (
     reason_of,
     status_of,
 )
+from core.placement import taints_of
 from core.quantities import quantity
 from core.selectors import requirements
 from core.survey.kafka_facts import Pod
-from core.survey.node_facts import Node, NodeBudget, NodeClass, NodePool, Taint
+from core.survey.node_facts import Node, NodeBudget, NodeClass, NodePool
 from infra.eks.api import Api, Object
 
 # Before NodePools there were Provisioners.
@@ -93,11 +94,7 @@ def _node(item: Object) -> Node:
         spot=any(marked.get(key) == value for key, value in SPOT.items()),
         labels=marked,
         annotations=annotations_of(item),
-        taints=tuple(
-            Taint(key=each["key"], value=str(each.get("value") or ""), effect=each["effect"])
-            for each in item["spec"].get("taints") or ()
-            if each.get("effect")
-        ),
+        taints=taints_of(item),
         version=_version(item),
         os_image=str((status_of(item).get("nodeInfo") or {}).get("osImage") or ""),
     )

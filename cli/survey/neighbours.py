@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable
 
 from cli.survey.listing import items
 from cli.survey.objects import annotations_of, controller_of, labels, name_of, title_of
-from cli.survey.pods import has_ended, placement
+from cli.survey.pods import has_ended
+from core.placement import placement_of
 from core.survey.kafka_facts import Rival
 from core.survey.tool_facts import Neighbour
 from infra.eks.api import Api, Object
@@ -40,7 +41,7 @@ def rivals(others: Iterable[Object]) -> tuple[Rival, ...]:
         Rival(
             title_of(item),
             priority,
-            placement(item["spec"]),
+            placement_of(item["spec"]),
             waits=not item["spec"].get("nodeName"),
         )
         for item in others

@@ -16,12 +16,12 @@ from cli.survey.objects import (
     variable,
 )
 from core.incidents.pod_marks import ignores_disruption
+from core.placement import HOST, REQUIRED, placement_of
 from core.quantities import heap, quantity
-from core.selectors import is_selected, requirements
-from core.survey.kafka_facts import Placement, Pod, Toleration
+from core.selectors import is_selected
+from core.survey.kafka_facts import Pod
 from infra.eks.api import Api, Object
 
-HOST = "kubernetes.io/hostname"
 ZONES = ("topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
 # Pods of Strimzi's Kafkas; of these its name label tells Kafka from ZooKeeper and the operators.
 # The component label came with node pools, and is not on older pods.
@@ -29,7 +29,6 @@ PODS = "strimzi.io/kind=Kafka"
 NAME = re.compile(r".+-kafka")
 # What Strimzi calls the log directories of a pod, one or several of them (JBOD).
 DATA = re.compile(r"data(-\d+)?")
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 # A shell's word for waiting; and a command that does nothing else.
 SLEEP = re.compile(r"\bsleep (\d+)")
 SLEPT = re.compile(r"((/bin/)?(ba)?sh -c )?(/bin/)?sleep \d+")
@@ -102,7 +101,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         ),
         alone_on_its_node=_forbids_neighbours(spec, labelled) or _holds_port(spec, main),
         ignores_disruption=ignores_disruption(item),
-        wants=placement(spec),
+        wants=placement_of(spec),
         quality=status.get("qosClass"),
         heap_bytes=heap(variable(main, HEAP_OPTIONS)),
         memory_bytes=quantity(((main.get("resources") or {}).get("limits") or {}).get("memory")),
@@ -211,29 +210,3 @@ def _holds_port(spec: Object, main: Object) -> bool:
 def _itself(rule: Object, labelled: Mapping[str, str]) -> bool:
     """Say whether a rule is about pods like this one; without a selector it is about none."""
     return is_selected(labelled, rule.get("labelSelector"))
-
-
-def placement(spec: Object) -> Placement:
-    """Return on which nodes the scheduler may put a pod, by its own words."""
-    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
-    terms = None
-    if affinity is not None:
-        # Of fields there is the node's name alone; it counts as one label more.
-        terms = tuple(
-            requirements(term.get("matchExpressions")) + requirements(term.get("matchFields"))
-            for term in affinity.get("nodeSelectorTerms") or ()
-        )
-    return Placement(
-        labels=spec.get("nodeSelector") or {},
-        terms=terms,
-        tolerations=tuple(_toleration(each) for each in spec.get("tolerations") or ()),
-    )
-
-
-def _toleration(item: Object) -> Toleration:
-    any_value = item.get("operator") == "Exists"
-    return Toleration(
-        key=item.get("key") or None,
-        value=None if any_value else str(item.get("value") or ""),
-        effect=item.get("effect") or None,
-    )

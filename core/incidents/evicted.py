@@ -22,7 +22,13 @@ from core.incidents.decisions import evicting, go, is_hooked, lease_renewal, sta
 from core.incidents.disrupted import disruption
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
-from core.incidents.replacement import nowhere_to_go, ours, replacement_for, what_is_coming
+from core.incidents.replacement import (
+    barred,
+    nowhere_to_go,
+    ours,
+    replacement_for,
+    what_is_coming,
+)
 from core.incidents.sections import SOMEBODY
 from core.incidents.standing_drains import unsafe_drains
 from core.incidents.terminating import kept_back, others_first, overtaking_decision
@@ -110,9 +116,9 @@ def _waits_for_room(incident: Incident, seen: Observation) -> bool:
 
 
 def starts_again_in_place(incident: Incident, seen: Observation) -> bool:
-    """Say whether a deleted pod comes back to its own node: it is Ready and takes pods."""
-    node = seen.node_named(incident.node_name)
-    return node is not None and node.ready and node.schedulable
+    """Say whether a deleted pod comes back to its own node, which has the room that it leaves."""
+    node, pod = seen.node_named(incident.node_name), seen.pod_named(incident.pod_name)
+    return node is not None and barred(node, pod) is None
 
 
 def holding(incident: Incident, seen: Observation, policy: Policy) -> Decision:

@@ -44,6 +44,7 @@ from core.incidents.gating import not_back
 from core.incidents.leading import party_waits
 from core.incidents.observation import NodeView, Observation, Policy
 from core.incidents.record import Decision, Incident, State
+from core.incidents.replacement import barred, unfit
 from core.incidents.sections import InPlace
 from core.incidents.whereabouts import pod_there
 
@@ -246,7 +247,7 @@ def _waited_for(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     if node is None or node.boot_id in {None, place.boot_id}:
         reason = f"{incident.node_name} has not joined again with its new root volume."
         return _patiently(incident, seen, policy, reason)
-    missing = _not_ready(node)
+    missing = _unfit_again(incident, seen, node)
     if missing is not None:
         return _patiently(incident, seen, policy, missing)
     return _home(incident, seen, policy, node)
@@ -257,7 +258,7 @@ def _taken_back(incident: Incident, seen: Observation, policy: Policy) -> Decisi
     place = _place(incident)
     why = place.refusal or f"EC2's task {place.task_id} failed, and the old root volume stays."
     node = seen.node_named(incident.node_name)
-    missing = "It has no Node." if node is None else _not_ready(node)
+    missing = "It has no Node." if node is None else _unfit_again(incident, seen, node)
     asked_for = seen.now - (place.asked_at or seen.now)
     if missing is None and node is not None and place.task_state == "failed":
         same = node.boot_id in {None, place.boot_id} and place.returned_at is None
@@ -314,7 +315,9 @@ def _late_pages(incident: Incident, seen: Observation, reason: str) -> tuple[Act
     return (Page("machine_late", said),)
 
 
-def _not_ready(node: NodeView) -> str | None:
-    if not node.ready:
-        return f"{node.name} is not Ready yet."
-    return None if node.csi_ready else f"{node.name} has not registered its EBS driver yet."
+def _unfit_again(incident: Incident, seen: Observation, node: NodeView) -> str | None:
+    """Return why a machine cannot take its pod back yet, the cordon of this incident apart."""
+    opened, pod = replace(node, schedulable=True), seen.pod_named(incident.pod_name)
+    there = pod_there(incident, pod, seen)
+    said = barred(opened, pod) if there else unfit(opened, pod, seen)
+    return said and f"{node.name} {said}."

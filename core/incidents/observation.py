@@ -14,6 +14,7 @@ from core.availability.operator import UNMARKED, OperatorView, Revisions
 from core.availability.zones import Freeze, freeze_of
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.pods_on_node import PodOnNode
+from core.placement import NOT_SAID, Amounts, PodNeeds, Taint
 from core.unknown import Unknown
 from core.views import ClusterView
 from core.window import Window
@@ -79,10 +80,14 @@ class NodeView:
     # Conditions of the node monitoring agent that are False -> since when, in epoch seconds.
     sick: Mapping[str, float] = field(default_factory=dict)
     unready_since: float | None = None  # epoch seconds; None: it is Ready, or nobody said
+    unready_why: str = ""  # the kubelet's words
     created_at: float | None = None  # epoch seconds, when it joined the cluster
     do_not_disrupt: bool = False  # somebody keeps it from Karpenter
     boot_id: str | None = None  # another one after each boot
     cordoned_for: str | None = None  # the incident that keeps new pods off it
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()  # but a cordon's
+    allocatable: Amounts = field(default_factory=dict)  # what it has for its pods in all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +110,7 @@ class PodView:
     # whether it ends the node under the pod.
     undisturbed_until: float | None = None
     ignores_disruption: bool = False
+    needs: PodNeeds = field(default=NOT_SAID, hash=False)  # as the scheduler sees it
 
 
 def zones_of(nodes: Iterable[NodeView], pods: Iterable[PodView]) -> dict[int, str]:
@@ -168,6 +174,8 @@ class Observation:
     claims: tuple[NodeClaim, ...] = ()  # of Karpenter's, where it launches the nodes
     pods: tuple[PodView, ...] = ()  # the cluster's Kafka pods
     attachments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes
+    # Every pod on each node that the incident's pod may move to, or why they are not known.
+    tenants: Mapping[str, tuple[PodNeeds, ...] | Unknown] = field(default_factory=dict)
     volumes: tuple[str, ...] = ()  # of the EBS driver's, what EC2 still has on the instance
     budgets: tuple[BudgetView, ...] = ()
     operator: OperatorView | Unknown | None = None  # Strimzi's; None: it was not looked at

@@ -2,29 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from core.incidents.actions import Action, FreeSpare, KeepSpare
 from core.incidents.nodeclaims import DO_NOT_DISRUPT, coming
-from core.incidents.observation import NodeView, Observation
+from core.incidents.observation import NodeView, Observation, PodView
 from core.incidents.record import Incident, State
 from core.naming import managed_tag
+from core.placement import barrier, shortage
+from core.unknown import Unknown
 
 _WAITS_FOR_POD = frozenset({State.REPLACING, State.HOLDING, State.DRAINING})
 
 
 def replacement_for(incident: Incident, seen: Observation) -> NodeView | None:
-    """Return an idle node of the same zone and pool that can take the pod and its volumes now.
+    """Return an idle node of the same zone and pool that can take the pod and its volumes now."""
+    joining, pod = _joining(seen), seen.pod_named(incident.pod_name)
+    able = [
+        node
+        for node in _idle(incident, seen)
+        if node.instance_id not in joining and unfit(node, pod, seen) is None
+    ]
+    able.sort(key=lambda node: (node.name != incident.replacement_node, node.name))
+    return able[0] if able else None
+
+
+def unfit(node: NodeView, pod: PodView | None, seen: Observation) -> str | None:
+    """Return why a node cannot take a pod now, as a predicate of the node; None: it can.
+
+    What is not known of it speaks against it. Of a pod that is not there nothing is known to ask.
+    """
+    return barred(node, pod) or (None if pod is None else _lacking(node, pod, seen))
+
+
+def barred(node: NodeView, pod: PodView | None) -> str | None:
+    """Return why a pod may not start on a node whatever room it has.
 
     A node whose CSINode does not list the EBS driver would leave the pod unable to mount, and one
     that its monitoring agent calls sick is no better than the one that leaves.
     """
-    joining = _joining(seen)
-    able = [
-        n
-        for n in _idle(incident, seen)
-        if n.ready and n.schedulable and n.csi_ready and not n.sick and n.instance_id not in joining
-    ]
-    able.sort(key=lambda node: (node.name != incident.replacement_node, node.name))
-    return able[0] if able else None
+    if not node.ready:
+        return f"is not Ready yet{f' ({node.unready_why})' if node.unready_why else ''}"
+    if not node.schedulable:
+        return "is cordoned, and takes no pods"
+    if node.sick:
+        return (
+            f"reports {', '.join(sorted(node.sick))} as False: restart its node monitoring agent, "
+            f"and end the instance if it reports the same again"
+        )
+    if not node.csi_ready:
+        return "is not registered with its EBS driver yet"
+    said = pod and barrier(node.name, node.labels, node.taints, pod.needs.wants)
+    return f"is Ready and {said}; `kubectl describe node {node.name}` shows it" if said else None
+
+
+def _lacking(node: NodeView, pod: PodView, seen: Observation) -> str | None:
+    if not pod.needs.requests:
+        return None
+    tenants = seen.tenants.get(node.name, Unknown("they were not listed"))
+    if isinstance(tenants, Unknown):
+        return f"is Ready, and what its pods request is not known: {tenants.why.rstrip('.')}"
+    attached = len(seen.attachments.get(node.name, ()))
+    said = shortage(pod.needs, node.allocatable, tenants, attached)
+    return (
+        f"is Ready and {said}; `kubectl describe node {node.name}` lists what takes it"
+        if said
+        else None
+    )
+
+
+def places(incident: Incident, seen: Observation) -> Iterator[NodeView]:
+    """Yield the Ready nodes of the same zone and pool that run no Kafka pod, its own included."""
+    busy = seen.busy
+    for node in seen.nodes:
+        same = (node.zone, node.pool) == (incident.zone, incident.pool)
+        if same and node.ready and node.name not in busy:
+            yield node
 
 
 def anybody_idle(incident: Incident, seen: Observation) -> NodeView | None:
@@ -132,12 +185,9 @@ def what_is_coming(incident: Incident, seen: Observation) -> str:
     for node in _idle(incident, seen):
         if node.instance_id in joining:
             continue
-        if node.ready and not node.schedulable:
-            return f": {node.name} is cordoned, and takes no pods"
-        if node.ready and node.sick:
-            return f": {node.name} reports {', '.join(sorted(node.sick))} as False"
-        lacking = "Ready" if not node.ready else "registered with its EBS driver"
-        return f": {node.name} is not {lacking} yet"
+        lacking = unfit(node, pod, seen)
+        if lacking is not None:
+            return f": {node.name} {lacking}"
     launched = coming(seen.claims, incident.zone, incident.pool)
     if launched is not None:
         return f": {launched}"

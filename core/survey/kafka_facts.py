@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from core.availability.conditions import Condition
-from core.selectors import Requirement, selects
+from core.placement import ANYWHERE, Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,49 +129,6 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Toleration:
-    """What a pod bears of a node: a taint's key, value and effect; None: any."""
-
-    key: str | None
-    value: str | None = None
-    effect: str | None = None
-
-    def bears(self, key: str, value: str, effect: str) -> bool:
-        return (
-            self.key in {None, key}
-            and self.value in {None, value}
-            and self.effect in {None, effect}
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """On which nodes the scheduler may put a pod: by labels, and by taints that it tolerates."""
-
-    labels: Mapping[str, str] = field(default_factory=dict)
-    # A node fits that meets every requirement of one of these; None: any node does.
-    terms: tuple[tuple[Requirement, ...], ...] | None = None
-    tolerations: tuple[Toleration, ...] = ()
-
-    def fits(self, labels: Mapping[str, str]) -> bool:
-        return selects(self.labels, (), labels) and (
-            self.terms is None or any(selects({}, term, labels) for term in self.terms)
-        )
-
-    def names(self, key: str) -> bool:
-        """Say whether every node that fits must have a label of certain values."""
-        return key in self.labels or (
-            bool(self.terms)
-            and all(
-                any(r.key == key and r.operator == "In" for r in term) for term in self.terms or ()
-            )
-        )
-
-    def tolerates(self, key: str, value: str, effect: str) -> bool:
-        return any(each.bears(key, value, effect) for each in self.tolerations)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperPod:
     """One ZooKeeper pod of a Kafka from before KRaft."""
 
@@ -222,7 +179,7 @@ class Pod:
     alone_on_its_node: bool
     # Whether it tolerates the taint by which Karpenter empties a node.
     ignores_disruption: bool = False
-    wants: Placement = Placement()
+    wants: Placement = ANYWHERE
     # Kubernetes' word for how much memory it is sure of: Guaranteed, Burstable, BestEffort.
     quality: str | None = None
     # Of Kafka's own container, where they are written: the heap it may take, and its limit.

@@ -6,16 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
+from core.placement import Taint
 from core.selectors import Requirement
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taint:
-    """What keeps pods off a node that do not tolerate it."""
-
-    key: str
-    value: str
-    effect: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.placement import HOST, KUBERNETES_OWN, NODE_NAME, barrier
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
 from core.survey.node_facts import Node
 from core.unknown import Unknown, mapping_of, of
 
-HOST, NODE_NAME = "kubernetes.io/hostname", "metadata.name"
 CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
-KEEPING_OFF = ("NoSchedule", "NoExecute")
-# Kubernetes sets these by itself; the state behind them is judged.
-KUBERNETES_OWN = "node.kubernetes.io/"
 DELETED_WITH_CLAIM = "strimzi.io/delete-pod-and-pvc"
 ROLLED = "strimzi.io/manual-rolling-update"
 
@@ -117,15 +114,10 @@ def returning(seen: Surveyed) -> Iterator[Finding]:
 
 def _placement_barrier(pod: Pod, node: Node) -> str | None:
     """Return why a pod would not be placed on its node today."""
-    if not pod.wants.fits({**node.labels, NODE_NAME: node.name}):
-        return f"{node.name} lacks labels that it asks for"
-    for taint in node.taints:
-        ours = taint.key.startswith(KUBERNETES_OWN) or node.leaving
-        if taint.effect not in KEEPING_OFF or ours:
-            continue
-        if not pod.wants.tolerates(taint.key, taint.value, taint.effect):
-            return f"{node.name} has taint {taint.key}, which it does not tolerate"
-    return None
+    # Kubernetes sets its own by itself, and the state behind them is judged.
+    taints = [t for t in node.taints if not (t.key.startswith(KUBERNETES_OWN) or node.leaving)]
+    said = barrier(node.name, node.labels, taints, pod.wants)
+    return said and f"{node.name} {said}"
 
 
 def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:

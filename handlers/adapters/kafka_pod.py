@@ -14,11 +14,16 @@ from core.naming import (
     POOL_LABEL,
     node_id_of_pod,
 )
+from core.placement import needs_of
 
 
 def holds(item: Mapping[str, Any], kind: str) -> bool:
     conditions = item.get("status", {}).get("conditions") or ()
     return any(c["type"] == kind and c["status"] == "True" for c in conditions)
+
+
+def has_ended(item: Mapping[str, Any]) -> bool:
+    return item.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
 def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
@@ -27,9 +32,8 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
     labels, marks = metadata.get("labels", {}), metadata.get("annotations") or {}
     roles = [r for r in ("broker", "controller") if labels.get(f"strimzi.io/{r}-role") == "true"]
     node_id = node_id_of_pod(metadata["name"])
-    over = item.get("status", {}).get("phase") in {"Succeeded", "Failed"}
     # The entity operator and exporters carry the cluster's label, and no pool.
-    if node_id is None or over or POOL_LABEL not in labels:
+    if node_id is None or has_ended(item) or POOL_LABEL not in labels:
         return None
     return PodView(
         name=metadata["name"],
@@ -46,6 +50,7 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         may_leave=labels.get(MAY_LEAVE_LABEL),
         undisturbed_until=undisturbed_until(item),
         ignores_disruption=ignores_disruption(item),
+        needs=needs_of(item),
     )
 
 

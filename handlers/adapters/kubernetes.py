@@ -1,8 +1,8 @@
-"""Asks Kubernetes for the handlers: six lists, a Secret, marks on Nodes and pods, a notice."""
+"""Asks Kubernetes for the handlers: seven lists, a Secret, marks on Nodes and pods, a notice."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 from urllib.parse import quote
 from uuid import uuid4
@@ -19,9 +19,10 @@ from core.naming import (
     ZONE_LABEL,
     budget_of_the_staying,
 )
+from core.placement import PodNeeds, allocatable_of, needs_of, taints_of
 from core.selectors import is_selected
 from handlers.adapters.eks import EksApi, Json
-from handlers.adapters.kafka_pod import holds, kafka_pod_in
+from handlers.adapters.kafka_pod import has_ended, holds, kafka_pod_in
 from handlers.adapters.operator import operator_view
 from handlers.adapters.shapes import known_shape
 
@@ -40,6 +41,8 @@ OUT_OF_SERVICE = {
 }
 
 
+# Of a kubelet's own words.
+LONGEST_SAID = 200
 # On that budget; written anew, it is counted anew.
 COUNTED_ANNOTATION = "stillwater.dev/counted"
 # Of the budget over those who stay (infra.kafka.budgets).
@@ -70,6 +73,9 @@ class Nodes(Protocol):
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         """Return the attached EBS volumes by node name."""
+
+    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        """Return every pod on a node that has not ended, of whatever namespace."""
 
     def server_version(self) -> str:
         """Return the API server's version, major and minor."""
@@ -121,16 +127,22 @@ class EksNodes:
 
     @known_shape("The Kubernetes API")
     def nodes(self) -> tuple[NodeView, ...]:
+        csi = self._api.list("/apis/storage.k8s.io/v1/csinodes")
         drivers = {
-            item["metadata"]["name"]: frozenset(
-                d["name"] for d in item["spec"].get("drivers") or ()
-            )
-            for item in self._api.list("/apis/storage.k8s.io/v1/csinodes")
+            item["metadata"]["name"]: driver
+            for item in csi
+            for driver in item["spec"].get("drivers") or ()
+            if driver["name"] == EBS_CSI_DRIVER
         }
         return tuple(
-            _node(item, drivers.get(item["metadata"]["name"], ()), self._pool_labels)
+            _node(item, drivers.get(item["metadata"]["name"]), self._pool_labels)
             for item in self._api.list("/api/v1/nodes")
         )
+
+    @known_shape("The Kubernetes API")
+    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
+        return tuple(needs_of(item) for item in items if not has_ended(item))
 
     @known_shape("The Kubernetes API")
     def kafka_pods(self) -> tuple[PodView, ...]:
@@ -262,39 +274,38 @@ def _sick(item: Json) -> dict[str, float]:
     }
 
 
-def _unready_since(item: Json) -> float | None:
-    """Return since when the kubelet is not Ready: False by its own word, Unknown by its silence."""
-    return next(
-        (
-            epoch(each.get("lastTransitionTime"))
-            for each in item.get("status", {}).get("conditions") or ()
-            if each.get("type") == "Ready" and each.get("status") != "True"
-        ),
-        None,
-    )
+def _unready(item: Json) -> Json:
+    """Return the Ready condition of a kubelet: False by its own word, Unknown by its silence."""
+    conditions = item.get("status", {}).get("conditions") or ()
+    unready = (c for c in conditions if c.get("type") == "Ready" and c.get("status") != "True")
+    return next(unready, {})
 
 
 def _node(
-    item: Json, drivers: Collection[str], pool_labels: Mapping[str, Sequence[str]]
+    item: Json, ebs_driver: Json | None, pool_labels: Mapping[str, Sequence[str]]
 ) -> NodeView:
     labels, spec = item["metadata"].get("labels", {}), item.get("spec", {})
-    marks = item["metadata"].get("annotations") or {}
+    marks, unready = item["metadata"].get("annotations") or {}, _unready(item)
     return NodeView(
         name=item["metadata"]["name"],
         instance_id=_instance_of(item),
         zone=labels.get(ZONE_LABEL),
         pool=_pool(labels, pool_labels),
         sick=_sick(item),
-        unready_since=_unready_since(item),
+        unready_since=epoch(unready.get("lastTransitionTime")),
+        unready_why=str(unready.get("message") or "")[:LONGEST_SAID],
         created_at=epoch(item["metadata"].get("creationTimestamp")),
         ready=holds(item, "Ready"),
         schedulable=takes_pods(spec),
-        csi_ready=EBS_CSI_DRIVER in drivers,
+        csi_ready=ebs_driver is not None,
         spare_for=marks.get(SPARE_ANNOTATION),
         do_not_disrupt=marks.get(DO_NOT_DISRUPT) not in {None, "false"},
         kubelet=item.get("status", {}).get("nodeInfo", {}).get("kubeletVersion", ""),
         boot_id=item.get("status", {}).get("nodeInfo", {}).get("bootID") or None,
         cordoned_for=marks.get(CORDON_ANNOTATION),
+        labels=labels,
+        taints=taints_of(item),
+        allocatable=allocatable_of(item, ebs_driver),
         out_of_service=any(
             taint["key"] == OUT_OF_SERVICE["key"] for taint in spec.get("taints") or ()
         ),

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from core.incidents.pods_on_node import PodOnNode
 from core.naming import CLUSTER_LABEL, POOL_LABEL
 from handlers.adapters.eks import EksApi
+from handlers.adapters.kafka_pod import has_ended
 from handlers.adapters.kubernetes import CORDON_ANNOTATION
 from handlers.adapters.shapes import known_shape
 
@@ -44,7 +45,7 @@ class EksDrain:
     @known_shape("The Kubernetes API")
     def pods_on(self, node: str) -> tuple[PodOnNode, ...]:
         items = self._api.list("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")
-        return tuple(self._pod(item) for item in items if not _has_ended(item))
+        return tuple(self._pod(item) for item in items if not has_ended(item))
 
     def cordon(self, node: str, incident_id: str) -> None:
         found = self._api.find(f"/api/v1/nodes/{quote(node)}")
@@ -102,7 +103,3 @@ class EksDrain:
 def _annotations(item: Json) -> Json:
     found: Json = item["metadata"].get("annotations") or {}
     return found
-
-
-def _has_ended(item: Json) -> bool:
-    return item.get("status", {}).get("phase") in {"Succeeded", "Failed"}

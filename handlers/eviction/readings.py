@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import BudgetView, GroupView, InstanceView, NodeView, PodView
+from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.aws import AwsCloud
 from handlers.adapters.kafka import KafkaAdmin
@@ -100,6 +101,10 @@ class RecentNodes(EksNodes):
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         return self._recent.get("attachments", super().attachments)
+
+    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        read = super().tenants
+        return self._recent.get(("tenants", node), lambda: read(node))
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self._recent.get("budgets", super().budgets)

@@ -13,11 +13,20 @@ from core.availability.operator import OperatorView
 from core.errors import StillwaterError
 from core.incidents.decisions import at_its_turn
 from core.incidents.leading import asks_of_all
-from core.incidents.observation import NOT_ASKED, Observation, PodView, RootTask, StandingDrain
+from core.incidents.learn import learn
+from core.incidents.observation import (
+    NOT_ASKED,
+    Observation,
+    PodView,
+    RootTask,
+    StandingDrain,
+)
 from core.incidents.pods_on_node import PodOnNode
 from core.incidents.record import Incident, State, instance_of
+from core.incidents.replacement import places
 from core.incidents.standing_drains import without_lease
 from core.incidents.turns import waiting_turns
+from core.placement import PodNeeds
 from core.unknown import Unknown
 from core.views import ClusterView
 from handlers.adapters.aws import Cloud
@@ -93,7 +102,7 @@ def _observation(
     others = [o for o in sources.ledger.open_incidents() if o.id != incident.id]
     pods = sources.nodes.kafka_pods()
     operator = read_operator(sources.nodes) if _asks_operator(incident) else None
-    return Observation(
+    seen = Observation(
         now=now,
         instance=instance,
         group=None if group_name is None else sources.cloud.group(group_name),
@@ -120,6 +129,7 @@ def _observation(
         lost={o.instance_id: o.zone for o in others if o.zone and _lost_another(o, incident)},
         freezes=sources.freezes.current(now),
     )
+    return replace(seen, tenants=_tenants(learn(incident, seen), seen, sources.nodes))
 
 
 def _drains(
@@ -185,6 +195,24 @@ def _root_task(incident: Incident, sources: Sources) -> RootTask | None:
     if sources.roots is None or not gated:
         return None
     return sources.roots.task_of(incident.instance_id, incident.id)
+
+
+def _tenants(
+    incident: Incident, seen: Observation, kubernetes: Nodes
+) -> dict[str, tuple[PodNeeds, ...] | Unknown]:
+    """Return what runs on the few nodes that may take the incident's pod."""
+    pod = seen.pod_named(incident.pod_name)
+    if pod is None or not pod.needs.requests:
+        return {}
+    return {node.name: _on(node.name, kubernetes) for node in places(incident, seen)}
+
+
+def _on(node: str, kubernetes: Nodes) -> tuple[PodNeeds, ...] | Unknown:
+    """Return the pods on a node; where they cannot be read, it takes no other."""
+    try:
+        return kubernetes.tenants(node)
+    except StillwaterError as error:
+        return Unknown(str(error))
 
 
 def _asks_operator(incident: Incident) -> bool:

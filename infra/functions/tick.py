@@ -126,16 +126,14 @@ def _rights(cluster: Operated) -> rbac.Rights:
                 if cluster.acts
                 else []
             ),
-            # Whatever is on a node, of any namespace, leaves it before Kafka's pod.
-            *(
-                [rbac.may("", ["pods"], ["list"]), rbac.may("", ["pods/eviction"], ["create"])]
-                if cluster.drains
-                else []
-            ),
+            # Whatever is on a node, of any namespace, takes room from Kafka's next pod there, and
+            # leaves before Kafka's pod where we drain.
+            rbac.may("", ["pods"], ["list"]),
+            *([rbac.may("", ["pods/eviction"], ["create"])] if cluster.drains else []),
         ],
         inside=[
             # A label on a pod lets it leave beside others; budgets that know it are our stacks'.
-            rbac.may("", ["pods"], ["list", *(["get", "patch"] if cluster.level == OWN else [])]),
+            *([rbac.may("", ["pods"], ["get", "patch"])] if cluster.level == OWN else []),
             *rbac.may_read_operator(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *([_recount(cluster)] if cluster.level == OWN else []),

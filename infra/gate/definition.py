@@ -41,11 +41,13 @@ def _rights(cluster: Operated) -> rbac.Rights:
         everywhere=[
             rbac.may("", ["nodes"], ["list"]),
             rbac.may("storage.k8s.io", ["csinodes", "volumeattachments"], ["list"]),
+            # Whatever is on a node takes room from Kafka's next pod there.
+            rbac.may("", ["pods"], ["list"]),
             *rbac.may_read_node_claims(cluster),
             trusted,
         ],
         inside=[
-            rbac.may("", ["pods"], ["get", "list"]),
+            rbac.may("", ["pods"], ["get"]),
             *rbac.may_read_operator(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             # Kubernetes 1.37, alpha: where the server has them (core.gate.responding).

@@ -23,6 +23,7 @@ from core.incidents.observation import (
     PodView,
 )
 from core.incidents.ownership import Ownership
+from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.exporters import Scrapes
 from tests.explorer import agenda, handler, nature, operator, rules
@@ -174,6 +175,10 @@ class ExploredNodes:
         found = tuple(self._stage.world.pods.values())
         self._stage.invocation.pods = found
         return found
+
+    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        del node
+        return ()
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         found = dict(self._stage.world.attached)

@@ -27,6 +27,7 @@ from core.gate.asked import GateAnswer, RemovalRequest
 from core.incidents.nodeclaims import NodeClaim
 from core.incidents.observation import BudgetView, InstanceView, NodeView, PodView
 from core.incidents.record import Incident, State
+from core.placement import PodNeeds
 from core.views import ClusterView
 from handlers.adapters.eks import EksApi
 from handlers.adapters.kubernetes import EksNodes
@@ -87,6 +88,9 @@ class KarpentersCluster(FakeCluster):
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         return self._nodes.attachments()
+
+    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        return self._nodes.tenants(node)
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self._nodes.budgets()

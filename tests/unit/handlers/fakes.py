@@ -27,6 +27,7 @@ from core.incidents.observation import (
 from core.incidents.ownership import Ownership, ours
 from core.incidents.pods_on_node import PodOnNode
 from core.naming import managed_tag
+from core.placement import PodNeeds
 from core.rotation.outdated import Launched
 from core.rotation.step import Throttle
 from core.views import ClusterView
@@ -72,6 +73,8 @@ class FakeCluster:
     refuses_decrement_only: bool = False
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
     disruption_budgets: tuple[BudgetView, ...] = ()
+    on_nodes: dict[str, tuple[PodNeeds, ...]] = field(default_factory=dict)
+    tenants_silent: str = ""  # why nobody says what runs on a node
     revisions: dict[str, str] | None = field(default_factory=dict)
     kafka_conditions: KafkaConditions = FINISHED
     reordered: list[dict[Partition, Order]] = field(default_factory=list)
@@ -157,6 +160,11 @@ class FakeCluster:
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self.disruption_budgets
+
+    def tenants(self, node: str) -> tuple[PodNeeds, ...]:
+        if self.tenants_silent:
+            raise StillwaterError(self.tenants_silent)
+        return self.on_nodes.get(node, ())
 
     def operator(self) -> OperatorView:
         if self.revisions is None:

@@ -261,7 +261,7 @@ def tick_rules(made: Recorded) -> set[tuple[str, str]]:
 
 def test_without_a_termination_handler_the_tick_may_evict_and_sends_nothing_to_a_queue() -> None:
     added = tick_rules(draining()) - tick_rules(acting())
-    assert added == {("pods", "list"), ("pods/eviction", "create")}
+    assert added == {("pods/eviction", "create")}
     assert not tick_rules(acting()) - tick_rules(draining())
     policy = draining().one("iam/rolePolicy:RolePolicy", "shop-orders-handlers-tick-policy").policy
     assert "ForwardToTheTerminationHandler" not in {each["Sid"] for each in policy["Statement"]}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
+from core.incidents.evicted import starts_again_in_place
 from core.incidents.observation import (
     GroupView,
     InstanceView,
@@ -16,9 +18,12 @@ from core.incidents.observation import (
 from core.incidents.record import Incident
 from core.incidents.replacement import none_will_come, replacement_for, what_is_coming
 from core.incidents.sections import Replacement
+from core.placement import VOLUME_SLOTS, Placement, PodNeeds, Taint, Toleration
+from core.unknown import Unknown
 from tests.every_case import every_case
 from tests.unit.core.incidents.announced_incidents import NEW, OLD, opened_incident
 
+GIB = 1024**3
 OLD_NODE = NodeView(
     name="old",
     instance_id=OLD,
@@ -102,3 +107,81 @@ def test_a_wait_says_what_it_waits_for() -> None:
     alone = replace(SEEN, nodes=(OLD_NODE,), group=replace(GROUP, instances={}))
     assert what_is_coming(incident(), alone) == ": g is launching one"
     assert what_is_coming(incident(), replace(alone, group=None)) == ""
+
+
+LABELS = {"pool": "broker"}
+KAFKA_TAINT = Taint(key="dedicated", value="kafka", effect="NoSchedule")
+AGENT_TAINT = Taint(key="ebs.csi.aws.com/agent-not-ready", effect="NoSchedule")
+ASKING = replace(
+    POD,
+    needs=PodNeeds(
+        wants=Placement(
+            labels=LABELS,
+            tolerations=(Toleration(key="dedicated", value="kafka", effect="NoSchedule"),),
+        ),
+        requests={"memory": Decimal(8 * GIB), VOLUME_SLOTS: Decimal(1)},
+    ),
+)
+SENT = replace(incident(), pod_name=POD.name)
+ROOM = {"memory": Decimal(10 * GIB), VOLUME_SLOTS: Decimal(2)}
+AGENT = PodNeeds(title="kube-system/aws-node", requests={"memory": Decimal(GIB)})
+
+
+def as_scheduled(tenants: object = (AGENT,), attached: int = 1, **changed: object) -> Observation:
+    shown = {"labels": LABELS, "taints": (KAFKA_TAINT,), "allocatable": ROOM, **changed}
+    return replace(
+        with_new(**shown),
+        pods=(ASKING,),
+        tenants={"new": tenants},  # type: ignore[dict-item]
+        attachments={"new": ("pvc-x",) * attached},
+    )
+
+
+def test_a_node_dedicated_to_kafka_with_room_takes_over() -> None:
+    assert replacement_for(SENT, as_scheduled()) is not None
+
+
+PASSED_OVER = {
+    "a startup taint that stays": (
+        as_scheduled(taints=(KAFKA_TAINT, AGENT_TAINT)),
+        "is Ready and has taint ebs.csi.aws.com/agent-not-ready:NoSchedule, which the pod does not",
+    ),
+    "another's taint": (
+        as_scheduled(taints=(replace(KAFKA_TAINT, value="spark"),)),
+        "taint dedicated=spark:NoSchedule",
+    ),
+    "no label": (as_scheduled(labels={}), "lacks label pool=broker"),
+    "too little memory": (
+        as_scheduled((AGENT, AGENT, AGENT)),
+        "is Ready and has 7.0 GiB of memory free, and the pod requests 8.0 GiB of memory",
+    ),
+    "no slot": (as_scheduled(attached=2), "has 0 volume attachment slots free"),
+    "allocatable unsaid": (as_scheduled(allocatable={}), "has 0.0 GiB of memory free"),
+    "tenants that were not read": (as_scheduled(Unknown("403.")), "is not known: 403"),
+    "a sick network": (
+        as_scheduled(sick={"NetworkingReady": 0.0}),
+        "reports NetworkingReady as False: restart its node monitoring agent",
+    ),
+    "a kubelet that says why": (
+        as_scheduled(ready=False, unready_why="cni plugin not initialized"),
+        "is not Ready yet (cni plugin not initialized)",
+    ),
+}
+
+
+@every_case("case", PASSED_OVER)
+def test_a_node_that_the_scheduler_passes_over_is_waited_for_by_its_reason(case: str) -> None:
+    seen, named = PASSED_OVER[case]
+    assert replacement_for(SENT, seen) is None
+    assert what_is_coming(SENT, seen).startswith(": new ")
+    assert named in what_is_coming(SENT, seen)
+
+
+def test_a_deleted_pod_is_not_awaited_on_a_node_that_it_may_not_return_to() -> None:
+    there = replace(
+        as_scheduled(), nodes=(replace(OLD_NODE, labels=LABELS, taints=(KAFKA_TAINT,)),)
+    )
+    assert starts_again_in_place(SENT, there)
+    leftover = Taint(key="ToBeDeletedByClusterAutoscaler", effect="NoSchedule")
+    barred = replace(there, nodes=(replace(there.nodes[0], taints=(KAFKA_TAINT, leftover)),))
+    assert not starts_again_in_place(SENT, barred)
