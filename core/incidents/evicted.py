@@ -33,6 +33,7 @@ from core.incidents.sections import SOMEBODY
 from core.incidents.standing_drains import unsafe_drains
 from core.incidents.terminating import kept_back, others_first, overtaking_decision
 from core.incidents.turns import asking, who_goes_first
+from core.incidents.unready import why_unready
 from core.window import clock
 
 # kubectl asks again every 5 s, Karpenter within 10 s; Cluster Autoscaler leaves a node that would
@@ -189,7 +190,7 @@ def draining(incident: Incident, seen: Observation, policy: Policy) -> Decision:
 
 def _not_back(incident: Incident, seen: Observation, *, ready: bool) -> str | None:
     if not ready:
-        return f"Pod {incident.pod_name} is not Ready."
+        return f"Pod {incident.pod_name} is not Ready{why_unready(incident.pod_name, seen)}."
     if seen.kafka is None or incident.node_id is None:
         return seen.kafka_silence
     verdict = check_returned(incident.node_id, seen.kafka)

@@ -46,6 +46,7 @@ from core.incidents.observation import NodeView, Observation, Policy
 from core.incidents.record import Decision, Incident, State
 from core.incidents.replacement import barred, unfit
 from core.incidents.sections import InPlace
+from core.incidents.unready import why_unready
 from core.incidents.whereabouts import pod_there
 
 # EC2 shows a task it has taken within seconds; asked again under the same key it makes no other.
@@ -275,7 +276,7 @@ def _home(incident: Incident, seen: Observation, policy: Policy, node: NodeView)
     missing = None if not opening else f"{node.name} takes pods again."
     pod = seen.pod_named(incident.pod_name)
     if missing is None and (pod is None or not pod.ready):
-        missing = f"Pod {incident.pod_name} is not Ready yet."
+        missing = f"Pod {incident.pod_name} is not Ready yet{why_unready(incident.pod_name, seen)}."
     missing = missing or (None if policy.gate == "ready" else not_back(incident, seen, policy))
     if missing is not None:
         return _patiently(incident, seen, policy, missing, *opening)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from core.incidents.observation import PodView
 from core.incidents.record import Incident
 from core.incidents.sickness import Concern
+from core.incidents.unready import causes, joined
 
 # A broker that was not stopped cleanly may read its log for that long before it is Ready.
 LEFT_OUT_SECONDS = 1800.0
@@ -38,13 +39,13 @@ def left_out(
 
 def _concern(pod: PodView, seconds: float) -> Concern:
     where = f"on {pod.node_name}" if pod.node_name else "on no node"
-    trouble = f" ({pod.trouble})" if pod.trouble else ""
+    trouble = joined(causes(pod, None))
     return Concern(
         key=f"left_out:{pod.name}",
         page="left_out",
         reason=(
-            f"Kafka node {pod.node_id} is out for {seconds / 60:.0f} minutes: pod {pod.name} is "
-            f"{where}{trouble}, and no incident has called anybody about it. `kubectl describe "
-            f"pod {pod.name}` says what it waits for."
+            f"Kafka node {pod.node_id} is out for {seconds / 60:.0f} minutes, and no incident has "
+            f"called anybody about it. Pod {pod.name} is {where}{trouble}. `kubectl describe pod "
+            f"{pod.name}` says what it waits for."
         ),
     )

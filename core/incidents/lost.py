@@ -38,6 +38,7 @@ from core.incidents.idle import PATIENCE_SECONDS, looked_at_again
 from core.incidents.learn import WAITING
 from core.incidents.observation import Observation, Policy
 from core.incidents.record import Decision, Incident, State
+from core.incidents.unready import why_unready
 from core.incidents.whereabouts import attached_there, pod_there
 from core.views import id_list
 
@@ -176,7 +177,10 @@ def _runs_again(incident: Incident, seen: Observation, policy: Policy) -> Decisi
         reason = f"Instance {incident.instance_id} runs again, and {pod.name} is Ready."
         return go(State.RIDDEN_THROUGH, reason, DropLease())
     waited = seen.now - incident.entered_at
-    reason = f"Instance {incident.instance_id} runs again; {incident.pod_name} is not Ready yet."
+    why = why_unready(incident.pod_name, seen)
+    reason = (
+        f"Instance {incident.instance_id} runs again; {incident.pod_name} is not Ready yet{why}."
+    )
     if waited > policy.post_condition_wait_seconds:
         return _over(incident, reason.rstrip("."), Page("not_back", reason))
     return stay(incident, policy, reason, *lease_renewal(incident))

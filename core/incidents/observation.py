@@ -102,6 +102,7 @@ class PodView:
     stopping: bool = False  # told to stop, by an eviction or otherwise
     out_since: float | None = None  # epoch seconds, when not Ready; None: it is, or nobody said
     trouble: str = ""  # why it does not start: Unschedulable, CrashLoopBackOff, ...
+    cause: str = ""  # the same as a clause, with what to do
     revisions: Revisions = UNMARKED  # of what Strimzi made it
     roll_asked: bool = False  # somebody asked Strimzi to restart it
     grace_seconds: float | None = None  # what it is given to stop in; None: not known
@@ -175,6 +176,8 @@ class Observation:
     pods: tuple[PodView, ...] = ()  # the cluster's Kafka pods
     attachments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node -> volumes
     # Every pod on each node that the incident's pod may move to, or why they are not known.
+    # What is wrong with the claims of the incident's pod, as clauses.
+    claim_troubles: tuple[str, ...] = ()
     tenants: Mapping[str, tuple[PodNeeds, ...] | Unknown] = field(default_factory=dict)
     volumes: tuple[str, ...] = ()  # of the EBS driver's, what EC2 still has on the instance
     budgets: tuple[BudgetView, ...] = ()

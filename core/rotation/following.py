@@ -15,10 +15,11 @@ from dataclasses import replace
 from core.availability.outsiders import outsider_missing
 from core.availability.presence import check_returned, is_back
 from core.events import Kind
-from core.health.pods import HOPELESS
+from core.health.pods import is_hopeless
 from core.incidents.decisions import is_hooked
 from core.incidents.observation import Policy
 from core.incidents.record import Incident, State
+from core.incidents.unready import causes, joined
 from core.rotation.observation import RunObservation
 from core.rotation.pace import with_pace
 from core.rotation.run_record import NodeTurn, Phase, Run, RunState, note_run
@@ -196,9 +197,10 @@ def _stuck_since(turn: NodeTurn, seen: RunObservation, *, drained: bool) -> tupl
         return replace(turn, stuck_since=None), ""
     since = turn.stuck_since or seen.now
     turn = replace(turn, stuck_since=since)
-    if pod.trouble not in HOPELESS and seen.now - since < STUCK_SECONDS:
+    if not is_hopeless(pod.trouble) and seen.now - since < STUCK_SECONDS:
         return turn, ""
-    return turn, f"Pod {pod.name} does not start: {pod.trouble} for {seen.now - since:.0f} s."
+    why = "; ".join(causes(pod, seen.node_of(pod.node_id)))
+    return turn, f"Pod {pod.name} does not start: {why}, for {seen.now - since:.0f} s."
 
 
 def _within_deadline(run: Run, turn: NodeTurn, reason: str, now: float) -> RunStep:
@@ -240,7 +242,8 @@ def _missing(turn: NodeTurn, seen: RunObservation, policy: Policy) -> Iterator[s
     pod, node = seen.pod_of(turn.node_id), seen.node_of(turn.node_id)
     if pod is None or not pod.ready:
         # Ready includes the load balancer's readiness gates.
-        yield f"Pod {turn.pod} is not Ready, or a readiness gate of it is not."
+        why = "" if pod is None else joined(causes(pod, node))
+        yield f"Pod {turn.pod} is not Ready, or a readiness gate of it is not{why}."
     elif node is None or not node.ready:
         yield f"The node of pod {turn.pod} is not Ready."
     if seen.kafka is None:

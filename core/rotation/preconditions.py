@@ -13,6 +13,7 @@ from core.availability.operator import operator_tasks
 from core.availability.zones import freeze_of
 from core.health.metadata_errors import from_dict, vetoes
 from core.incidents.observation import Policy
+from core.incidents.unready import causes
 from core.rotation.claims import of_claim
 from core.rotation.observation import RunObservation
 from core.rotation.run_record import NodeTurn, Options
@@ -125,7 +126,8 @@ def _of_others(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> 
             )
     for pod in seen.pods:
         if not pod.ready and pod.node_id not in {turn.node_id, *away}:
-            yield f"Pod {pod.name} is not Ready; see to it first: {pod.trouble or 'it starts'}."
+            why = "; ".join(causes(pod, None)) or "it starts"
+            yield f"Pod {pod.name} is not Ready; see to it first: {why}."
 
 
 def _of_operator(turn: NodeTurn, seen: RunObservation, away: AbstractSet[int]) -> Iterator[str]:

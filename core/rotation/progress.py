@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from core.health.pods import HOPELESS
+from core.health.pods import is_hopeless
 from core.incidents.observation import PodView, Policy
+from core.incidents.unready import causes
 from core.rotation.ahead import with_machines_ahead
 from core.rotation.clients import for_clients
 from core.rotation.estimate import expecting
@@ -277,8 +278,8 @@ def _stuck_pods(seen: RunObservation) -> Iterator[str]:
     """
     for pod in seen.pods:
         homeless = pod.trouble and pod.node_name is None
-        if pod.trouble in HOPELESS or (homeless and _lasts(pod, seen.now)):
+        if is_hopeless(pod.trouble) or (homeless and _lasts(pod, seen.now)):
             yield (
-                f"Pod {pod.name} does not start: {pod.trouble}. Nothing else is rotated before it "
-                f"runs; see runbook KafkaRotationStuck."
+                f"Pod {pod.name} does not start: {'; '.join(causes(pod, None))}. Nothing else is "
+                f"rotated before it runs; see runbook KafkaRotationStuck."
             )

@@ -22,6 +22,8 @@ from handlers.adapters.shapes import known_shape
 FIELD_MANAGER = "stillwater-volumes"
 FREEZE_ANNOTATION = "stillwater.dev/freeze-volumes"
 CLAIM = re.compile(r"data-(?P<number>\d+)-(?P<pod>.+)")
+# Of a claim's conditions, those that are no trouble of its change, and keep its pod waiting.
+RESIZES = frozenset({"NodeResizePending", "NodeResizeInProgress"})
 GIB = 1024**3
 
 
@@ -180,6 +182,22 @@ def _claim(item: Json, handles: Mapping[str, str]) -> ClaimView | None:
         given_class=status.get("currentVolumeAttributesClassName") or "",
         troubles=tuple(_troubles(metadata["name"], status)),
     )
+
+
+def claim_troubles(item: Json) -> Iterator[str]:
+    """Yield what keeps a claim's volume from its pod, as clauses that say what to do."""
+    name, status = item["metadata"]["name"], item.get("status") or {}
+    see = f"see `kubectl describe pvc {name}` and the EBS driver's log"
+    if "deletionTimestamp" in item["metadata"]:
+        yield f"claim {name} is being deleted, and no new pod gets it; {see}"
+    if status.get("phase") not in {None, "Bound"}:
+        yield f"claim {name} is {status['phase']}, with no volume; {see}"
+    yield from (f"{each.sentence}; {each.remedy}" for each in _troubles(name, status))
+    resizing = (status.get("allocatedResourceStatuses") or {}).get("storage")
+    holding = {c["type"] for c in status.get("conditions") or () if c.get("status") == "True"}
+    for word in dict.fromkeys((resizing, *sorted(holding & RESIZES))):
+        if word:
+            yield f"claim {name} says {word}: its resize has not ended; {see}"
 
 
 def _troubles(name: str, status: Mapping[str, Any]) -> Iterator[Trouble]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from core.availability.operator import is_roll_asked, revisions
 from core.fields import epoch
+from core.health.pods import trouble_of
 from core.incidents.observation import PodView
 from core.incidents.pod_marks import ignores_disruption, undisturbed_until
 from core.naming import (
@@ -35,6 +36,7 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
     # The entity operator and exporters carry the cluster's label, and no pool.
     if node_id is None or has_ended(item) or POOL_LABEL not in labels:
         return None
+    trouble = trouble_of(item)
     return PodView(
         name=metadata["name"],
         node_id=node_id,
@@ -43,7 +45,8 @@ def kafka_pod_in(item: Mapping[str, Any]) -> PodView | None:
         ready=holds(item, "Ready") and "deletionTimestamp" not in metadata,
         stopping="deletionTimestamp" in metadata,
         out_since=_out_since(item),
-        trouble=_trouble(item.get("status", {})),
+        trouble=trouble.word,
+        cause=trouble.cause,
         revisions=revisions(marks),
         roll_asked=is_roll_asked(marks),
         grace_seconds=item.get("spec", {}).get("terminationGracePeriodSeconds"),
@@ -70,15 +73,3 @@ def _out_since(item: Mapping[str, Any]) -> float | None:
         if told.get("status") == "False" and told.get("lastTransitionTime"):
             return epoch(told["lastTransitionTime"])
     return epoch(item["metadata"].get("creationTimestamp"))
-
-
-def _trouble(status: Mapping[str, Any]) -> str:
-    """Return why a pod does not start, in Kubernetes' own word; one that runs has none."""
-    for condition in status.get("conditions") or ():
-        if condition["type"] == "PodScheduled" and condition["status"] == "False":
-            return str(condition.get("reason") or "")
-    for container in status.get("containerStatuses") or ():
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting:
-            return str(waiting.get("reason") or "")
-    return ""

@@ -1,4 +1,4 @@
-"""Asks Kubernetes for the handlers: seven lists, a Secret, marks on Nodes and pods, a notice."""
+"""Asks Kubernetes for the handlers: eight lists, a Secret, marks on Nodes and pods, a notice."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from core.naming import (
 )
 from core.placement import PodNeeds, allocatable_of, needs_of, taints_of
 from core.selectors import is_selected
+from handlers.adapters.claims import CLAIM, claim_troubles
 from handlers.adapters.eks import EksApi, Json
 from handlers.adapters.kafka_pod import has_ended, holds, kafka_pod_in
 from handlers.adapters.operator import operator_view
@@ -73,6 +74,9 @@ class Nodes(Protocol):
 
     def attachments(self) -> dict[str, tuple[str, ...]]:
         """Return the attached EBS volumes by node name."""
+
+    def claim_troubles(self, pod: str) -> tuple[str, ...]:
+        """Return what keeps the volumes of a Kafka pod's claims from it, as clauses."""
 
     def tenants(self, node: str) -> tuple[PodNeeds, ...]:
         """Return every pod on a node that has not ended, of whatever namespace."""
@@ -138,6 +142,13 @@ class EksNodes:
             _node(item, drivers.get(item["metadata"]["name"]), self._pool_labels)
             for item in self._api.list("/api/v1/nodes")
         )
+
+    @known_shape("The Kubernetes API")
+    def claim_troubles(self, pod: str) -> tuple[str, ...]:
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/persistentvolumeclaims"
+        items = self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
+        mine = (item for item in items if _is_claim_of(pod, item["metadata"]["name"]))
+        return tuple(said for item in mine for said in claim_troubles(item))
 
     @known_shape("The Kubernetes API")
     def tenants(self, node: str) -> tuple[PodNeeds, ...]:
@@ -263,6 +274,11 @@ class EksNodes:
     def _kafka_items(self) -> Iterator[Json]:
         path = f"/api/v1/namespaces/{quote(self._namespace)}/pods"
         return self._api.list(path, labelSelector=f"{CLUSTER_LABEL}={self._kafka_cluster}")
+
+
+def _is_claim_of(pod: str, name: str) -> bool:
+    named = CLAIM.fullmatch(name)
+    return named is not None and named["pod"] == pod
 
 
 def _sick(item: Json) -> dict[str, float]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from core import naming
 from core.fields import epoch
-from core.health.pods import HOPELESS, PodSeen
+from core.health.pods import PodSeen, is_hopeless
 from handlers.adapters.eks import EksApi
 from handlers.adapters.shapes import known_shape
 
@@ -57,7 +57,7 @@ def pod_seen(item: Json) -> PodSeen | None:
     created = epoch(metadata.get("creationTimestamp"))
     running = state.get("running")
     everybody = (*(status.get("initContainerStatuses") or ()), *containers)
-    stuck = next((each for each in everybody if _reason(each) in HOPELESS), container)
+    stuck = next((each for each in everybody if _is_stuck(each)), container)
     gates = [gate["conditionType"] for gate in spec.get("readinessGates") or ()]
     return PodSeen(
         name=metadata["name"],
@@ -70,6 +70,7 @@ def pod_seen(item: Json) -> PodSeen | None:
         gates={gate: _holds(conditions, gate) for gate in gates},
         started_at=None if running is None else _began(running, created),
         waiting=_reason(stuck),
+        stuck=_is_stuck(stuck),
         beside="" if stuck is container else str(stuck.get("name") or ""),
         restarts=stuck.get("restartCount", 0),
         stopping="deletionTimestamp" in metadata,
@@ -81,6 +82,11 @@ def _main(containers: Sequence[Json]) -> Json:
     """Return Kafka's or Connect's own container: a mesh's proxy may stand before it."""
     by_name = (each for each in containers if str(each.get("name")).endswith(MAIN))
     return next(by_name, next(iter(containers), {}))
+
+
+def _is_stuck(container: Json) -> bool:
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    return is_hopeless(str(waiting.get("reason") or ""))
 
 
 def _reason(container: Json) -> str:

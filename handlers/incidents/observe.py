@@ -129,7 +129,12 @@ def _observation(
         lost={o.instance_id: o.zone for o in others if o.zone and _lost_another(o, incident)},
         freezes=sources.freezes.current(now),
     )
-    return replace(seen, tenants=_tenants(learn(incident, seen), seen, sources.nodes))
+    known = learn(incident, seen)
+    return replace(
+        seen,
+        tenants=_tenants(known, seen, sources.nodes),
+        claim_troubles=_claim_troubles(known, seen, sources.nodes),
+    )
 
 
 def _drains(
@@ -205,6 +210,17 @@ def _tenants(
     if pod is None or not pod.needs.requests:
         return {}
     return {node.name: _on(node.name, kubernetes) for node in places(incident, seen)}
+
+
+def _claim_troubles(incident: Incident, seen: Observation, kubernetes: Nodes) -> tuple[str, ...]:
+    """Return what is wrong with the claims of a pod that was placed and does not start."""
+    pod = seen.pod_named(incident.pod_name)
+    if incident.state is not State.GATING or pod is None or pod.ready or not pod.trouble:
+        return ()
+    try:
+        return kubernetes.claim_troubles(pod.name)
+    except StillwaterError as error:
+        return (f"its claims could not be read ({error})",)
 
 
 def _on(node: str, kubernetes: Nodes) -> tuple[PodNeeds, ...] | Unknown:

@@ -134,6 +134,8 @@ def _rights(cluster: Operated) -> rbac.Rights:
         inside=[
             # A label on a pod lets it leave beside others; budgets that know it are our stacks'.
             *([rbac.may("", ["pods"], ["get", "patch"])] if cluster.level == OWN else []),
+            # Why a pod that was placed does not get its volumes.
+            rbac.may("", ["persistentvolumeclaims"], ["list"]),
             *rbac.may_read_operator(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             *([_recount(cluster)] if cluster.level == OWN else []),

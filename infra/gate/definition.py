@@ -48,6 +48,8 @@ def _rights(cluster: Operated) -> rbac.Rights:
         ],
         inside=[
             rbac.may("", ["pods"], ["get"]),
+            # Why a pod that was placed does not get its volumes.
+            rbac.may("", ["persistentvolumeclaims"], ["list"]),
             *rbac.may_read_operator(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
             # Kubernetes 1.37, alpha: where the server has them (core.gate.responding).

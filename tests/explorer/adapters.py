@@ -176,6 +176,10 @@ class ExploredNodes:
         self._stage.invocation.pods = found
         return found
 
+    def claim_troubles(self, pod: str) -> tuple[str, ...]:
+        del pod
+        return ()
+
     def tenants(self, node: str) -> tuple[PodNeeds, ...]:
         del node
         return ()

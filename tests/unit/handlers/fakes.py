@@ -74,6 +74,7 @@ class FakeCluster:
     on_instance: dict[str, tuple[str, ...]] = field(default_factory=dict)  # EC2's attachments
     disruption_budgets: tuple[BudgetView, ...] = ()
     on_nodes: dict[str, tuple[PodNeeds, ...]] = field(default_factory=dict)
+    claims_troubled: dict[str, tuple[str, ...]] = field(default_factory=dict)
     tenants_silent: str = ""  # why nobody says what runs on a node
     revisions: dict[str, str] | None = field(default_factory=dict)
     kafka_conditions: KafkaConditions = FINISHED
@@ -160,6 +161,9 @@ class FakeCluster:
 
     def budgets(self) -> tuple[BudgetView, ...]:
         return self.disruption_budgets
+
+    def claim_troubles(self, pod: str) -> tuple[str, ...]:
+        return self.claims_troubled.get(pod, ())
 
     def tenants(self, node: str) -> tuple[PodNeeds, ...]:
         if self.tenants_silent:

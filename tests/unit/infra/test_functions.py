@@ -254,6 +254,7 @@ def test_in_the_cluster_it_may_list_mark_nodes_and_read_one_authority_and_metric
         (["volumeattachments"], ["delete"], None),
         (["pods"], ["list"], None),
         (["pods"], ["get", "patch"], None),
+        (["persistentvolumeclaims"], ["list"], None),
         (["kafkas"], ["get"], ["orders"]),
         (["kafkanodepools"], ["list"], None),
         (["strimzipodsets"], ["list"], None),

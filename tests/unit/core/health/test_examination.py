@@ -177,7 +177,9 @@ def test_a_combined_node_is_broker_and_controller() -> None:
 
 
 def test_a_worker_whose_process_does_not_run_is_judged_by_its_pod() -> None:
-    crashed = pod(WORKER, None, ready=False, started_at=None, waiting="CrashLoopBackOff")
+    crashed = pod(
+        WORKER, None, ready=False, started_at=None, waiting="CrashLoopBackOff", stuck=True
+    )
     named = by_name(replace(SEEN, pods=(*PODS[:-1], crashed)))
     assert "CrashLoopBackOff" in named[PartKind.WORKER, WORKER].verdict.reason
 

@@ -38,7 +38,13 @@ SHUT = {"target-health/orders-broker-10": False}
             "is not scheduled, for 5 s",
         ),
         (
-            {"ready": False, "started_at": None, "waiting": "CrashLoopBackOff", "restarts": 7},
+            {
+                "ready": False,
+                "started_at": None,
+                "waiting": "CrashLoopBackOff",
+                "stuck": True,
+                "restarts": 7,
+            },
             Health.UNHEALTHY,
             "after 7 restarts: CrashLoopBackOff",
         ),
