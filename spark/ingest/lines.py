@@ -84,7 +84,9 @@ def _require_its_length(found: Header, data: bytes, what: str) -> None:
     """Refuse a file whose lines all hold fewer or more cells than its header has names."""
     is_doubled = found.escape == '"'
     text = io.StringIO(data.decode("utf-8-sig", errors="replace"), newline="")
-    rows = csv.reader(text, doublequote=is_doubled, escapechar=None if is_doubled else "\\")
+    escape = None if is_doubled else "\\"
+    # Of a quote that is never closed nothing is known: those lines are broken one by one.
+    rows = csv.reader(text, doublequote=is_doubled, escapechar=escape, strict=True)
     try:
         lengths = {len(row) for row in islice(filter(None, rows), 1, LINES_COMPARED)}
     except csv.Error:

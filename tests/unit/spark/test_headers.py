@@ -115,6 +115,7 @@ def test_a_header_that_is_longer_or_shorter_than_every_line_is_refused(
         f"{HEAD},\n{LINE},\n",
         f"{HEAD}\n{LINE}\n1,2\n",
         f'{HEAD}\n1,"2, and 3",3\n',
+        f'{HEAD}\n1,"2,3\n{LINE}\n',
         f'{HEAD}\n1,"{{\\"x\\": 1, \\"y\\": 2}}",3\n',
     ],
 )
