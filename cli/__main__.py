@@ -74,9 +74,9 @@ def _run(arguments: Sequence[str] | None) -> None:
     except Exception as error:
         if _asked or not _of_aws(error):
             raise
-        from cli.reach import IN_REACH  # noqa: PLC0415
+        from cli.reach import out_of_reach  # noqa: PLC0415
 
-        sys.exit(refused(f"{str(error).rstrip('.')}. {IN_REACH}"))
+        sys.exit(refused(out_of_reach("AWS refuses, or is not reached.", error)))
 
 
 def _of_a_file(error: OSError) -> str | None:

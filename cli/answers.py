@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli.refusals import one_line, sentence
+from cli.refusals import sentence
 from cli.remedies import remedy_of
-from core.errors import StillwaterError
+from core.errors import StillwaterError, one_line
 from core.unknown import Unknown
 
 T = TypeVar("T")

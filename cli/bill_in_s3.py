@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.emr import below
-from core.errors import InvalidInput, StillwaterError
+from core.errors import InvalidInput, StillwaterError, one_line
 from spark.ingest import manifest
 from spark.ingest.files import version
 from spark.jobs import unread
@@ -187,6 +187,6 @@ def reachable(address: str) -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
-            f"{address} could not be read: {error}. You need s3:ListBucket on the bucket and "
-            f"s3:GetObject below that address."
+            f"{address} could not be read: {one_line(error)}. You need s3:ListBucket on the bucket "
+            f"and s3:GetObject below that address."
         ) from None

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from cli import answer
 from cli.incidents import Desk, sentences
-from core.errors import InvalidInput, StillwaterError
+from core.errors import InvalidInput, StillwaterError, one_line, passed_on
 from core.incidents.codec import from_json
 from core.incidents.record import Incident
 from core.incidents.verify import RULES, Break, breaks
@@ -61,7 +61,8 @@ def read(place: Path) -> dict[str, list[Incident]]:
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 problems.append(
                     f"{path}, line {number}, is no archived incident "
-                    f"({type(error).__name__}: {error}); give a file of the archive's incidents/."
+                    f"({type(error).__name__}: {one_line(error)}); give a file of the archive's "
+                    f"incidents/."
                 )
     if problems:
         raise InvalidInput(problems[:MOST_SHOWN])
@@ -74,5 +75,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput([f"{path} cannot be read: {error}."]) from None
+        raise InvalidInput(
+            [passed_on(f"{path} cannot be read; name another file.", error)]
+        ) from None
     return ((n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip())

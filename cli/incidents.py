@@ -22,7 +22,7 @@ from rich.text import Text
 from cli import aws, described, target, watching
 from cli.described import DescribedKafka
 from cli.moments import moment_of
-from cli.reach import IN_REACH
+from cli.reach import out_of_reach
 from cli.watching import Pace, Page
 from core import naming
 from core.cluster import ClusterSpec
@@ -295,5 +295,5 @@ def sentences() -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
-            f"The ledger could not be read or written: {str(error).rstrip('.')}. {IN_REACH}"
+            out_of_reach("The ledger could not be read or written.", error)
         ) from None

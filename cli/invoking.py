@@ -11,7 +11,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from core import naming
-from core.errors import StillwaterError
+from core.errors import StillwaterError, one_line
 
 if TYPE_CHECKING:
     from cli.incidents import Desk
@@ -32,8 +32,8 @@ def invoke(desk: Desk, role: str, event: Mapping[str, Any] | None = None) -> Map
         decoded = object_in(answer["Payload"].read())
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
-            f"λ {name} could not be invoked: {error}. `stillwater up` makes it, and you need "
-            f"lambda:InvokeFunction on it."
+            f"λ {name} could not be invoked: {one_line(error)}. `stillwater up` makes it, and you "
+            f"need lambda:InvokeFunction on it."
         ) from None
     if answer.get("FunctionError"):
         said = decoded.get("errorMessage", "it said nothing")

@@ -24,7 +24,7 @@ from core import instances
 from core.cost import offer_file, price_list, pricing
 from core.cost.price_list import METERS, Gathered, Quoted
 from core.cost.pricing import INSTANCE_HOUR
-from core.errors import InvalidInput, StillwaterError
+from core.errors import InvalidInput, StillwaterError, one_line
 
 # The Price List Query API is served from few regions and answers for all.
 ENDPOINT_REGION = "us-east-1"
@@ -148,7 +148,7 @@ def _of_aws(client: Any, gathered: Gathered, today: date, show: Any) -> Iterator
                                 yield quoted
     except (BotoCoreError, ClientError) as error:
         raise StillwaterError(
-            f"AWS's price list does not answer ({' '.join(str(error).split())}); the call needs "
+            f"AWS's price list does not answer ({one_line(error)}); the call needs "
             f"pricing:GetProducts. Without an account: download index.json of a service and "
             f"region, and name it with --from."
         ) from None

@@ -21,6 +21,7 @@ from cli.engine.layers import Around, Layers, RunScope
 from cli.engine.progress import EngineStep, LayerResult
 from cli.farewell import Farewell, FarewellApi
 from cli.kafka_settled import QUIET_SECONDS, wait_until_settled
+from cli.reach import out_of_reach
 from cli.stack_settings import DescribedEnvironment
 from cli.volumes import VOLUMES, of_namespace
 from core.cluster import changes, parse
@@ -304,7 +305,7 @@ def _going(
     try:
         found = of_namespace(api().get(VOLUMES)["items"], described.spec.kubernetes.namespace)
     except (StillwaterError, OSError) as error:
-        return replace(going, unread=str(error))
+        return replace(going, unread=out_of_reach("The cluster does not answer.", error))
     return replace(going, volumes=found)
 
 

@@ -21,6 +21,7 @@ from rich.console import Console
 from cli import aws
 from cli.incidents import Desk
 from cli.project import found
+from cli.reach import out_of_reach
 from core.cluster.facts import of_spec
 from core.errors import InvalidInput, StillwaterError
 from core.settings.facts import Facts
@@ -190,7 +191,7 @@ def on_emr(asked: ReportOptions, console: Console) -> Document:
             emr.follow(client, run, lambda state: console.print(f"  {state}", highlight=False))
         emr.fetch(s3, run, asked.tables)
     except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(f"The job on EMR could not be run: {error}.") from None
+        raise StillwaterError(out_of_reach("The job on EMR could not be run.", error)) from None
     # What the job read stays where it is: its tables hold what they say.
     asked = replace(asked, bill=None, finished=True)
     return _document_of(asked, console)

@@ -17,6 +17,7 @@ from rich.table import Table
 from cli import answer
 from cli.incidents import Desk
 from cli.invoking import invoke
+from cli.reach import out_of_reach
 from core.errors import InvalidInput, StillwaterError
 from core.volumes.ledger import History, free_slots
 from core.volumes.limits import Gp3
@@ -71,7 +72,9 @@ def history(
             for name, volume_id in sorted(wanted.items())
         }
     except (BotoCoreError, ClientError) as error:
-        raise StillwaterError(f"The ledger {desk.table} cannot be read: {error}") from None
+        raise StillwaterError(
+            out_of_reach(f"The ledger {desk.table} cannot be read.", error)
+        ) from None
     if as_json:
         listed = [_history_as_json(name, known[name], found[name], now) for name in found]
         answer.write({"volumes": listed})

@@ -17,6 +17,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from cli.reach import out_of_reach
 from core.errors import StillwaterError
 
 T = TypeVar("T")
@@ -49,4 +50,4 @@ def _page_of(look: Callable[[float], Page[T]], now: float) -> Page[T]:
     try:
         return look(now)
     except (StillwaterError, BotoCoreError, ClientError) as error:
-        return Text(str(error), "red"), None
+        return Text(out_of_reach("AWS does not answer.", error), "red"), None

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, one_line
 from infra import spec_yaml
 
 Path_ = tuple[str | int, ...]
@@ -174,8 +174,8 @@ def _from_yaml(path: Path, text: str, found: object = None) -> SpecFile:
     except (yaml.YAMLError, ValueError) as error:
         if found is not None:
             raise
-        said = " ".join(str(error).split())
-        raise InvalidInput([f"{path}: this is not valid YAML: {said}."]) from None
+        problem = f"{path}: this is not valid YAML: {one_line(error).rstrip('.')}."
+        raise InvalidInput([problem]) from None
     finally:
         if loader is not None:
             loader.dispose()

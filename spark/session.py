@@ -25,7 +25,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from core.errors import MissingPrerequisite, StillwaterError
+from core.errors import MissingPrerequisite, StillwaterError, passed_on
 
 LOCAL_CORES = 2
 LOOPBACK = "127.0.0.1"
@@ -102,7 +102,7 @@ def local_session(
     prefix = "stillwater-spark-"
     with (
         tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as scratch,
-        _without_py4js_tracebacks(),
+        _without_tracebacks(),
         _context(cores, Path(scratch), settings or {}) as context,
     ):
         yield SparkSession(context)
@@ -175,8 +175,12 @@ def _start(conf: SparkConf, log: Path) -> tuple[JavaGateway, SparkContext]:
                 _end(gateway)
             if not isinstance(error, Exception):
                 raise
-            tail = "\n".join(log.read_text(errors="replace").splitlines()[-10:])
-            raise StillwaterError(f"Spark did not start: {error}\n{tail}") from error
+            ours = (
+                "Spark did not start. See that `java -version` says 17 or newer and that "
+                f"{conf.get('spark.driver.memory')} of memory are free, and run it again."
+            )
+            last = "; ".join(log.read_text(errors="replace").splitlines()[-2:])
+            raise StillwaterError(passed_on(ours, last or error)) from error
     context.setLogLevel("ERROR")
     return gateway, context
 
@@ -227,18 +231,22 @@ def _own_interrupt_handler() -> Iterator[None]:
 
 
 @contextmanager
-def _without_py4js_tracebacks() -> Iterator[None]:
-    """Drop the tracebacks that py4j logs of a Ctrl-C; what it cannot do, it also raises."""
+def _without_tracebacks() -> Iterator[None]:
+    """Drop the tracebacks that py4j and pyspark log; what they cannot do, they also raise."""
 
     def is_wanted(record: logging.LogRecord) -> bool:
         return "while sending command" not in record.getMessage()
 
-    root, py4j = logging.getLogger(), logging.getLogger("py4j")
-    level = py4j.level
+    root = logging.getLogger()
+    # The second writes of each refused query all of Java's stack, 17,000 characters.
+    loggers = [logging.getLogger(name) for name in ("py4j", "DataFrameQueryContextLogger")]
+    levels = [each.level for each in loggers]
     root.addFilter(is_wanted)
-    py4j.setLevel(logging.CRITICAL)
+    for each in loggers:
+        each.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        py4j.setLevel(level)
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)
         root.removeFilter(is_wanted)

@@ -32,6 +32,8 @@ _OWN_GROUPS = (
     *("identity_", "bill_", "line_item_", "product_", "pricing_", "reservation_", "savings_plan_"),
     *("split_line_item_", "discount_", "capacity_reservation_"),
 )
+# How people name a cost category where a tag's key is asked for.
+_CATEGORY = re.compile(r"(?i)(?:x_)?cost[_ ]?categor(?:y|ies)[/:._ ]+")
 # Stands for tags that are written, and in a way that nobody reads.
 UNREAD_TAGS = "tags that cannot be read"
 
@@ -120,6 +122,12 @@ def export_key(key: str) -> str:
     return snake if key.startswith("aws:") else f"user_{snake}"
 
 
+def category_name(key: str) -> str:
+    """Return the name of a cost category that is asked for as one; any other key as it is."""
+    asked = _CATEGORY.match(key)
+    return key[asked.end() :] if asked else key
+
+
 def spellings(key: str) -> tuple[str, ...]:
     """Return every spelling of a tag's key in a map, the likeliest first."""
     marked = key if key.startswith("aws:") else f"user:{key}"
@@ -127,6 +135,8 @@ def spellings(key: str) -> tuple[str, ...]:
     if key not in _FIXED and not key.startswith("aws:"):
         # The map `tags` has categories and accounts' tags too; what a resource says comes first.
         forms += [f"costCategory/{key}", f"accountTag/{key}"]
+    if (category := category_name(key)) != key:
+        forms += [f"costCategory/{category}", category, words_of(category)]
     if not key.isascii():
         forms.append(f"user_{key}")
     return tuple(dict.fromkeys(forms))

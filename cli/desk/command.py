@@ -13,7 +13,7 @@ from cli.desk.server import application
 from cli.desk.watch import DeskWatch
 from cli.desk.wishes import fulfil
 from cli.incidents import Desk
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 
 LOOPBACK = "127.0.0.1"
 
@@ -46,7 +46,5 @@ def _socket(port: int) -> socket.socket:
     try:
         return socket.create_server((LOOPBACK, port))
     except (OSError, OverflowError) as error:
-        problem = (
-            f"--port {port} cannot be listened at ({error}); leave it out for one that is free."
-        )
-        raise InvalidInput([problem]) from None
+        ours = f"--port {port} cannot be listened at; leave it out for one that is free."
+        raise InvalidInput([passed_on(ours, error)]) from None

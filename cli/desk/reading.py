@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli import health
 from cli.incidents import Desk
+from cli.reach import out_of_reach
 from core.availability.lease import Lease
 from core.cluster import estimate
 from core.cost import pricing
@@ -125,7 +126,7 @@ class Stores:
         try:
             return LastAnswer(asked[source](), time.time())
         except (StillwaterError, BotoCoreError, ClientError) as error:
-            return LastAnswer(failed=str(error))
+            return LastAnswer(failed=out_of_reach("AWS does not answer.", error))
 
     def _ledger_seen(self) -> LedgerSeen:
         leases = self._ledger.leases()

@@ -23,7 +23,7 @@ from core.cluster.operated import of_spec
 from core.doctor.drift import TITLES, Drift, findings
 from core.doctor.notes import unexamined_parts
 from core.doctor.snapshot import Snapshot
-from core.errors import StillwaterError
+from core.errors import StillwaterError, one_line
 from core.survey.finding import Finding
 from core.survey.finding import exit_code as code_of
 from handlers.adapters.eks import EksApi
@@ -162,5 +162,8 @@ def _answer_of(reader: Reader) -> _Answer:
     except UNREADABLE as error:
         return found, sentence(error)
     except Exception as error:  # noqa: BLE001 - one answer nobody foresaw costs no other part
-        return found, f"the answer is not as documented ({type(error).__name__}: {error})"
+        return (
+            found,
+            f"the answer is not as documented ({one_line(f'{type(error).__name__}: {error}')})",
+        )
     return found, ""

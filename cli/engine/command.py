@@ -20,7 +20,7 @@ from pulumi.automation import CommandResult, PulumiCommand
 from pulumi.automation.errors import create_command_error
 from semver import VersionInfo
 
-from core.errors import MissingPrerequisite
+from core.errors import MissingPrerequisite, one_line
 
 OnOutput = Callable[[str], object]
 OnProcess = Callable[[int], object]
@@ -39,8 +39,8 @@ def _version(executable: str, environment: Mapping[str, str]) -> VersionInfo:
         version = VersionInfo.parse(text)
     except ValueError:
         raise MissingPrerequisite(
-            f"{executable} does not say its version (it answered {text or answer.stderr.strip()!r})"
-            f"; install Pulumi {MINIMUM} or newer: https://www.pulumi.com/docs/install/."
+            f"{executable} does not say its version "
+            f"(it answered {one_line(text or answer.stderr)!r}); install Pulumi {MINIMUM} or newer: https://www.pulumi.com/docs/install/."
         ) from None
     if version < MINIMUM:
         raise MissingPrerequisite(

@@ -28,7 +28,15 @@ from pulumi.automation import (
 )
 
 from cli.engine.command import EngineCommand, OnProcess
-from cli.engine.progress import UNTOLD, EngineWatch, LayerFailed, LayerResult, OnStep
+from cli.engine.progress import (
+    UNTOLD,
+    EngineWatch,
+    LayerFailed,
+    LayerResult,
+    OnStep,
+    with_remedy,
+)
+from core.errors import passed_on
 from core.naming import LAYERS
 
 # What its CLI says where nobody has logged in.
@@ -161,7 +169,7 @@ class Layers:
             if "summary" not in str(error):
                 raise
             # What an engine of another release says may end the reader of its events.
-            raise LayerFailed(stack, watch.problems or [f"{error}. {UNTOLD}"]) from None
+            raise LayerFailed(stack, watch.problems or [passed_on(UNTOLD, error)]) from None
         return watch.result(time.monotonic() - started, outputs)
 
     def up_one(self, layer: str) -> LayerResult:
@@ -267,4 +275,4 @@ def _last_words(error: CommandError) -> str:
     lines = [_LABEL.sub("", line).strip() for line in str(error).splitlines()]
     errors = [line.removeprefix("error: ") for line in lines if line.startswith("error:")]
     said = [line for line in lines if line]
-    return " ".join(errors) or (said[-1] if said else "The engine gave no reason.")
+    return with_remedy("The engine ended", " ".join(errors) or (said[-1] if said else ""))

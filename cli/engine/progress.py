@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +10,43 @@ from typing import Any
 from pulumi.automation import EngineEvent, OpType
 
 from cli.engine.changes import Changes, ResourceChange
-from core.errors import StillwaterError
+from core.errors import StillwaterError, passed_on
 
 UNTOLD = (
     "The engine said something that this release cannot read, so what it did is not all shown: see "
     "`pulumi stack history`, and whether a newer release can."
 )
+# What another program says -> what to do about it; the first that is found counts.
+REMEDIES = {
+    r"another operation \(install/upgrade/rollback\) is in progress|pending-(inst|upgr|roll)": (
+        "A run of Helm was ended in the middle and its release is still pending. Find it by `helm "
+        "list --all --pending -A`, go back by `helm rollback RELEASE -n NAMESPACE` (one that was "
+        "never installed: `helm uninstall`), and run this again."
+    ),
+    r"cannot re-use a name that is still in use": (
+        "A Helm release of that name is there and not in the engine's state. Take it away by `helm "
+        "uninstall RELEASE -n NAMESPACE`, or bring it into the state by `pulumi import`."
+    ),
+    r"pending operations|interrupted while": (
+        "An earlier run was ended in the middle. `pulumi refresh` of the stack finds out what it "
+        "did; then run this again."
+    ),
+    r"timed out waiting|context deadline exceeded": (
+        "It was not ready in time. See its pods and events (`kubectl -n NAMESPACE get pods,events`)"
+        ", mend what keeps them, and run this again: it goes on where it ended."
+    ),
+    r"AccessDenied|UnauthorizedOperation|not authorized to perform|is forbidden": (
+        "The caller lacks a right. Have it granted, and run this again: it goes on where it ended."
+    ),
+    r"(?i)passphrase": (
+        "The state's secrets need their passphrase: set PULUMI_CONFIG_PASSPHRASE or "
+        "PULUMI_CONFIG_PASSPHRASE_FILE, and run this again."
+    ),
+    r"ExpiredToken|InvalidClientTokenId|no valid credential": (
+        "The credentials are not valid any more. Log in again, and run this again."
+    ),
+}
+OTHERWISE = "Mend what it names, and run this again: it goes on where it ended."
 _CREATED = (OpType.CREATE, OpType.IMPORT)
 _REPLACED = (OpType.CREATE_REPLACEMENT, OpType.REPLACE, OpType.IMPORT_REPLACEMENT)
 
@@ -125,6 +157,18 @@ def _keep(kept: list[str], urn: str | None, message: str) -> None:
     if text in {"update failed", "preview failed", "update canceled", "destroy failed"}:
         return
     name = urn.rsplit("::", 1)[-1] if urn and "pulumi:pulumi:Stack" not in urn else None
-    sentence = f"{name}: {text}" if name else text
+    is_fallen = text.startswith("Traceback")
+    # What our own program refuses is a sentence of ours already.
+    if name is None and not is_fallen:
+        sentence = text
+    else:
+        last = text.splitlines()[-1] if is_fallen else text
+        sentence = with_remedy(f"{name or 'The program'} failed", last)
     if sentence not in kept:
         kept.append(sentence)
+
+
+def with_remedy(what: str, theirs: str) -> str:
+    """Return what failed, what to do about what another program says of it, and its words."""
+    known = (todo for pattern, todo in REMEDIES.items() if re.search(pattern, theirs))
+    return passed_on(f"{what}. {next(known, OTHERWISE)}", theirs)

@@ -16,7 +16,7 @@ from cli.preflight import network
 from cli.survey import keys, surroundings
 from core import naming
 from core.cluster.needs import STANDARD
-from core.errors import StillwaterError
+from core.errors import StillwaterError, passed_on
 from core.instances import STANDARD_QUOTA
 from core.preflight.account import Concurrency, Needs, VolumesKey, Zone
 from core.preflight.quotas import QUOTAS
@@ -321,7 +321,9 @@ def slack(asked: AccountClients) -> str | None:
     except SlackApiError as error:
         return str(error.response.get("error", "it is refused"))
     except OSError as error:
-        raise StillwaterError(f"Slack does not answer from here: {error}") from None
+        raise StillwaterError(
+            passed_on("Slack does not answer from here; let this machine reach it.", error)
+        ) from None
     return ""
 
 

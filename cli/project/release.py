@@ -11,7 +11,7 @@ from pathlib import Path
 from cli.project import origin
 from cli.project.found import find
 from cli.project.origin import WHEELS, Origin
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 from infra import spec as specs
 
 NOTES = specs.ROOT / "CHANGELOG.md"
@@ -83,7 +83,9 @@ def pinned_release(path: Path) -> str:
     try:
         found = _PIN.search(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput([f"{path} cannot be read: {error}."]) from None
+        raise InvalidInput(
+            [passed_on(f"{path} cannot be read; name another file.", error)]
+        ) from None
     if found is None:
         problem = (
             f"{path} names no release of Stillwater; add the one you came from: a line such as "

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from core.errors import one_line
+
 # Groups that Python has and Java has not, and a class inside a class, which they read differently.
 _PYTHONS_OWN = re.compile(r"\(\?(?:P|\(|#|[a-z]*[aL])")
 _NESTED = re.compile(r"\[\^?\]?[^\]]*\[")
@@ -34,5 +36,5 @@ def expression_problem(expression: str) -> str | None:
         # Java names a group without Python's P.
         re.compile(_JAVAS_GROUP.sub("(?P<", expression))
     except re.error as error:
-        return f"{expression!r} is no regular expression: {error}"
+        return f"{expression!r} is no regular expression: {one_line(error)}"
     return None

@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from importlib import resources
 from pathlib import Path
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 
 SHIPPED = Path(__file__).parents[1] / "prices.json"
 # A directory's own price file, beside its Pulumi.yaml; and what it is called in what runs
@@ -129,7 +129,9 @@ def parse(text: str, *, name: str = "The price file") -> dict[str, PriceBook]:
     try:
         document = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     except ValueError as error:
-        raise InvalidInput([f"{name} is not JSON: {error}."]) from None
+        raise InvalidInput(
+            [passed_on(f"{name} is not JSON; mend it there, or copy it again.", error)]
+        ) from None
     if not isinstance(document, dict) or not isinstance(document.get("regions"), dict):
         raise InvalidInput([f'{name} has no "regions" object; copy the shape of core/prices.json.'])
     if document.get("currency") != "USD":

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, one_line, passed_on
 from core.settings import codec
 from core.volumes.policy import Policy
 
@@ -76,7 +76,9 @@ def load(path: Path) -> Facts:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise InvalidInput([f"The cluster's facts {path} cannot be read: {error}."]) from None
+        raise InvalidInput(
+            [passed_on(f"The cluster's facts {path} cannot be read; name another file.", error)]
+        ) from None
     return parse(text, str(path))
 
 
@@ -86,7 +88,7 @@ def parse(text: bytes, name: str) -> Facts:
         return codec.read(Facts, json.loads(text))
     except (InvalidInput, ValueError) as error:
         problem = (
-            f"The cluster's facts {name} are not what this version writes ({error}); write them "
-            f"again: `stillwater up` does for the job on EMR."
+            f"The cluster's facts {name} are not what this version writes ({one_line(error)}); "
+            f"write them again: `stillwater up` does for the job on EMR."
         )
         raise InvalidInput([problem]) from None

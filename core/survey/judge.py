@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 
+from core.errors import one_line
 from core.survey import (
     announced_trouble,
     balancing,
@@ -174,8 +175,8 @@ def _findings_of(judge: Judge, seen: Surveyed) -> list[Finding]:
             not_judged(
                 "unjudged",
                 what,
-                f"an answer is not as documented ({type(error).__name__}: {error}): this was not "
-                f"judged",
+                f"an answer is not as documented ({type(error).__name__}: {one_line(error)}): this "
+                f"was not judged",
                 "look at what it is about yourself, and tell the authors of Stillwater",
             )
         ]

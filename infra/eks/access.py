@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from core.errors import StillwaterError
+from core.errors import StillwaterError, one_line, passed_on
 from infra.eks.api import Api
 
 PLUGIN_SECONDS = 60
@@ -71,7 +71,9 @@ def _document(path: Path) -> Entry:
     try:
         found = yaml.safe_load(path.read_text())
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise StillwaterError(f"{path} cannot be read as a kubeconfig: {_flat(error)}.") from None
+        raise StillwaterError(
+            f"{path} cannot be read as a kubeconfig: {one_line(error)}."
+        ) from None
     if not isinstance(found, dict):
         raise StillwaterError(f"{path} is no kubeconfig: it holds no mapping.")
     return found
@@ -122,7 +124,7 @@ def _api(cluster_name: str, cluster: _Placed, user_name: str, user: _Placed) -> 
     except (ssl.SSLError, ValueError) as error:
         raise StillwaterError(
             f"A certificate of context's cluster {cluster_name!r} or user {user_name!r} cannot be "
-            f"used: {_flat(error)}."
+            f"used: {one_line(error)}."
         ) from None
 
 
@@ -214,10 +216,18 @@ class _Plugin:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             hint = str(entry.get("installHint") or "install it, or correct the kubeconfig")
-            raise StillwaterError(self._problem(f"does not run ({_flat(error)}); {hint}")) from None
+            raise StillwaterError(
+                self._problem(f"does not run ({one_line(error)}); {hint}")
+            ) from None
         if done.returncode:
             raise StillwaterError(
-                self._problem(f"ended with {done.returncode}: {_flat(done.stderr)[-500:]}")
+                passed_on(
+                    self._problem(
+                        f"ended with {done.returncode}; log in again, or run it by hand until it "
+                        f"works"
+                    ),
+                    done.stderr,
+                )
             )
         try:
             return dict(json.loads(done.stdout)["status"])
@@ -247,7 +257,7 @@ def _text(path: Path) -> str:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise StillwaterError(
-            f"{path}, which the kubeconfig names, cannot be read: {_flat(error)}."
+            f"{path}, which the kubeconfig names, cannot be read: {one_line(error)}."
         ) from None
 
 
@@ -270,7 +280,3 @@ def _time(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:
         raise StillwaterError(f"An exec plugin's token expires at {text!r}, no time.") from None
-
-
-def _flat(error: object) -> str:
-    return " ".join(str(error).split()).rstrip(".")

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import urllib3
 import yaml
 
-from core.errors import StillwaterError
+from core.errors import StillwaterError, one_line
 
 Object = dict[str, Any]
 # None: the client's certificate says who it is.
@@ -55,7 +55,9 @@ def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiErr
     message = status.get("message") or f"{response.status} without a message"
     reason = str(status.get("reason") or "")
     return ApiError(
-        response.status, reason, f"{method} {path} was refused ({response.status}): {message}"
+        response.status,
+        reason,
+        f"{method} {path} was refused ({response.status}): {one_line(message)}",
     )
 
 
@@ -221,7 +223,7 @@ class Api:
             raise ApiError(
                 0,
                 "Unreachable",
-                f"The API server {self.server} did not answer {method} {path}: {error}",
+                f"The API server {self.server} did not answer {method} {path}: {one_line(error)}",
             ) from error
         if response.status >= 400:
             raise _error(method, path, response)

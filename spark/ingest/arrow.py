@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from core.cost.pricing import total as exactly
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 from spark.ingest.combine import combined_lines, merged_tables, total
 from spark.ingest.control import Control
 from spark.ingest.grain import Grain
@@ -268,9 +268,8 @@ def _read(piece: Piece, numbered: Sequence[str] = ()) -> Iterator[pq.ParquetFile
         with parquet(piece.address, tuple(numbered)) as file:
             yield file
     except (pa.ArrowException, OSError, OverflowError) as error:
-        reason = str(error).splitlines()[0].rstrip(" :.")
-        problem = f"The file {Path(piece.address).name} is damaged ({reason}); export it again."
-        raise InvalidInput([problem]) from error
+        ours = f"The file {Path(piece.address).name} is damaged; export it again."
+        raise InvalidInput([passed_on(ours, error)]) from error
 
 
 def _texts(schema: pa.Schema) -> list[str]:

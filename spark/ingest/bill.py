@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +10,15 @@ from pyspark.sql import SparkSession
 
 from core.errors import InvalidInput
 from spark.ingest import cur, cur_names, focus, source
-from spark.ingest.delivery import Delivery, readable
+from spark.ingest.delivery import Delivery, letters, readable
 from spark.ingest.files import address_of
 from spark.ingest.lines import CORRUPT
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.tag_keys import OURS, KafkaTags
 
 COLUMNS_SHOWN = 5
+# Of those that a format's lines need: an invoice of another kind has one or two by chance.
+FEWEST_OF_A_FORMAT = 3
 
 
 def read(
@@ -37,6 +39,16 @@ def read(
         return _of(source.open_source(session, address_of(address), months, what), what, kafka)
 
 
+def reader_of(columns: Sequence[str]) -> Callable[[Source, str, KafkaTags], Delivery] | None:
+    """Return the reader of the format of which most needed columns are there; None of a few."""
+    as_focus = {letters(name) for name in columns} & {letters(name) for name in focus.REQUIRED}
+    as_cur = {cur_names.modern_name(name).lower() for name in columns} & set(cur.REQUIRED)
+    found, reader = max(
+        (len(as_focus), focus.delivery), (len(as_cur), cur.delivery), key=lambda each: each[0]
+    )
+    return reader if found >= FEWEST_OF_A_FORMAT else None
+
+
 def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
     columns = opened.columns
 
@@ -48,11 +60,7 @@ def _of(opened: Source, what: str, kafka: KafkaTags) -> Delivery:
     if {focus.COST.lower(), cur.COST} <= known:
         problem = f"{what} holds bills of two formats, FOCUS and Cost and Usage Report; name one."
         raise InvalidInput([problem])
-    reader = None
-    if focus.is_focus(columns):
-        reader = focus.delivery
-    elif any(name.startswith("line_item_") for name in known):
-        reader = cur.delivery
+    reader = reader_of(columns)
     if reader is not None:
         read = reader(opened, what, kafka)
         notes = [*read.notes, *opened.notes]

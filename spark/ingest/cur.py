@@ -19,6 +19,7 @@ from spark.ingest import splits
 from spark.ingest.control import control_of, known_period
 from spark.ingest.cur_names import (
     ENTITY,
+    KNOWN,
     NEEDED,
     OPTIONAL,
     TAG_MAPS,
@@ -40,6 +41,7 @@ from spark.ingest.delivery import (
     month_from,
     named_columns,
     reason,
+    require_each_once,
     text,
     text_or_null,
 )
@@ -117,7 +119,10 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     sorted_by = (*TAG_MAPS, CATEGORIES) if kafka.is_own else TAG_MAPS
     maps = [name for name in sorted_by if name in known]
     spread = [name for key in kafka.keys for name in tag_columns(key, known)]
-    if not maps and not spread and not legacy and not _has_tags(known):
+    wanted = {*KNOWN.values(), *maps, *spread}
+    require_each_once(source.columns, lambda name: modern_name(name).lower(), wanted, what)
+    has_tags = bool(maps or spread) or _has_tags(known)
+    if not has_tags and not legacy:
         raise InvalidInput([f"{what} has no column resource_tags; {_NO_TAGS}."])
 
     tags_in = (maps, spread)
@@ -151,7 +156,7 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         refreshes=source.refreshes,
         simulated=source.simulated,
         kafka=kafka,
-        notes=[*_lacking(known, own), *_gross(source, known, own)],
+        notes=[*_lacking(known, own, has_tags=has_tags), *_gross(source, known, own)],
         tagged=lambda: reduce(
             DataFrame.unionByName, (_month_tags(modern(frame), maps) for frame in source.frames)
         ),
@@ -159,13 +164,13 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     )
 
 
-def _lacking(known: set[str], own: Callable[[str], str]) -> list[str]:
+def _lacking(known: set[str], own: Callable[[str], str], *, has_tags: bool) -> list[str]:
     """Say what cannot be told for want of a column that the export leaves out."""
     has_resources = "line_item_resource_id" in known
     said = [] if has_resources else [NO_RESOURCES]
     # A legacy report has the others of these with resource ids alone.
     said += left_out({n: LACKING[n] for n in LACKING if has_resources or n == ENTITY}, known, own)
-    if not _has_tags(known):
+    if not has_tags:
         said.append(NO_TAGS)
     return said
 

@@ -98,7 +98,11 @@ def modern(frame: DataFrame, kafka: KafkaTags = OURS) -> DataFrame:
 
     Of tags that differ by case alone (spark.ingest.lines) one written as it is asked for is meant.
     """
-    spelled = {name: modern_name(name) for name in frame.columns}
+    spelled: dict[str, str] = {}
+    for name in frame.columns:
+        new = modern_name(name)
+        # A second column of that name which nobody asked for keeps its own.
+        spelled[name] = name if new in spelled.values() else new
     for asked in (f"{place}{key}" for key in kafka.keys for place in TAG_PLACES):
         exact = next((name for name in spelled if APART.sub("", name) == asked), asked)
         first = next((name for name in spelled if name.lower() == asked.lower()), exact)

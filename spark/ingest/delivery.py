@@ -31,7 +31,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 from spark import money
 from spark.expressions import surely
 from spark.ingest.control import Control
@@ -167,6 +167,22 @@ def named_columns(
             for name in wanted.values()
         )
     )
+
+
+def require_each_once(
+    columns: Iterable[str], called: Callable[[str], str], wanted: Collection[str], what: str
+) -> None:
+    """Refuse a bill that has a wanted column under two names: which of them counts is not known."""
+    places: dict[str, list[str]] = {}
+    for name in columns:
+        places.setdefault(called(name), []).append(name)
+    problems = [
+        f"{what} has one column under {len(names)} names, {' and '.join(names)}; export it once."
+        for meant, names in places.items()
+        if len(names) > 1 and meant in wanted
+    ]
+    if problems:
+        raise InvalidInput(problems)
 
 
 def left_out(
@@ -350,24 +366,33 @@ def readable(what: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        raise InvalidInput([f"{what} cannot be read: {_cause(str(error))}"]) from error
+        raise InvalidInput([complaint(what, str(error))]) from error
 
 
-def _cause(complaint: str) -> str:
-    codec = NO_CODEC.search(complaint)
+def complaint(what: str, theirs: str) -> str:
+    """Return what cannot be read and what to do, of a cause that nobody knows in Spark's words."""
+    if known := _cause(theirs):
+        return f"{what} cannot be read: {known}"
+    lines = [line.strip() for line in theirs.splitlines() if line.strip()]
+    caused = [line for line in lines if line.startswith(CAUSED)]
+    ours = f"{what} cannot be read by Spark. Copy it again, or export it anew as Parquet."
+    return passed_on(ours, (caused or lines[:1] or [""])[-1].removeprefix(CAUSED))
+
+
+def _cause(theirs: str) -> str | None:
+    """Return what a complaint of Spark's means and what to do, or None where that is not known."""
+    codec = NO_CODEC.search(theirs)
     if codec:
         return f"it is compressed by {codec[1]}, which Spark has no codec for; export with Snappy"
-    mistyped = MISTYPED.search(complaint)
+    mistyped = MISTYPED.search(theirs)
     if mistyped:
         return f"its column {mistyped[1]} holds {mistyped[2]}, which are no times; export it again"
-    twice = TWICE.search(complaint)
+    twice = TWICE.search(theirs)
     if twice:
         return f"it names column {twice[1]} twice, whatever the case of its letters; export it once"
-    known = next((said for words, said in DAMAGE.items() if words in complaint), None)
+    known = next((said for words, said in DAMAGE.items() if words in theirs), None)
     if known is not None:
         return known
-    lines = [line.strip() for line in complaint.splitlines() if line.strip()]
     # A worker in Python says why in a sentence of ours, which stands below its stack.
-    said = [line for line in lines if line.startswith(OWN)]
-    caused = [line for line in lines if line.startswith(CAUSED)]
-    return (said or caused or lines[:1])[-1].removeprefix(OWN).removeprefix(CAUSED)
+    said = [line.strip() for line in theirs.splitlines() if line.strip().startswith(OWN)]
+    return said[-1].removeprefix(OWN) if said else None

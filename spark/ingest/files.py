@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 
 _URI = re.compile(r"^[a-z][a-z0-9+.-]*://")
 CHUNK_BYTES = 1 << 16
@@ -207,5 +207,5 @@ class HadoopFiles:
         try:
             return self._path(address).getFileSystem(self._configuration)
         except Py4JJavaError as error:
-            reason = str(error.java_exception).splitlines()[0]
-            raise InvalidInput([f"Spark cannot reach {address}: {reason}."]) from None
+            ours = f"Spark cannot reach {address}; see its spelling, or copy it to this machine."
+            raise InvalidInput([passed_on(ours, error.java_exception.toString())]) from None

@@ -29,6 +29,7 @@ from spark.ingest.delivery import (
     month_from,
     named_columns,
     reason,
+    require_each_once,
     spellings,
     text,
     text_or_null,
@@ -36,8 +37,9 @@ from spark.ingest.delivery import (
 from spark.ingest.grain import Grain
 from spark.ingest.source import DELIVERED_PERIOD, Source
 from spark.ingest.tags import as_map, every_tag, named_tags
+from spark.money import Amount, made_of
 from spark.schemas import CHARGES, HAS_NET, require_lines
-from spark.tag_keys import OURS, KafkaTags, column_spellings
+from spark.tag_keys import OURS, KafkaTags, category_name, column_spellings
 from spark.transforms.classify import AWS, UNUSED
 
 COST = "BilledCost"
@@ -64,7 +66,7 @@ OPTIONAL = (
     *("AvailabilityZone", "x_UsageType", "SkuMeter", "x_Operation"),
     *("ProviderName", "ServiceProviderName", "HostProviderName", "InvoiceIssuerName"),
     *("PublisherName", "ResourceId", "SubAccountId"),
-    *("CommitmentDiscountStatus", "CapacityReservationStatus"),
+    *("CommitmentDiscountStatus", "CommitmentDiscountId", "CapacityReservationStatus"),
 )
 # What says who sells, the surest first.
 SELLERS = (
@@ -73,6 +75,7 @@ SELLERS = (
 )
 # Beside tags of their own people sort a bill by cost categories.
 TAGS, CATEGORIES = ("Tags",), "x_CostCategories"
+CATEGORY_WORDS = ("x_CostCategories", "x_CostCategory")
 # The specification's display names, where those are other words than the column's own.
 DISPLAYED = {
     "provider": "ProviderName",
@@ -97,24 +100,21 @@ AMOUNTS = (COST, "EffectiveCost", "PricingQuantity")
 SHOWN = (COST, "BillingPeriodStart", "ChargePeriodStart", "ResourceId", "ChargeDescription")
 
 
-def is_focus(columns: list[str]) -> bool:
-    return not {"billedcost", "effectivecost"}.isdisjoint(map(letters, columns))
-
-
 def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
     """Turn an opened bill into lines; a bill that lacks a column raises InvalidInput."""
 
     maps = (*TAGS, CATEGORIES) if kafka.is_own else TAGS
     own = _tag_columns(source.columns, kafka)
+    wanted = {letters(name) for name in (*REQUIRED, *OPTIONAL, *maps, *own.values())}
+    require_each_once(source.columns, letters, wanted, what)
 
     def months() -> list[DataFrame]:
         return [_needed_columns(frame, what, maps, own) for frame in source.frames]
 
     grain = Grain(kafka, "ResourceId", "AvailabilityZone")
-    wanted = [*OPTIONAL, *maps]
     quick = None
     if source.quick and not own:
-        quick = source.quick.added_up(REQUIRED, wanted, AMOUNTS, COST, grain)
+        quick = source.quick.added_up(REQUIRED, [*OPTIONAL, *maps], AMOUNTS, COST, grain)
     if quick:
         parts = [_needed_columns(quick.lines, what, maps, own)]
         control = quick.control
@@ -130,15 +130,16 @@ def delivery(source: Source, what: str, kafka: KafkaTags = OURS) -> Delivery:
         refreshes=source.refreshes,
         simulated=source.simulated,
         kafka=kafka,
-        notes=_lacking(spellings(_named_by_id(source.columns).values()), own),
+        notes=_lacking(spellings(_named_by_id(source.columns).values()), own, maps),
         tagged=lambda: reduce(DataFrame.unionByName, map(_month_tags, months())),
     )
 
 
-def _lacking(known: Collection[str], own: Mapping[str, str]) -> list[str]:
+def _lacking(known: Collection[str], own: Mapping[str, str], maps: Sequence[str]) -> list[str]:
     """Say what cannot be told for want of a column that the export leaves out."""
     is_sold = any(name.lower() in known or letters(name) in known for name in SELLERS)
-    effects = {name: LACKING[name] for name in LACKING if not own or name not in TAGS}
+    has_tags = bool(own) or any(name.lower() in known or letters(name) in known for name in maps)
+    effects = {name: LACKING[name] for name in LACKING if not has_tags or name not in TAGS}
     return [*left_out(effects, known), *([] if is_sold else [NO_SELLER])]
 
 
@@ -151,7 +152,10 @@ def _tag_columns(columns: Sequence[str], kafka: KafkaTags) -> dict[str, str]:
     return {
         column_spellings(key)[0]: known[place]
         for key in kafka.keys
-        for place in (letters(f"{word}{key}") for word in ("tag", "taguser", "tagsuser", "tags"))
+        for place in (
+            *(letters(f"{word}{key}") for word in ("tag", "taguser", "tagsuser", "tags")),
+            *(letters(f"{word}{category_name(key)}") for word in CATEGORY_WORDS),
+        )
         if place in known
     }
 
@@ -192,7 +196,17 @@ def _lines(raw: DataFrame, maps: Sequence[str], own: Mapping[str, str]) -> DataF
 @made_once
 def _columns(raw: Shape, maps: Sequence[str], own: Sequence[tuple[str, str]]) -> list[Column]:
     kind = kind_of(raw, COST)
-    effective = amount("EffectiveCost", kind)
+    # Its covered usage has the cost of a commitment: the specification has none for its purchase,
+    # and some exports write the price there once more.
+    is_commitment = surely(
+        (text("ChargeCategory") == "Purchase") & text_or_null("CommitmentDiscountId").isNotNull()
+    )
+
+    def spread(given: Amount) -> Column:
+        cost = given("EffectiveCost")
+        return F.when(is_commitment, cost * 0).otherwise(cost)
+
+    effective = made_of(spread, lambda name: amount(name, kind), kind)
     return [
         _period(raw).alias("billing_period"),
         day(raw, "ChargePeriodStart").alias("day"),

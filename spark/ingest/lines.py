@@ -6,17 +6,19 @@ A line that does not fit its header is kept whole in CORRUPT instead of being dr
 from __future__ import annotations
 
 import csv
+import io
 import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import islice
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 from spark.ingest.files import Files, HadoopFiles
 from spark.tables import literal_address, quoted_name
 from spark.tag_keys import TAG_COLUMNS
@@ -25,6 +27,8 @@ CORRUPT = "_corrupt_line"
 # The longest header known has 300 columns.
 HEADER_BYTES = 1 << 18
 GZIP_WINDOW = 31
+# Lines that are compared with their header: a few of another length are broken lines, all are not.
+LINES_COMPARED = 100
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 # What a file begins with that is no delimited text, whatever it is called.
@@ -60,6 +64,7 @@ def header(files: Files, address: str, what: str) -> Header:
     """Return what a file's beginning says of its columns, or say why it has none."""
     try:
         data = files.read(address, HEADER_BYTES)
+        is_whole = len(data) < HEADER_BYTES
         if address.endswith(".gz"):
             data = _inflated_bytes(data)
         names = _names(data, what)
@@ -67,10 +72,36 @@ def header(files: Files, address: str, what: str) -> Header:
         problem = f"{what} cannot be read: it is not written in UTF-8; save it as UTF-8."
         raise InvalidInput([problem]) from None
     except (OSError, EOFError, csv.Error, zlib.error) as error:
-        raise InvalidInput([f"{what} cannot be read: {error}."]) from None
+        raise InvalidInput([passed_on(f"{what} cannot be read; copy it again.", error)]) from None
     if not any(names):
         raise InvalidInput([f"{what} is empty; its first line must name its columns."])
-    return Header(tuple(_told_apart(names, what)), _escape(data))
+    found = Header(tuple(_told_apart(names, what)), _escape(data))
+    _require_its_length(found, data if is_whole else data[: data.rfind(b"\n") + 1], what)
+    return found
+
+
+def _require_its_length(found: Header, data: bytes, what: str) -> None:
+    """Refuse a file whose lines all hold fewer or more cells than its header has names."""
+    is_doubled = found.escape == '"'
+    text = io.StringIO(data.decode("utf-8-sig", errors="replace"), newline="")
+    escape = None if is_doubled else "\\"
+    # Of a quote that is never closed nothing is known: those lines are broken one by one.
+    rows = csv.reader(text, doublequote=is_doubled, escapechar=escape, strict=True)
+    try:
+        lengths = {len(row) for row in islice(filter(None, rows), 1, LINES_COMPARED)}
+    except csv.Error:
+        return
+    names = len(found.names)
+    if len(lengths) != 1 or names in lengths:
+        return
+    (cells,) = lengths
+    excess = "name in its header" if names > cells else "cell in its lines"
+    problem = (
+        f"{what} names {names} columns and its lines hold {cells} cells, so that no cell is known "
+        f"to be of its column. Find the {excess} that is too many (a comma at the end makes one), "
+        f"or name the file as AWS delivered it."
+    )
+    raise InvalidInput([problem])
 
 
 def _escape(data: bytes) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InvalidInput
+from core.errors import InvalidInput, passed_on
 from spark.ingest.files import Files, fingerprint
 from spark.months import Refresh
 
@@ -277,7 +277,9 @@ def _manifest(files: Files, path: str) -> Mapping[str, Any]:
     try:
         manifest = json.loads(files.read(path).decode("utf-8-sig"))
     except (OSError, ValueError) as error:
-        raise InvalidInput([f"The manifest {path} is not JSON: {error}."]) from None
+        raise InvalidInput(
+            [passed_on(f"The manifest {path} is not JSON; copy the export again.", error)]
+        ) from None
     fields = manifest if isinstance(manifest, dict) else {}
     names = fields.get("dataFiles", fields.get("reportKeys"))
     if not isinstance(names, list) or not all(isinstance(n, str) for n in names):

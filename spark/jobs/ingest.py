@@ -151,7 +151,12 @@ def run(
 def _require_rows(delivery: Delivery, before: Mapping[str, Row]) -> None:
     """Refuse a bill without rows, unless it is a month of an export that has others."""
     if not (before and delivery.refreshes):
-        raise InvalidInput([f"The bill {delivery.label} holds no rows; export it again."])
+        problem = (
+            f"The bill {delivery.label} holds no rows: nothing was charged yet, or its export "
+            f"leaves every line out. AWS delivers again within a day. Read another month (--month) "
+            f"or the next delivery; where charges are missing, see the export's filter."
+        )
+        raise InvalidInput([problem])
 
 
 def _delivered_controls(delivery: Delivery, before: Mapping[str, Row]) -> Mapping[str, Control]:

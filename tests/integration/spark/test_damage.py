@@ -83,7 +83,9 @@ def test_20_an_empty_file_is_named(session: SparkSession, tmp_path: Path, conten
 
 
 def test_21_a_header_alone_is_named(session: SparkSession, tmp_path: Path) -> None:
-    assert "holds no rows" in refused(session, written(tmp_path, legacy([])))
+    said = refused(session, written(tmp_path, legacy([])))
+    assert "holds no rows: nothing was charged yet" in said
+    assert "export it again" not in said
 
 
 def test_22_legacy_without_resource_ids_is_read_by_component_and_says_so(

@@ -233,6 +233,27 @@ def test_39_what_focus_calls_unused_is_found_and_no_brokers(
     assert "broker compute" not in {row.component for row in rows.collect()}
 
 
+@pytest.mark.parametrize(
+    ("purchase", "amortised"),
+    [
+        ({"CommitmentDiscountId": "arn:plan/1"}, 100),
+        ({"CommitmentDiscountId": "NULL"}, 200),  # of something else, a marketplace's product
+        ({"CommitmentDiscountId": "arn:plan/1", "ChargeCategory": "Credit"}, 200),
+    ],
+)
+def test_39_a_commitment_is_amortised_by_its_usage_and_not_by_its_purchase_too(
+    session: SparkSession, tmp_path: Path, purchase: Mapping[str, str], amortised: int
+) -> None:
+    bought = {"ChargeCategory": "Purchase", "BilledCost": "100", "EffectiveCost": "100", **purchase}
+    used = {"BilledCost": "0", "EffectiveCost": "100", "CommitmentDiscountStatus": "Used"}
+    used["CommitmentDiscountId"] = "arn:plan/1"
+    path = bills.focus_file(tmp_path / "focus.csv", [bought, used])
+    rows = ingest.usage(*bill.read(session, path).parts).collect()
+    assert sum(row.billed_cost for row in rows) == 100
+    assert sum(row.amortised_cost for row in rows) == amortised
+    assert sum(row.net_cost for row in rows) == amortised
+
+
 def test_40_an_owner_with_days_of_nothing_explains_its_own_excess(session: SparkSession) -> None:
     start = date(2026, 11, 1)
     paid = [(start + timedelta(days=n), "whole cluster", Decimal(1)) for n in range(20)]

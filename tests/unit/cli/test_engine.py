@@ -13,7 +13,7 @@ from pulumi.automation import OpType
 
 from cli.engine.command import EngineCommand
 from cli.engine.layers import Layers
-from cli.engine.progress import EngineStep, EngineWatch, LayerFailed
+from cli.engine.progress import OTHERWISE, EngineStep, EngineWatch, LayerFailed
 from core.errors import MissingPrerequisite
 from local.place import Place
 from local.pulumi import bin as engine_bin
@@ -78,7 +78,43 @@ def test_each_error_is_said_once_with_its_resource() -> None:
         watch(error(message))
     watch(error("<{%reset%}>update failed<{%reset%}>", STACK))
     watch(error("The spec is wrong.", STACK))
-    assert watch.problems == ["events: AWS refused it.", "The spec is wrong."]
+    assert watch.problems == [
+        f"events failed. {OTHERWISE} In its own words: AWS refused it.",
+        "The spec is wrong.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("another operation (install/upgrade/rollback) is in progress", "`helm rollback RELEASE"),
+        ('release "nth" is in state pending-upgrade', "`helm list --all --pending -A`"),
+        ("cannot re-use a name that is still in use", "`helm uninstall RELEASE"),
+        ("the stack has 1 resource with pending operations", "`pulumi refresh`"),
+        ("timed out waiting for the condition", "get pods,events"),
+        ("User: arn is not authorized to perform: eks:CreateCluster", "Have it granted"),
+        ("ExpiredToken: the token is expired", "Log in again"),
+        ("no such thing was ever heard of", "Mend what it names"),
+    ],
+)
+def test_a_providers_words_come_after_what_to_do_and_are_cut(said: str, remedy: str) -> None:
+    watch = EngineWatch("platform", None)
+    stack = "".join(f"\n\tat org.example.Deep(Deep.java:{n})" for n in range(500))
+    watch(error(f"{said}{stack}{'x' * 20_000}"))
+    (problem,) = watch.problems
+    assert problem.startswith("events failed. ")
+    assert remedy in problem.partition("In its own words: ")[0]
+    assert said in problem.partition("In its own words: ")[2]
+    assert "Deep.java" not in problem
+    assert len(problem) < 800
+
+
+def test_a_program_that_fell_over_shows_the_last_line_of_its_traceback() -> None:
+    watch = EngineWatch("platform", None)
+    watch(error("Traceback (most recent call last):\n  File \"x\"\nKeyError: 'zone'", STACK))
+    assert watch.problems == [
+        f"The program failed. {OTHERWISE} In its own words: KeyError: 'zone'."
+    ]
 
 
 def program(path: Path, text: str) -> Path:
@@ -199,5 +235,5 @@ def test_what_pulumi_refuses_before_it_runs_is_a_sentence_whatever_is_asked(
     with pytest.raises(LayerFailed) as caught:
         getattr(layers, ask)("kafka")
     (problem,) = caught.value.problems
-    assert problem.startswith(sentence)
+    assert sentence in problem
     assert "stderr" not in problem

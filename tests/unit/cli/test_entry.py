@@ -131,9 +131,8 @@ def test_what_aws_refuses_is_a_sentence_whichever_command_asked() -> None:
     )
     done = entry("real([])", before=refused)
     assert done.returncode == 1
-    assert done.stderr.startswith(
-        "An error occurred (AccessDenied) when calling the Scan operation"
-    )
+    assert done.stderr.startswith("AWS refuses, or is not reached. ")
+    assert "(AccessDenied) when calling the Scan operation" in done.stderr
     assert "Is the environment up in this account" in done.stderr
     assert "Traceback" not in done.stderr
 
