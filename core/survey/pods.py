@@ -131,7 +131,7 @@ def idle(seen: Surveyed) -> Iterator[Finding]:
         if said and all(said):
             barred[name] = said[0]
     if barred:
-        yield worth_knowing(
+        yield producer_may_stall(
             "node-takes-none",
             "idle nodes",
             f"no broker or controller can start on "
