@@ -197,6 +197,7 @@ def read(
         rivals=on(strangers, neighbours.rivals),
         zookeepers=answer_or_reason(zookeeper.zookeepers, api, namespace),
         nodes=nodes,
+        idle_nodes=placed if isinstance(placed, Unknown) else placed[2],
         **machinery,
         **account,
         fargate_profiles=on(

@@ -18,7 +18,7 @@ from cli.survey.objects import (
     reason_of,
     status_of,
 )
-from core.placement import taints_of
+from core.placement import NODE_NAME, allocatable_of, taints_of
 from core.quantities import quantity
 from core.selectors import requirements
 from core.survey.kafka_facts import Pod
@@ -64,17 +64,25 @@ ZONE_ID = re.compile(r"[a-z0-9-]+-az[0-9]+")
 SINCE_FORCEFUL = "karpenter.sh/v1"
 
 
-def nodes(api: Api, wanted: Iterable[Pod]) -> tuple[dict[str, Node], str | None]:
-    """Return the nodes that hold the pods, and the region they say they are in."""
-    names = {pod.node for pod in wanted if pod.node}
-    found = {}
+def nodes(api: Api, wanted: Iterable[Pod]) -> tuple[dict[str, Node], str | None, dict[str, Node]]:
+    """Return the nodes that hold the pods, the region they say they are in, and the idle ones.
+
+    Idle is a node of the labels that a pod asks for, where none of them is.
+    """
+    pods = tuple(wanted)
+    names = {pod.node for pod in pods if pod.node}
+    choosy = [pod.wants for pod in pods if pod.wants.labels or pod.wants.terms]
+    found, idle = {}, {}
     regions: set[str] = set()
     for item in items(api, "/api/v1", "nodes"):
-        if item["metadata"]["name"] in names:
+        name = item["metadata"]["name"]
+        if any(wants.fits({**labels(item), NODE_NAME: name}) for wants in choosy):
+            idle[name] = _node(item)
+        if name in names:
             found[item["metadata"]["name"]] = _node(item)
             if region := labels(item).get("topology.kubernetes.io/region"):
                 regions.add(str(region))
-    return found, min(regions, default=None)
+    return found, min(regions, default=None), {n: i for n, i in idle.items() if n not in names}
 
 
 def _node(item: Object) -> Node:
@@ -95,6 +103,7 @@ def _node(item: Object) -> Node:
         labels=marked,
         annotations=annotations_of(item),
         taints=taints_of(item),
+        allocatable=allocatable_of(item, None),
         version=_version(item),
         os_image=str((status_of(item).get("nodeInfo") or {}).get("osImage") or ""),
     )

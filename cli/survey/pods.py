@@ -16,7 +16,7 @@ from cli.survey.objects import (
     variable,
 )
 from core.incidents.pod_marks import ignores_disruption
-from core.placement import HOST, REQUIRED, placement_of
+from core.placement import HOST, REQUIRED, needs_of, placement_of
 from core.quantities import heap, quantity
 from core.selectors import is_selected
 from core.survey.kafka_facts import Pod
@@ -102,6 +102,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         alone_on_its_node=_forbids_neighbours(spec, labelled) or _holds_port(spec, main),
         ignores_disruption=ignores_disruption(item),
         wants=placement_of(spec),
+        requests=needs_of(item).requests,
         quality=status.get("qosClass"),
         heap_bytes=heap(variable(main, HEAP_OPTIONS)),
         memory_bytes=quantity(((main.get("resources") or {}).get("limits") or {}).get("memory")),

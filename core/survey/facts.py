@@ -90,6 +90,8 @@ class Surveyed:
     rivals: tuple[Rival, ...] | Unknown
     zookeepers: tuple[ZooKeeperPod, ...] | Unknown
     nodes: Mapping[str, Node] | Unknown
+    # Of the labels that pods of Kafka ask for, without one of them.
+    idle_nodes: Mapping[str, Node] | Unknown
     instances: Mapping[str, Instance] | Unknown
     # Instance id -> what EC2 says beside its description; most are not in it.
     statuses: Mapping[str, MachineStatus] | Unknown

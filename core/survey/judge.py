@@ -89,6 +89,7 @@ _JUDGES: tuple[Judge, ...] = (
     pods.memory,
     pods.marked_pods,
     pods.returning,
+    pods.idle,
     pods.priority,
     preemption.preemption,
     pods.interfaces,

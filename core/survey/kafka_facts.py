@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from core.availability.conditions import Condition
-from core.placement import ANYWHERE, Placement
+from core.placement import ANYWHERE, Amounts, Placement
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,7 @@ class Pod:
     # Whether it tolerates the taint by which Karpenter empties a node.
     ignores_disruption: bool = False
     wants: Placement = ANYWHERE
+    requests: Amounts = field(default_factory=dict)
     # Kubernetes' word for how much memory it is sure of: Guaranteed, Burstable, BestEffort.
     quality: str | None = None
     # Of Kafka's own container, where they are written: the heap it may take, and its limit.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from core.placement import Taint
+from core.placement import Amounts, Taint
 from core.selectors import Requirement
 
 
@@ -31,6 +31,8 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
+    # What it has for all of its pods together.
+    allocatable: Amounts = field(default_factory=dict)
     # Of its kubelet: major and minor, as in v1.34.
     version: str | None = None
     # Of its machine's operating system, in its own words.

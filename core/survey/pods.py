@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.placement import HOST, KUBERNETES_OWN, NODE_NAME, barrier
+from core.placement import HOST, KUBERNETES_OWN, NODE_NAME, PodNeeds, barrier, shortage
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
 from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall, worth_knowing
 from core.survey.kafka_facts import Pod
@@ -118,6 +118,41 @@ def _placement_barrier(pod: Pod, node: Node) -> str | None:
     taints = [t for t in node.taints if not (t.key.startswith(KUBERNETES_OWN) or node.leaving)]
     said = barrier(node.name, node.labels, taints, pod.wants)
     return said and f"{node.name} {said}"
+
+
+def idle(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes that are there for Kafka's pods and could take none of them."""
+    barred = {}
+    for name, node in mapping_of(seen.idle_nodes).items():
+        pods = [
+            pod for pod in of(seen.pods) if pod.wants.fits({**node.labels, NODE_NAME: node.name})
+        ]
+        said = [_idle_barrier(pod, node) for pod in pods]
+        if said and all(said):
+            barred[name] = said[0]
+    if barred:
+        yield producer_may_stall(
+            "node-takes-none",
+            "idle nodes",
+            f"no broker or controller can start on "
+            f"{listing(f'{name}, which {why}' for name, why in barred.items())}: Stillwater takes "
+            f"none of them for a replacement",
+            "`kubectl describe node` shows what is in the way; mend it, or end these machines",
+        )
+
+
+def _idle_barrier(pod: Pod, node: Node) -> str | None:
+    """Return why a node with nothing of Kafka's could not take a pod, were it otherwise empty."""
+    if not node.ready:
+        return "is not Ready"
+    if node.leaving:
+        return "is cordoned, or marked to be emptied"
+    if node.ailments:
+        return f"reports {', '.join(node.ailments)}"
+    asking = PodNeeds(requests=pod.requests)
+    return barrier(node.name, node.labels, node.taints, pod.wants) or shortage(
+        asking, node.allocatable, (), 0
+    )
 
 
 def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:

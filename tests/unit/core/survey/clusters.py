@@ -129,6 +129,7 @@ GOOD = Surveyed(
     rivals=(),
     zookeepers=(),
     nodes={f"ip-10-0-0-{index}": node(index) for index in range(3)},
+    idle_nodes={},
     instances={f"i-{index}": INSTANCE for index in range(3)},
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
     groups={f"kafka-{index}": group(index) for index in range(3)},

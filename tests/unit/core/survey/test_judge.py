@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from decimal import Decimal
 from typing import Any
 
 from core.availability.conditions import Condition
+from core.placement import Taint
 from core.selectors import Requirement
 from core.survey.facts import Surveyed
 from core.survey.finding import CLEAR, FOUND, NOT_READ, Weight, exit_code
@@ -167,6 +169,30 @@ BROKEN = {
         "shared-node",
     ),
     "free to share": (first_pod(alone_on_its_node=False), "anti-affinity"),
+    "an idle node with a leftover taint": (
+        replace(
+            GOOD,
+            idle_nodes={
+                "ip-10-0-0-9": replace(
+                    node(0),
+                    taints=(Taint(key="ebs.csi.aws.com/agent-not-ready", effect="NoSchedule"),),
+                )
+            },
+        ),
+        "node-takes-none",
+    ),
+    "an idle node that is not Ready": (
+        replace(GOOD, idle_nodes={"ip-10-0-0-9": replace(node(0), ready=False)}),
+        "node-takes-none",
+    ),
+    "an idle node that is too small": (
+        replace(
+            GOOD,
+            pods=tuple(replace(p, requests={"memory": Decimal(8)}) for p in GOOD.pods),
+            idle_nodes={"ip-10-0-0-9": replace(node(0), allocatable={"memory": Decimal(7)})},
+        ),
+        "node-takes-none",
+    ),
     "no disk": (first_pod(claims=()), "ephemeral"),
     "deleted with its claim": (
         replace(GOOD, volumes=(replace(VOLUME, reclaim="Delete"),)),
