@@ -286,9 +286,7 @@ def test_an_announced_node_waits_until_the_operators_roll_has_ended(
         )
         leaving = demo.terminate(cluster.twin, LEAVING)
         incident = cluster.released(leaving.instance_id, ROLL_SECONDS)
-        summary = load.finish()
-    seen = figures(cluster, incident, summary)
-    check_nothing_lost(seen)
+        check_nothing_lost(figures(cluster, incident, load.finish()))
     assert frozenset(resources.restarted(began)) == cause.restarts
     assert any(cause.read in note.reason for note in incident.notes)
     assert incident.forwarded is not None
@@ -317,8 +315,7 @@ def test_the_operator_restarts_no_broker_while_a_drain_of_ours_has_one_out(
             "the operator has restarted the other brokers",
             ROLL_SECONDS,
         )
-        summary = load.finish()
-    check_nothing_lost(figures(cluster, incident, summary))
+        check_nothing_lost(figures(cluster, incident, load.finish()))
     assert State.RELEASED is incident.state
     (_, first), *_ = moments(cluster, "pod_rolled", since)
     back = dict(reversed(moments(cluster, "pod_ready", drained.first_at)))[LEAVING]
