@@ -304,8 +304,10 @@ def test_the_operator_restarts_no_broker_while_a_drain_of_ours_has_one_out(
     with cluster.under_load() as load:
         leaving = demo.terminate(cluster.twin, LEAVING)
         since = leaving.terminated_call_at
-        drained = cluster.until(
-            lambda: (i := cluster.incident(leaving.instance_id)) and i.forwarded, "it drains"
+        told = cluster.until(
+            lambda: dict(moments(cluster, "pod_stopping", since)).get(LEAVING),
+            "the broker that leaves is told to stop",
+            ROLL_SECONDS,
         )
         cause.apply(resources)
         incident = cluster.released(leaving.instance_id, ROLL_SECONDS)
@@ -318,5 +320,5 @@ def test_the_operator_restarts_no_broker_while_a_drain_of_ours_has_one_out(
         check_nothing_lost(figures(cluster, incident, load.finish()))
     assert State.RELEASED is incident.state
     (_, first), *_ = moments(cluster, "pod_rolled", since)
-    back = dict(reversed(moments(cluster, "pod_ready", drained.first_at)))[LEAVING]
+    back = dict(reversed(moments(cluster, "pod_ready", told)))[LEAVING]
     assert first > back, "two were out by two hands"
