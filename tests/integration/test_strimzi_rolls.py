@@ -41,6 +41,12 @@ class Roll:
     fewest_current: Mapping[str, int] = field(default_factory=dict)
 
 
+def moments(cluster: Cluster, event: str, since: float) -> list[tuple[int | None, float]]:
+    """Return the Kafka nodes whose pods an event was about, and when."""
+    facts = [fact for fact in cluster.facts(event) if fact["at"] >= since]
+    return [(naming.node_id_of_pod(fact["pod"]), fact["at"]) for fact in facts]
+
+
 class Resources:
     """Strimzi's resources of the shared cluster."""
 
@@ -100,14 +106,13 @@ class Resources:
 
     def restarted(self, since: float) -> list[int]:
         """Return the nodes whose pods the operator has restarted, in its order."""
-        names = [f["pod"] for f in self.cluster.facts("pod_rolled") if f["at"] >= since]
-        return [naming.node_id_of_pod(name) or 0 for name in names]
+        return [id_ for id_, _ in moments(self.cluster, "pod_rolled", since) if id_ is not None]
 
-    def is_settled(self) -> bool:
-        """Say whether every pod is Ready and the operator has done with the Kafka."""
-        kafka = self.kafka()
-        is_old = kafka["status"]["observedGeneration"] < kafka["metadata"]["generation"]
-        return not is_old and all(map(_is_ready, self.cluster.pods().values()))
+    def are_back(self, since: float) -> bool:
+        """Say whether every pod that the operator has restarted is Ready again."""
+        ready = dict(moments(self.cluster, "pod_ready", since))
+        rolled = moments(self.cluster, "pod_rolled", since)
+        return all(ready.get(id_, 0.0) > at for id_, at in rolled)
 
     def follow(self, change: Callable[[], object], pods: int) -> Roll:
         """Make a change, and watch until the operator has restarted so many pods for it."""
@@ -127,7 +132,8 @@ class Resources:
             assert len(away) <= 1, "two pods were away at once"
             if away:
                 said.add((tuple(c["type"] for c in status["conditions"]), is_old))
-            return len(self.restarted(began)) >= pods and not away and not is_old
+            is_over = len(self.restarted(began)) >= pods and self.are_back(began)
+            return is_over and not away and not is_old
 
         self.cluster.until(look, f"{pods} pods were restarted", ROLL_SECONDS)
         time.sleep(SETTLED_SECONDS)  # long enough for the next one to be told, were there one
@@ -249,12 +255,6 @@ LONG_BUT_ONE = [
 ]
 
 
-def moments(cluster: Cluster, event: str, since: float) -> list[tuple[int | None, float]]:
-    """Return the Kafka nodes whose pods an event was about, and when."""
-    facts = [fact for fact in cluster.facts(event) if fact["at"] >= since]
-    return [(naming.node_id_of_pod(fact["pod"]), fact["at"]) for fact in facts]
-
-
 def figures(cluster: Cluster, incident: Incident, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Print what was seen of a departure beside a roll, and return it."""
     smallest = min(sample["smallest"] for sample in result.isr_samples(cluster.twin))
@@ -286,9 +286,7 @@ def test_an_announced_node_waits_until_the_operators_roll_has_ended(
         )
         leaving = demo.terminate(cluster.twin, LEAVING)
         incident = cluster.released(leaving.instance_id, ROLL_SECONDS)
-        summary = load.finish()
-    seen = figures(cluster, incident, summary)
-    check_nothing_lost(seen)
+        check_nothing_lost(figures(cluster, incident, load.finish()))
     assert frozenset(resources.restarted(began)) == cause.restarts
     assert any(cause.read in note.reason for note in incident.notes)
     assert incident.forwarded is not None
@@ -306,20 +304,21 @@ def test_the_operator_restarts_no_broker_while_a_drain_of_ours_has_one_out(
     with cluster.under_load() as load:
         leaving = demo.terminate(cluster.twin, LEAVING)
         since = leaving.terminated_call_at
-        drained = cluster.until(
-            lambda: (i := cluster.incident(leaving.instance_id)) and i.forwarded, "it drains"
+        told = cluster.until(
+            lambda: dict(moments(cluster, "pod_stopping", since)).get(LEAVING),
+            "the broker that leaves is told to stop",
+            ROLL_SECONDS,
         )
         cause.apply(resources)
         incident = cluster.released(leaving.instance_id, ROLL_SECONDS)
         others = cause.restarts - {LEAVING}
         cluster.until(
-            lambda: others <= set(resources.restarted(since)) and resources.is_settled(),
+            lambda: others <= set(resources.restarted(since)) and resources.are_back(since),
             "the operator has restarted the other brokers",
             ROLL_SECONDS,
         )
-        summary = load.finish()
-    check_nothing_lost(figures(cluster, incident, summary))
+        check_nothing_lost(figures(cluster, incident, load.finish()))
     assert State.RELEASED is incident.state
     (_, first), *_ = moments(cluster, "pod_rolled", since)
-    back = dict(reversed(moments(cluster, "pod_ready", drained.first_at)))[LEAVING]
+    back = dict(reversed(moments(cluster, "pod_ready", told)))[LEAVING]
     assert first > back, "two were out by two hands"
