@@ -202,8 +202,8 @@ MUTANTS = (
     _M(
         "the gate ignores volumes of Kubernetes",
         "core",
-        '    if attached:\n        return f"Volume',
-        '    if attached and not attached:\n        return f"Volume',
+        "    if attached and (seen.volumes or away is not None):",
+        "    if attached and not attached:",
     ),
     _M(
         "the gate ignores volumes of EC2",

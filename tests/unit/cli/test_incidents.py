@@ -205,7 +205,7 @@ def test_a_duration_is_no_moment(text: str) -> None:
 
 def test_a_ledger_out_of_reach_is_told_with_what_to_look_at() -> None:
     with (
-        pytest.raises(StillwaterError, match=r"no route\. Is the environment up in this account"),
+        pytest.raises(StillwaterError, match=r"Is the environment up in this account.* no route"),
         command.sentences(),
     ):
         raise ClientError({"Error": {"Code": "X", "Message": "no route"}}, "Query")

@@ -134,7 +134,7 @@ def test_a_listener_without_tls_is_spoken_to_in_the_clear() -> None:
     assert told(recorded, "handlers-tick-function", TickSettings).kafka.security == "PLAINTEXT"
     role = recorded.one("rbac.authorization.k8s.io/v1:Role", "handlers-access-role")
     granted = [rule["resources"] for rule in role.inputs["rules"]]
-    operator = [["kafkas"], ["kafkanodepools"], ["strimzipodsets"]]
+    operator = [["persistentvolumeclaims"], ["kafkas"], ["kafkanodepools"], ["strimzipodsets"]]
     others = [*operator, *[["poddisruptionbudgets"]] * 2]
     assert granted == [["pods"], *others, ["pods/proxy"]]
 
