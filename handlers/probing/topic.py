@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from core.errors import StillwaterError
 from handlers.probing.attempts import replica_placement
@@ -51,7 +51,9 @@ def ensure_topic(settings: Mapping[str, Any], topic: str, factor: int) -> dict[i
         try:
             return _ensure_once(settings, topic, factor)
         except KafkaError as error:
-            if not error.retriable or time.monotonic() > until:
+            # A topic that exists by now was made by a request whose answer came too late.
+            passes = error.retriable or isinstance(error, TopicAlreadyExistsError)
+            if not passes or time.monotonic() > until:
                 raise StillwaterError(f"Topic {topic} could not be kept: {error!r}.") from None
         time.sleep(AGAIN_SECONDS)
 

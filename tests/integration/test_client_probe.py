@@ -69,7 +69,7 @@ def page(ground: tuple[Place, Processes], cluster: BareCluster) -> Callable[[], 
     )
 
     def read() -> Page:
-        assert probe.popen.poll() is None, "the probe has ended; its log says why"
+        assert probe.popen.poll() is None, probe.log.read_text()
         try:
             with urllib.request.urlopen(f"http://{settings.host}:{settings.port}/metrics") as said:
                 lines = said.read().decode().splitlines()

@@ -8,7 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError, KafkaError, TopicAuthorizationFailedError
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
+)
 
 from core.errors import StillwaterError
 from handlers.probing import topic
@@ -40,6 +45,10 @@ def ask(monkeypatch: pytest.MonkeyPatch) -> Ask:
 
 def test_a_probe_that_starts_while_a_broker_is_down_asks_again(ask: Ask) -> None:
     assert ask(KafkaConnectionError("111 ECONNREFUSED"), 5) == LEADERS
+
+
+def test_a_topic_that_a_late_answer_had_made_is_looked_at_again(ask: Ask) -> None:
+    assert ask(TopicAlreadyExistsError("stillwater-probe"), 1) == LEADERS
 
 
 def test_a_probe_that_nobody_answers_says_so_in_the_end(ask: Ask) -> None:
