@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from local.aws.lambdas import InvokedFunctions, find
+from local.aws.lambdas import InvokedFunctions, TooManyRequests, find
 from local.environment import ACCOUNT, FUNCTION_URL_PATH, REGION
 
 # Lambda's own limit on a request.
@@ -38,7 +38,10 @@ def answer(
     if length > LARGEST_REQUEST_BYTES:
         return _refusal(start_response, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     body = environ["wsgi.input"].read(length) if length else b""
-    outcome = functions.invoke(function, json.dumps(event_of(environ, name, body)).encode())
+    try:
+        outcome = functions.invoke(function, json.dumps(event_of(environ, name, body)).encode())
+    except TooManyRequests:
+        return _refusal(start_response, HTTPStatus.TOO_MANY_REQUESTS)
     if outcome.error_type is not None:
         return _refusal(start_response, HTTPStatus.BAD_GATEWAY)
     return _response(start_response, json.loads(outcome.payload or b"null"))

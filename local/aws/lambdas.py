@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from moto.awslambda.exceptions import InvalidParameterValueException
+from moto.awslambda.exceptions import InvalidParameterValueException, LambdaClientError
 from moto.awslambda.models import LambdaBackend, LambdaFunction, lambda_backends
 
 from local.aws import execution_role, identity, runtime_packages
@@ -32,6 +32,15 @@ LOG = logging.getLogger(__name__)
 # Lambda starts as many as there are invocations; two cores carry this many per function.
 MOST_ENVIRONMENTS = 3
 PRINCIPAL = "lambda.amazonaws.com"
+
+
+class TooManyRequests(LambdaClientError):
+    """More calls at once than the function's reserved concurrency."""
+
+    code = 429
+
+    def __init__(self) -> None:
+        super().__init__("TooManyRequestsException", "Rate Exceeded.")
 
 
 def version_of(function: Any) -> FunctionVersion:
@@ -130,7 +139,7 @@ class InvokedFunctions:
 
     def _take(self, pool: _Pool, function: Any, version: FunctionVersion) -> Environment:
         reserved = function.reserved_concurrency
-        limit = min(MOST_ENVIRONMENTS, int(reserved)) if reserved else MOST_ENVIRONMENTS
+        limit = int(reserved) if reserved else MOST_ENVIRONMENTS
         with pool.changed:
             while True:
                 for old in pool.take_outdated(version):
@@ -142,6 +151,8 @@ class InvokedFunctions:
                 if len(pool.busy) + pool.starting < limit:
                     pool.starting += 1
                     break
+                if reserved:
+                    raise TooManyRequests
                 pool.changed.wait()
         try:
             environment = self._start(function, version)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from local.processes import start_time_ticks
 
@@ -68,6 +70,25 @@ def test_a_function_past_its_timeout_is_killed_and_starts_afresh(cloud: Any) -> 
     assert time.monotonic() - started < 30  # it was not let sleep to its end
     assert (answer["errorType"], error) == ("Sandbox.Timedout", "Unhandled")
     assert cloud.invoke(function) == (1, None)
+
+
+def test_calls_beyond_the_reserved_concurrency_are_refused_at_once(cloud: Any) -> None:
+    function = cloud.function(
+        "import time\ndef handler(event, context):\n    time.sleep(2.0)\n    return 'answered'\n"
+    )
+    cloud.client("lambda").put_function_concurrency(
+        FunctionName=function, ReservedConcurrentExecutions=1
+    )
+
+    def call(_: int) -> str:
+        try:
+            return str(cloud.invoke(function)[0])
+        except ClientError as error:
+            return str(error.response["Error"]["Code"])
+
+    with ThreadPoolExecutor(3) as callers:
+        answers = list(callers.map(call, range(3)))
+    assert sorted(answers) == ["TooManyRequestsException", "TooManyRequestsException", "answered"]
 
 
 def test_a_function_that_cannot_be_imported_says_so_at_once(cloud: Any) -> None:
