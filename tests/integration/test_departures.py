@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+import urllib.error
+import urllib.request
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -20,6 +26,7 @@ from handlers import sweep
 from handlers.adapters import kubernetes
 from local import environment
 from local.demo import result
+from local.demo import rotation as demo
 from local.demo import spec as demo_spec
 from tests.integration.cluster import Cluster
 
@@ -130,6 +137,49 @@ def shifted_and_back(cluster: Cluster) -> None:
         "preferred leaders lead again",
     )
     assert any(p.leader == BROKER for p in back.partitions)
+
+
+@contextmanager
+def flooded(url: str, callers: int) -> Iterator[Counter[int]]:
+    """Call a URL without its token as fast as it answers; yield how often it said what."""
+    answers: Counter[int] = Counter()
+    over = threading.Event()
+
+    def call() -> None:
+        request = urllib.request.Request(url, data=b"{}", method="POST")
+        while not over.is_set():
+            try:
+                with urllib.request.urlopen(request) as answer:
+                    answers[answer.status] += 1
+            except urllib.error.HTTPError as error:
+                answers[error.code] += 1
+
+    threads = [threading.Thread(target=call) for _ in range(callers)]
+    for each in threads:
+        each.start()
+    try:
+        yield answers
+    finally:
+        over.set()
+        for each in threads:
+            each.join()
+
+
+@pytest.mark.long
+def test_a_flood_of_the_webhooks_url_holds_up_no_incident(cluster: Cluster) -> None:
+    prefix = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
+    found = cluster.twin.aws("lambda").get_function_url_config(
+        FunctionName=naming.function(prefix, "webhook")
+    )
+    with cluster.under_load() as load, flooded(found["FunctionUrl"], 8) as answers:
+        leaving = demo.terminate(cluster.twin, BROKER)
+        incident = cluster.released(leaving.instance_id)
+        counted = load.finish()
+    print(dict(answers), f"{incident.transitions[-1].at - incident.opened_at:.0f} s")  # noqa: T201 - shown with a test that fails
+    assert (counted["lost"], counted["client_errors"]) == (0, 0)
+    assert incident.state is State.RELEASED
+    assert {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS} <= set(answers)
+    cluster.settle()
 
 
 @pytest.mark.long
