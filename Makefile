@@ -55,11 +55,6 @@ test-long: $(STAMP) ## The integration tests that take minutes; builds what they
 	@export STILLWATER_BUILD=never; $(INTEGRATION) -m long || $(BIN)/python -m tests.alone
 	@STILLWATER_EFFORT=20 $(UNIT) --hypothesis-profile many tests/unit/test_event_fuzz.py tests/unit/explorer tests/unit/handlers tests/unit/core/availability tests/unit/core/rotation tests/unit/stacks/test_any_description.py
 
-.PHONY: test-next-kubernetes
-test-next-kubernetes: $(STAMP) ## The gate's part in Kubernetes 1.37, on its real API server; builds that first
-	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools etcd next-kube-apiserver
-	@$(BIN)/python -m pytest tests/next_kubernetes
-
 .PHONY: test-components
 test-components: $(STAMP) ## The components from programs in YAML, Go and TypeScript (npm's packages are fetched)
 	@STILLWATER_BUILD=now $(BIN)/python -m tests.tools pulumi-language-yaml

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import datetime as dt
 import ssl
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -32,7 +31,6 @@ from handlers.eviction.certificate import Keeper
 from handlers.eviction.counts import Counts
 from handlers.eviction.gate import Gate
 from handlers.eviction.readings import Recent, RecentClaims, RecentCloud, RecentKafka, RecentNodes
-from handlers.eviction.responder import Responder
 from handlers.eviction.server import AT_ONCE, application
 from handlers.incidents.observe import Sources
 from handlers.incidents.reception import Reception
@@ -44,8 +42,6 @@ from handlers.store.settings import read_settings
 logger = Logger(service="stillwater")
 # A renewed certificate is shown by both replicas this soon.
 REFRESH_SECONDS = 10.0
-# As kubectl asks again.
-RESPOND_SECONDS = 5.0
 # A pod that is told to stop is still asked for as long as Services name it.
 GRACEFUL_SECONDS = 10
 # Far more than an API server opens; each costs memory before a byte of it is read.
@@ -86,35 +82,25 @@ def open_gate(settings: Settings, api: EksApi) -> Gate:
     )
 
 
-async def serve(
-    server: uvicorn.Server, keeper: Keeper, context: ssl.SSLContext, responder: Responder
-) -> None:
-    """Serve until told to stop; keep the certificate, and respond to Evictions, meanwhile."""
-
-    def refresh() -> None:
-        keeper.refresh(context, dt.datetime.now(dt.UTC))
-
-    # A certificate that is shown holds for a month yet; an Eviction that waits has 20 minutes.
-    beside = [
-        asyncio.create_task(_again(refresh, REFRESH_SECONDS, "The certificate was not looked at.")),
-        asyncio.create_task(_again(responder.turn, RESPOND_SECONDS, "Evictions were not read.")),
-    ]
+async def serve(server: uvicorn.Server, keeper: Keeper, context: ssl.SSLContext) -> None:
+    """Serve until told to stop, and keep the certificate meanwhile."""
+    refreshing = asyncio.create_task(_refresh_again_and_again(keeper, context))
     try:
         await server.serve()
     finally:
-        for each in beside:
-            each.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await each
+        refreshing.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await refreshing
 
 
-async def _again(work: Callable[[], None], seconds: float, failed: str) -> None:
+async def _refresh_again_and_again(keeper: Keeper, context: ssl.SSLContext) -> None:
     while True:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(REFRESH_SECONDS)
         try:
-            await to_thread.run_sync(work)
+            await to_thread.run_sync(lambda: keeper.refresh(context, dt.datetime.now(dt.UTC)))
         except StillwaterError as error:
-            logger.warning(failed, error=str(error))
+            # The certificate that is shown holds for a month yet.
+            logger.warning("The certificate was not looked at.", error=str(error))
 
 
 def server_of(app: Any, context: ssl.SSLContext, host: str, port: int) -> uvicorn.Server:
@@ -154,7 +140,7 @@ def main() -> None:
     app = application(gate, Counts(), keeper.admits)
     # Every address of its own pod: the API server dials the pod.
     server = server_of(app, context, "0.0.0.0", settings.port)  # noqa: S104
-    asyncio.run(serve(server, keeper, context, Responder(api, gate, settings.namespace)))
+    asyncio.run(serve(server, keeper, context))
 
 
 if __name__ == "__main__":

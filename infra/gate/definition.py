@@ -1,8 +1,7 @@
 """The gate's rights: what λ tick reads, the ledger and the ticks queue, and nothing of a node's.
 
 In the cluster it reads, and writes two things by name: the Secret with its own certificate, and
-whom the API server trusts for it. Where the server has Evictions, it reports on those in which it
-is the responder.
+whom the API server trusts for it.
 """
 
 from __future__ import annotations
@@ -52,9 +51,6 @@ def _rights(cluster: Operated) -> rbac.Rights:
             rbac.may("", ["persistentvolumeclaims"], ["list"]),
             *rbac.may_read_operator(cluster),
             rbac.may("policy", ["poddisruptionbudgets"], ["list"]),
-            # Kubernetes 1.37, alpha: where the server has them (core.gate.responding).
-            rbac.may("lifecycle.k8s.io", ["evictions"], ["list"]),
-            rbac.may("lifecycle.k8s.io", ["evictions/status"], ["patch"]),
             *rbac.may_get("secrets", cluster.secrets["gate"]),
         ],
         elsewhere={"certificate": (NAMESPACE, [certificate])},

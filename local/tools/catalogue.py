@@ -186,14 +186,6 @@ FOR_LONG_TESTS = (
         charts=(("karpenter-kwok-crd", "kwok/apis/crds"),),
     ),
 )
-# The API server of a version that EKS does not offer yet: `make test-next-kubernetes` alone builds
-# it, which takes minutes, and no other test needs it.
-NEXT_KUBERNETES = Tool(
-    "next-kubernetes",
-    "k8s.io/kubernetes",
-    (Binary("next-kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", 240),),
-    link_flags=_KUBERNETES_FLAGS,
-)
 # What a person drains with, as `make bench-drainers` does.
 KUBECTL = Tool(
     "kubectl", "k8s.io/kubernetes", (Binary("kubectl", "k8s.io/kubernetes/cmd/kubectl", 60),)
@@ -210,7 +202,7 @@ PULUMI_YAML = Tool(
     link_flags="-X github.com/pulumi/pulumi-yaml/pkg/version.Version={version}",
 )
 # Built by whoever asks for them, and not before.
-ON_REQUEST = (KUBECTL, NEXT_KUBERNETES, PULUMI_YAML)
+ON_REQUEST = (KUBECTL, PULUMI_YAML)
 EVERY = (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS, *ON_REQUEST)
 BINARIES = {binary.name: tool for tool in EVERY for binary in tool.binaries}
 CHARTS = {kept: tool for tool in (*TOOLS, *FOR_TESTS, *FOR_LONG_TESTS) for kept, _ in tool.charts}

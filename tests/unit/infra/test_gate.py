@@ -66,7 +66,7 @@ def test_two_replicas_stand_where_no_drain_of_a_broker_reaches_them(operations: 
     assert pod["containers"][0]["image"] == IMAGE
 
 
-def test_it_writes_two_objects_by_name_and_what_it_responds_and_nothing_of_a_node(
+def test_it_writes_two_objects_by_name_and_nothing_of_a_node(
     operations: Recorded,
 ) -> None:
     roles = [*operations.of(f"{RBAC}Role"), *operations.of(f"{RBAC}ClusterRole")]
@@ -78,8 +78,6 @@ def test_it_writes_two_objects_by_name_and_what_it_responds_and_nothing_of_a_nod
         if not {"get", "list"} >= set(rule["verbs"])
     ]
     assert sorted(writing) == [
-        # A responder's own words in an Eviction of Kubernetes 1.37, of whatever name.
-        (["evictions/status"], None),
         (["secrets"], ["stillwater-gate"]),
         (["validatingwebhookconfigurations"], ["stillwater-gate"]),
     ]

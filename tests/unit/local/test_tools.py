@@ -160,7 +160,6 @@ def test_every_program_is_known_by_its_name() -> None:
     assert set(BINARIES) == {
         "etcd",
         "kube-apiserver",
-        "next-kube-apiserver",
         "kube-controller-manager",
         "kube-scheduler",
         "node-termination-handler",
