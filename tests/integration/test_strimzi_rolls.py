@@ -298,13 +298,13 @@ def test_an_announced_node_waits_until_the_operators_roll_has_ended(
 
 @pytest.mark.long
 @pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES)
-def test_the_operator_restarts_no_broker_while_a_drain_of_ours_has_one_out(
+def test_a_roll_that_begins_while_a_drain_of_ours_has_one_out_leaves_two_in_sync(
     cluster: Cluster, resources: Resources, cause: Cause
 ) -> None:
     with cluster.under_load() as load:
         leaving = demo.terminate(cluster.twin, LEAVING)
         since = leaving.terminated_call_at
-        told = cluster.until(
+        cluster.until(
             lambda: dict(moments(cluster, "pod_stopping", since)).get(LEAVING),
             "the broker that leaves is told to stop",
             ROLL_SECONDS,
@@ -317,8 +317,7 @@ def test_the_operator_restarts_no_broker_while_a_drain_of_ours_has_one_out(
             "the operator has restarted the other brokers",
             ROLL_SECONDS,
         )
+        # The operator passes over a pod that does not exist, asks Kafka before the next one, and
+        # may be early for the moved pod's readiness: two in every ISR is what it keeps.
         check_nothing_lost(figures(cluster, incident, load.finish()))
     assert State.RELEASED is incident.state
-    (_, first), *_ = moments(cluster, "pod_rolled", since)
-    back = dict(reversed(moments(cluster, "pod_ready", told)))[LEAVING]
-    assert first > back, "two were out by two hands"
