@@ -154,6 +154,7 @@ def resources(provisioned: Cluster) -> Iterator[Resources]:
     provisioned.settle()
 
 
+@pytest.mark.long
 def test_a_brokers_setting_restarts_brokers_alone_while_the_kafka_says_ready(
     cluster: Cluster, resources: Resources
 ) -> None:
@@ -249,10 +250,6 @@ CONFIGURATION = Cause(
 RESOURCES = Cause(change_resources, BROKERS - {LEAVING}, "its resources have changed.")
 POD_SETS_ASKED = Cause(annotate_pod_sets, BROKERS - {LEAVING}, "as asked for.")
 CAUSES = {"configuration": CONFIGURATION, "resources": RESOURCES, "pod sets": POD_SETS_ASKED}
-LONG_BUT_ONE = [
-    pytest.param(cause, id=name, marks=() if cause is RESOURCES else pytest.mark.long)
-    for name, cause in CAUSES.items()
-]
 
 
 def figures(cluster: Cluster, incident: Incident, summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -272,7 +269,8 @@ def check_nothing_lost(seen: Mapping[str, Any]) -> None:
     assert seen["least_isr"] >= 2, "below min.insync.replicas"
 
 
-@pytest.mark.parametrize("cause", LONG_BUT_ONE)
+@pytest.mark.long
+@pytest.mark.parametrize("cause", CAUSES.values(), ids=CAUSES)
 def test_an_announced_node_waits_until_the_operators_roll_has_ended(
     cluster: Cluster, resources: Resources, cause: Cause
 ) -> None:
