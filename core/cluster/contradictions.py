@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from core import naming, regions
 from core.cluster import (
     addresses,
-    connect_values,
     domains,
     kafka_releases,
-    kafka_values,
+    kafka_settings,
     machines,
     names,
     object_sizes,
     operator_keys,
+    setting_pairs,
     system_nodes,
     tagging,
 )
@@ -77,8 +77,8 @@ def problems(spec: ClusterSpec) -> list[str]:
         *names.problems(spec),
         *machines.problems(spec),
         *domains.problems(spec),
-        *kafka_values.problems(spec),
-        *connect_values.problems(spec),
+        *kafka_settings.problems(spec),
+        *setting_pairs.problems(spec),
         *object_sizes.problems(spec),
         *_kubernetes_names(spec),
         *tagging.narrow_problems(spec.tags, snapshots=spec.snapshots is not None),
@@ -94,7 +94,7 @@ def doubts(spec: ClusterSpec) -> list[str]:
         *kafka_releases.doubts(spec),
         *addresses.doubts(spec),
         *names.doubts(spec),
-        *kafka_values.doubts(spec),
+        *kafka_settings.doubts(spec),
         *tagging.doubts(spec.tags),
     ]
 

@@ -19,9 +19,11 @@ from core.cluster.fields import (
 )
 from core.cluster.identity import Acl, Asking, Functions
 from core.cluster.images import Image
-from core.cluster.kafka_kinds import SHORT
 from core.errors import InvalidInput
 from core.settings import prometheus_address
+
+# A short of Java's.
+MOST_REPLICAS = 32_767
 
 
 class Listener(Asking):
@@ -132,9 +134,9 @@ class Kafka(Frozen):
     """The format of the metadata log. Raised after `version`, once every node runs it; it is the
     step that cannot be undone.
     """
-    default_replication_factor: Annotated[int, Field(ge=1, le=SHORT)] = 3
+    default_replication_factor: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = 3
     """Replicas of a topic that says nothing else, Kafka's own topics included."""
-    min_insync_replicas: Annotated[int, Field(ge=1, le=SHORT)] = 2
+    min_insync_replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] = 2
     """How many of them must be in sync for a write with `acks=all`."""
     listener: Listener = Listener()
     """For clients outside the cluster."""

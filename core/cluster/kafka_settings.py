@@ -1,246 +1,202 @@
-"""Kafka's settings of topics and brokers, and what each takes: types, ranges, words.
+"""Judges settings of brokers, topics and Connect by what Kafka's own classes define of them.
 
-Sources: Kafka 4.2's LogConfig, and the definitions of its server, log, quorum and security
-settings; KIP-1030 (a segment has a mebibyte at least). Some values pass Kafka's definition and
-stop the broker later: those limits are what brokers were seen to start with.
+A topic with a value that Kafka refuses is never made; a broker or a worker with one never starts.
+The definitions are Kafka's, written by `python -m local.kafka.definitions`: whose a setting is, its
+type, and what a value must be, as Kafka's documentation has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 
-from core.cluster.kafka_coordinators import COORDINATORS
-from core.cluster.kafka_kinds import (
-    ANY_INT,
-    ANY_LONG,
-    ANY_NUMBER,
-    CLASS,
-    CLASSES,
-    INT,
-    LONG,
-    MIB,
-    NAME,
-    SHORT,
-    TRUTH,
-    Kind,
-    Range,
-    Shaped,
-    Words,
-)
+from core.cluster.spec import ClusterSpec
 
-_CODECS = Words(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
-_CLEANUP = Words(("compact", "delete"), several=True, empty=True)
-_TIMESTAMP = Words(("CreateTime", "LogAppendTime"))
-THROTTLED = Shaped(
-    r"\*|(\d+:\d+)?(\s*,\s*(\d+:\d+)?)*", "*, or PARTITION:BROKER with commas between"
-)
-PER_IP = Shaped(
-    r"([^\s,/\[\]]+\s*:\s*[-+]?\d+(\s*,\s*[^\s,/\[\]]+\s*:\s*[-+]?\d+)*)?",
-    "ADDRESS:NUMBER with commas between",
-)
-_GZIP, _LZ4, _ZSTD = Range(1, 9, also=-1), Range(1, 17), Range(-131_072, 22)
-# The system's own buffer is -1; a socket takes no other number below 1.
-_BUFFER = Range(1, INT, also=-1)
-
-TOPIC: Mapping[str, Kind] = {
-    "cleanup.policy": _CLEANUP,
-    "compression.gzip.level": _GZIP,
-    "compression.lz4.level": _LZ4,
-    "compression.type": _CODECS,
-    "compression.zstd.level": _ZSTD,
-    "delete.retention.ms": Range(0, LONG),
-    "file.delete.delay.ms": Range(0, LONG),
-    "flush.messages": Range(1, LONG),
-    "flush.ms": Range(0, LONG),
-    "follower.replication.throttled.replicas": THROTTLED,
-    "index.interval.bytes": Range(0, INT),
-    "leader.replication.throttled.replicas": THROTTLED,
-    "local.retention.bytes": Range(-2, LONG),
-    "local.retention.ms": Range(-2, LONG),
-    "max.compaction.lag.ms": Range(1, LONG),
-    "max.message.bytes": Range(0, INT),
-    "message.timestamp.after.max.ms": Range(0, LONG),
-    "message.timestamp.before.max.ms": Range(0, LONG),
-    "message.timestamp.type": _TIMESTAMP,
-    "min.cleanable.dirty.ratio": Range(0, 1, whole=False),
-    "min.compaction.lag.ms": Range(0, LONG),
-    "min.insync.replicas": Range(1, INT),
-    "preallocate": TRUTH,
-    "remote.log.copy.disable": TRUTH,
-    "remote.log.delete.on.disable": TRUTH,
-    "remote.storage.enable": TRUTH,
-    "retention.bytes": ANY_LONG,
-    "retention.ms": Range(-1, LONG),
-    "segment.bytes": Range(MIB, INT),
-    "segment.index.bytes": Range(4, INT),
-    "segment.jitter.ms": Range(0, LONG),
-    "segment.ms": Range(1, LONG),
-    "unclean.leader.election.enable": TRUTH,
+FILE = Path(__file__).with_name("kafka_definitions.json")
+Value = str | int | bool
+# A setting's type, and what a value must be.
+Definition = tuple[str, str]
+_MOST = {"SHORT": 2**15 - 1, "INT": 2**31 - 1, "LONG": 2**63 - 1, "DOUBLE": float("inf")}
+_RANGE = re.compile(r"\[([-\d.]+),(?:\.\.\.,?)?([-\d.]*)\](?: or (-?\d+))?")
+_WORDS = re.compile(r"(\(case insensitive\) )?\[([\w\-]+(?:, [\w\-]+)*)\]")
+# Python itself reads no number of thousands of digits, and Kafka none of more than 19.
+_WHOLE = re.compile(r"[-+]?[0-9]{1,100}")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?|[0-9]*\.[0-9]+)([eE][-+]?[0-9]+)?")
+# Of a line of Java's properties, where a backslash begins an escape: one that stands for itself is
+# written twice, and one at the end takes the next line in.
+_ESCAPED = re.compile(r"\\\\|\\u[0-9a-fA-F]{4}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+# Settings that Kafka 4 has no more; a broker that is told one of them starts without it.
+GONE = {
+    "zookeeper.": "Kafka 4 has no ZooKeeper",
+    "inter.broker.protocol.version": "Kafka 4 goes by kafka.metadata_version",
+    "log.message.format.version": "Kafka 4 has one message format",
+    "log.message.downconversion.enable": "Kafka 4 converts no messages",
+    "delegation.token.master.key": "Kafka 4 calls it delegation.token.secret.key",
+    "log.message.timestamp.difference.max.ms": "Kafka 4 has log.message.timestamp.before.max.ms "
+    "and log.message.timestamp.after.max.ms in its place",
+    "offsets.commit.required.acks": "Kafka 4 always waits for all replicas",
+    "reserved.broker.max.id": "Kafka 4 gives no ids of its own",
+    "control.plane.listener.name": "Kafka 4 has controllers in its place",
 }
-_OF_BROKERS: Mapping[str, Kind] = {
-    "add.partitions.to.txn.retry.backoff.max.ms": Range(0, INT),
-    "add.partitions.to.txn.retry.backoff.ms": Range(1, INT),
-    "alter.config.policy.class.name": CLASS,
-    "alter.log.dirs.replication.quota.window.num": Range(1, INT),
-    "alter.log.dirs.replication.quota.window.size.seconds": Range(1, INT),
-    "auto.create.topics.enable": TRUTH,
-    "auto.leader.rebalance.enable": TRUTH,
-    "background.threads": Range(1, INT),
-    "client.quota.callback.class": CLASS,
-    "compression.gzip.level": _GZIP,
-    "compression.lz4.level": _LZ4,
-    "compression.type": _CODECS,
-    "compression.zstd.level": _ZSTD,
-    "connection.failed.authentication.delay.ms": Range(0, INT),
-    "connections.max.idle.ms": ANY_LONG,
-    "connections.max.reauth.ms": ANY_LONG,
-    "controlled.shutdown.enable": TRUTH,
-    "controller.quorum.election.backoff.max.ms": Range(0, INT),
-    "controller.quorum.election.timeout.ms": Range(0, INT),
-    "controller.quorum.fetch.timeout.ms": Range(0, INT),
-    "controller.socket.timeout.ms": Range(1, INT),
-    "create.topic.policy.class.name": CLASS,
-    "default.replication.factor": Range(1, SHORT),
-    "delegation.token.expiry.check.interval.ms": Range(1, LONG),
-    "delegation.token.expiry.time.ms": Range(1, LONG),
-    "delegation.token.max.lifetime.ms": Range(1, LONG),
-    "delete.records.purgatory.purge.interval.requests": ANY_INT,
-    "delete.topic.enable": TRUTH,
-    "fetch.max.bytes": Range(1024, INT),
-    "fetch.purgatory.purge.interval.requests": ANY_INT,
-    "initial.broker.registration.timeout.ms": Range(1, INT),
-    "kafka.metrics.polling.interval.secs": Range(1, INT),
-    "kafka.metrics.reporters": CLASSES,
-    "leader.imbalance.check.interval.seconds": Range(1, LONG),
-    "log.cleaner.backoff.ms": Range(0, LONG),
-    "log.cleaner.dedupe.buffer.size": ANY_LONG,
-    "log.cleaner.delete.retention.ms": Range(0, LONG),
-    "log.cleaner.enable": TRUTH,
-    "log.cleaner.io.buffer.load.factor": ANY_NUMBER,
-    "log.cleaner.io.buffer.size": Range(0, INT),
-    "log.cleaner.io.max.bytes.per.second": ANY_NUMBER,
-    "log.cleaner.max.compaction.lag.ms": Range(1, LONG),
-    "log.cleaner.min.cleanable.ratio": Range(0, 1, whole=False),
-    "log.cleaner.min.compaction.lag.ms": Range(0, LONG),
-    "log.cleaner.threads": Range(1, INT),
-    "log.cleanup.policy": _CLEANUP,
-    "log.flush.interval.messages": Range(1, LONG),
-    "log.flush.interval.ms": Range(0, LONG),
-    "log.flush.offset.checkpoint.interval.ms": Range(0, INT),
-    "log.flush.scheduler.interval.ms": Range(0, LONG),
-    "log.flush.start.offset.checkpoint.interval.ms": Range(0, INT),
-    "log.index.interval.bytes": Range(0, INT),
-    "log.index.size.max.bytes": Range(4, INT),
-    "log.initial.task.delay.ms": Range(0, LONG),
-    "log.local.retention.bytes": Range(-2, LONG),
-    "log.local.retention.ms": Range(-2, LONG),
-    "log.message.timestamp.after.max.ms": Range(0, LONG),
-    "log.message.timestamp.before.max.ms": Range(0, LONG),
-    "log.message.timestamp.type": _TIMESTAMP,
-    "log.preallocate": TRUTH,
-    "log.retention.bytes": ANY_LONG,
-    "log.retention.check.interval.ms": Range(1, LONG),
-    "log.retention.hours": ANY_INT,
-    "log.retention.minutes": ANY_INT,
-    "log.retention.ms": ANY_LONG,
-    "log.roll.hours": Range(1, INT),
-    "log.roll.jitter.hours": Range(0, INT),
-    "log.roll.jitter.ms": Range(0, LONG),
-    "log.roll.ms": Range(1, LONG),
-    "log.segment.bytes": Range(MIB, INT),
-    "log.segment.delete.delay.ms": Range(0, LONG),
-    "max.connection.creation.rate": Range(0, INT),
-    "max.connections": Range(1, INT),
-    "max.connections.per.ip": Range(0, INT),
-    "max.connections.per.ip.overrides": PER_IP,
-    "max.incremental.fetch.session.cache.slots": Range(0, INT),
-    "max.request.partition.size.limit": Range(1, INT),
-    "message.max.bytes": Range(0, INT),
-    "metadata.log.max.record.bytes.between.snapshots": Range(1, LONG),
-    "metadata.log.max.snapshot.interval.ms": Range(0, LONG),
-    "metadata.log.segment.bytes": Range(8_388_608, INT),
-    "metadata.log.segment.ms": Range(1, LONG),
-    "metadata.max.idle.interval.ms": Range(0, INT),
-    "metadata.max.retention.bytes": ANY_LONG,
-    "metadata.max.retention.ms": ANY_LONG,
-    "metric.reporters": CLASSES,
-    "metrics.num.samples": Range(1, INT),
-    "metrics.recording.level": Words(("INFO", "DEBUG", "TRACE"), any_case=True),
-    "metrics.sample.window.ms": Range(1, LONG),
-    "min.insync.replicas": Range(1, INT),
-    "num.io.threads": Range(1, INT),
-    "num.network.threads": Range(1, INT),
-    "num.partitions": Range(1, INT),
-    "num.recovery.threads.per.data.dir": Range(1, INT),
-    "num.replica.alter.log.dirs.threads": ANY_INT,
-    "num.replica.fetchers": Range(1, INT),
-    "principal.builder.class": CLASS,
-    "producer.purgatory.purge.interval.requests": ANY_INT,
-    "queued.max.request.bytes": ANY_LONG,
-    "queued.max.requests": Range(1, INT),
-    "quota.window.num": Range(1, INT),
-    "quota.window.size.seconds": Range(1, INT),
-    "remote.fetch.max.wait.ms": Range(1, INT),
-    "remote.list.offsets.request.timeout.ms": Range(1, LONG),
-    "remote.log.index.file.cache.total.size.bytes": Range(1, LONG),
-    "remote.log.manager.copier.thread.pool.size": Range(1, INT),
-    "remote.log.manager.copy.max.bytes.per.second": Range(1, LONG),
-    "remote.log.manager.copy.quota.window.num": Range(1, INT),
-    "remote.log.manager.copy.quota.window.size.seconds": Range(1, INT),
-    "remote.log.manager.expiration.thread.pool.size": Range(1, INT),
-    "remote.log.manager.fetch.max.bytes.per.second": Range(1, LONG),
-    "remote.log.manager.fetch.quota.window.num": Range(1, INT),
-    "remote.log.manager.fetch.quota.window.size.seconds": Range(1, INT),
-    "remote.log.manager.follower.thread.pool.size": Range(1, INT),
-    "remote.log.manager.task.interval.ms": Range(1, LONG),
-    "remote.log.manager.task.retry.backoff.max.ms": Range(1, LONG),
-    "remote.log.manager.task.retry.backoff.ms": Range(1, LONG),
-    "remote.log.manager.task.retry.jitter": Range(0, 0.5, whole=False),
-    "remote.log.manager.thread.pool.size": Range(1, INT),
-    "remote.log.metadata.custom.metadata.max.bytes": Range(0, INT),
-    "remote.log.metadata.manager.class.name": CLASS,
-    "remote.log.metadata.manager.impl.prefix": NAME,
-    "remote.log.metadata.manager.listener.name": NAME,
-    "remote.log.reader.max.pending.tasks": Range(1, INT),
-    "remote.log.reader.threads": Range(1, INT),
-    "remote.log.storage.manager.class.name": CLASS,
-    "remote.log.storage.manager.impl.prefix": NAME,
-    "remote.log.storage.system.enable": TRUTH,
-    "replica.fetch.backoff.ms": Range(0, INT),
-    "replica.fetch.max.bytes": Range(0, INT),
-    "replica.fetch.min.bytes": ANY_INT,
-    "replica.fetch.response.max.bytes": Range(0, INT),
-    "replica.fetch.wait.max.ms": ANY_INT,
-    "replica.high.watermark.checkpoint.interval.ms": ANY_LONG,
-    "replica.lag.time.max.ms": ANY_LONG,
-    "replica.selector.class": CLASS,
-    "replica.socket.receive.buffer.bytes": ANY_INT,
-    "replica.socket.timeout.ms": ANY_INT,
-    "replication.quota.window.num": Range(1, INT),
-    "replication.quota.window.size.seconds": Range(1, INT),
-    "request.timeout.ms": Range(0, INT),
-    "sasl.server.max.receive.size": ANY_INT,
-    "server.max.startup.time.ms": Range(1, LONG),
-    "socket.connection.setup.timeout.max.ms": Range(0, LONG),
-    "socket.connection.setup.timeout.ms": Range(0, LONG),
-    "socket.listen.backlog.size": Range(1, INT),
-    "socket.receive.buffer.bytes": _BUFFER,
-    "socket.request.max.bytes": Range(1, INT),
-    "socket.send.buffer.bytes": _BUFFER,
-    "telemetry.max.bytes": Range(1, INT),
-    "unclean.leader.election.enable": TRUTH,
-    "unclean.leader.election.interval.ms": Range(1, LONG),
-    "unstable.api.versions.enable": TRUTH,
-    "unstable.feature.versions.enable": TRUTH,
-}
-BROKER: Mapping[str, Kind] = {**_OF_BROKERS, **COORDINATORS}
-# Brokers' settings whose values are not judged here: known, so that they are no misspelling.
-_OTHERS = """
-authorizer.class.name config.providers controlled.shutdown.max.retries delegation.token.secret.key
-early.start.listeners group.share.max.groups group.share.max.partition.max.record.locks
-group.share.persister.class.name group.share.record.lock.partition.limit
-leader.imbalance.per.broker.percentage log.dir.failure.timeout.ms
-remote.log.metadata.manager.class.path remote.log.storage.manager.class.path ssl.cipher.suites
-ssl.enabled.protocols ssl.protocol ssl.secure.random.implementation
-"""
-OTHERS = frozenset(_OTHERS.split())
+# Of a setting that is nearly one of Kafka's; a plugin's are less alike.
+ALIKE = 0.88
+_CLIENTS = ("producer", "consumer", "admin")
+# What a worker says for its own clients itself, whatever is set.
+_ITS_OWN = frozenset(
+    {
+        *("enable.idempotence", "key.serializer", "value.serializer"),
+        *("enable.auto.commit", "auto.offset.reset", "key.deserializer", "value.deserializer"),
+    }
+)
+
+
+@cache
+def definitions(whose: str) -> Mapping[str, Definition]:
+    """Return the settings of brokers, topics, workers, or a worker's clients, by name."""
+    found: dict[str, Definition] = json.loads(FILE.read_text())[whose]
+    return found
+
+
+@cache
+def _of_workers() -> Mapping[str, Definition]:
+    """Return what stands in a worker's own configuration: its topics', its clients' and its own."""
+    of_topics = {
+        f"{topic}.storage.{name}": said
+        for topic in ("config", "offset", "status")
+        for name, said in definitions("topic").items()
+        if name != "cleanup.policy"
+    }
+    own = {
+        name: said
+        for client in _CLIENTS
+        for name, said in definitions(client).items()
+        if name not in _ITS_OWN and not name.startswith(("sasl.", "security.", "ssl."))
+    }
+    return {**of_topics, **own, **definitions("worker")}
+
+
+def problems(spec: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for each value that Kafka would refuse, and for what it has no more."""
+    for topic in spec.topics:
+        says = f"topic {topic.name} sets"
+        yield from _refused(says, topic.config, definitions("topic"), "it would not make it")
+    brokers = spec.kafka.config
+    yield from _refused(
+        "kafka.config sets", brokers, definitions("broker"), "no broker would start"
+    )
+    for setting in brokers:
+        for begins, why in GONE.items():
+            if setting.startswith(begins):
+                yield f"kafka.config sets {setting}, and {why}; take it out."
+    yield from _lines("kafka.config", brokers)
+    if spec.connect is not None:
+        config = spec.connect.config
+        yield from _refused("connect.config sets", config, _of_workers(), "no worker would start")
+        for client in _CLIENTS:
+            theirs = {f"{client}.{name}": said for name, said in definitions(client).items()}
+            yield from _refused(
+                "connect.config sets", config, theirs, "connectors' tasks would not start"
+            )
+        yield from _lines("connect.config", config)
+
+
+def doubts(spec: ClusterSpec) -> Iterator[str]:
+    """Yield a sentence for what Kafka starts with, and without what was meant by it."""
+    config, known = spec.kafka.config, definitions("broker").keys()
+    for setting in config:
+        close = difflib.get_close_matches(setting, known, n=1, cutoff=ALIKE)
+        if setting not in known and close:
+            yield (
+                f"kafka.config sets {setting}, which this release does not know of Kafka's, and a "
+                f"broker ignores what it does not know; did you mean {close[0]}?"
+            )
+    losing = [("kafka.config", config), *((f"topic {t.name}", t.config) for t in spec.topics)]
+    for whose, settings in losing:
+        if str(settings.get("unclean.leader.election.enable", "")).lower() == "true":
+            yield (
+                f"{whose} sets unclean.leader.election.enable to true, so that a broker that "
+                f"missed records may lead and those are lost; take it out."
+            )
+
+
+def refusal(definition: Definition, value: Value) -> str | None:
+    """Return what a value must be; None where Kafka's own parser takes it."""
+    kind, limit = definition
+    written = str(value).strip()
+    if kind in _MOST:
+        return _no_number(kind, limit, "" if isinstance(value, bool) else written)
+    words = ("(case insensitive) [true, false]" if kind == "BOOLEAN" else limit) or ""
+    found = _WORDS.fullmatch(words)
+    if found is None:
+        return None
+    known = found[2].split(", ")
+    given = [each.strip() for each in written.split(",")] if kind == "LIST" else [written]
+    if kind == "LIST" and not written:
+        return None
+    taken = {each.lower() for each in known} if found[1] else set(known)
+    if all((each.lower() if found[1] else each) in taken for each in given):
+        return None
+    return f"{'some' if kind == 'LIST' else 'one'} of {', '.join(known)}"
+
+
+def whole_number(value: Value) -> int | None:
+    """Return a value's number; None: it is no whole one."""
+    written = str(value).strip()
+    return int(written) if _WHOLE.fullmatch(written) else None
+
+
+def _no_number(kind: str, limit: str, written: str) -> str | None:
+    is_whole = kind != "DOUBLE"
+    if not (_WHOLE if is_whole else _NUMBER).fullmatch(written):
+        return "a whole number" if is_whole else "a number"
+    given = int(written) if is_whole else float(written)
+    # Connect's own words of a topic's partitions and replicas: Kafka's default is -1.
+    found = _RANGE.fullmatch("[1,...] or -1" if limit.startswith("Positive number") else limit)
+    read = int if is_whole else float
+    least = -_MOST[kind] - is_whole if found is None else read(found[1])
+    most = read(found[2]) if found and found[2] else _MOST[kind]
+    also = found[3] if found else None
+    if least <= given <= most or str(given) == also:
+        return None
+    return f"{least:{'' if is_whole else 'g'}} to {most:{'' if is_whole else 'g'}}" + (
+        f", or {also}" if also else ""
+    )
+
+
+def _refused(
+    says: str, config: Mapping[str, Value], known: Mapping[str, Definition], else_: str
+) -> Iterator[str]:
+    for setting, value in config.items():
+        wanted = refusal(known[setting], value) if setting in known else None
+        if wanted is not None:
+            written = str(value).lower() if isinstance(value, bool) else str(value)
+            yield (
+                f"{says} {setting} to {written[:60]!r}, and Kafka takes {wanted}, so that {else_}; "
+                f"correct it."
+            )
+
+
+def _lines(key: str, config: Mapping[str, Value]) -> Iterator[str]:
+    """Refuse what would become a second line of the properties that Strimzi writes."""
+    for setting, value in config.items():
+        if not setting or setting != setting.strip() or re.search(r"[\s=:#!]", setting):
+            yield (
+                f"{key} has the setting {setting[:60]!r}, and settings have letters, digits, dots, "
+                f"hyphens and underscores; correct it."
+            )
+        elif _CONTROL.search(str(value)):
+            yield (
+                f"{key} sets {setting} to {str(value)[:60]!r}, which is more than a line, and the "
+                f"rest would be settings of their own; write it in one line."
+            )
+        elif "\\" in _ESCAPED.sub("", str(value)):
+            yield (
+                f"{key} sets {setting} to {str(value)[:60]!r}, and the properties that Kafka reads "
+                f"take a single backslash away, at the end together with the next line; write it "
+                f"twice."
+            )

@@ -153,10 +153,11 @@ def _acls(spec: ClusterSpec) -> Iterator[str]:
 
 
 def _topic_settings(spec: ClusterSpec) -> Iterator[str]:
+    known = kafka_settings.definitions("topic")
     for topic in spec.topics:
         for setting in topic.config:
-            if setting not in kafka_settings.TOPIC:
-                close = difflib.get_close_matches(setting, kafka_settings.TOPIC, n=1)
+            if setting not in known:
+                close = difflib.get_close_matches(setting, known, n=1)
                 meant = f"write {close[0]} if you mean that" if close else "take it out"
                 yield (
                     f"topic {topic.name} sets {setting}, which Kafka does not know of a topic, so "

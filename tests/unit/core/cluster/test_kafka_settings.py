@@ -1,4 +1,4 @@
-"""core.cluster.kafka_values: values that Kafka refuses, and settings that it has no more."""
+"""core.cluster.kafka_settings: values that Kafka refuses, and settings that it has no more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.cluster import contradictions, kafka_settings, parse
+from core.cluster import contradictions, parse
 from tests.every_case import every_case
 from tests.unit.infra.programs import description
 
@@ -58,7 +58,6 @@ def topic(**config: Any) -> dict[str, Any]:
         ("min.cleanable.dirty.ratio", "nan", "takes a number"),
         ("preallocate", "yes", "takes one of true, false"),
         ("preallocate", 1, "takes one of true, false"),
-        ("leader.replication.throttled.replicas", "all", "PARTITION:BROKER"),
     ],
 )
 def test_a_topics_value_that_kafka_refuses_is_a_sentence(
@@ -73,7 +72,6 @@ def test_a_topics_value_that_kafka_refuses_is_a_sentence(
 @every_case(
     ("changed", "words"),
     [
-        (topic(min__compaction__lag__ms=9, max__compaction__lag__ms=5), "the first above the sec"),
         (
             topic(remote__storage__enable=True, local__retention__ms=9, retention__ms=5)
             | {"kafka": TIERED},
@@ -131,31 +129,6 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
             ),
         ),
         (
-            {"connection.failed.authentication.delay.ms": 240_000},
-            (
-                "kafka.config: connection.failed.authentication.delay.ms is 240000 and "
-                "connections.max.idle.ms is 240000 where nothing is said, and Kafka wants the"
-                " first below the second, so that no broker would start; lower the first or "
-                "raise the second."
-            ),
-        ),
-        (
-            {"log.cleaner.dedupe.buffer.size": "4194307", "log.cleaner.threads": 4},
-            (
-                "kafka.config: log.cleaner.dedupe.buffer.size is 4194307 and "
-                "log.cleaner.threads is 4, and Kafka wants more than 1048576 bytes for each "
-                "thread, so that no broker would start; raise the first."
-            ),
-        ),
-        (
-            {"max.connections.per.ip": 0},
-            (
-                "kafka.config sets max.connections.per.ip to 0 and no "
-                "max.connections.per.ip.overrides, so that no broker would start; raise it, "
-                "or name who may connect."
-            ),
-        ),
-        (
             {"log.retention.hours": 5, "log.retention.minutes": 0},
             (
                 "kafka.config sets log.retention.minutes to 0, and Kafka keeps records for a "
@@ -179,14 +152,6 @@ def test_what_a_broker_or_a_pair_may_not_be_told_is_a_sentence(
                 "Kafka refuses them; lower log.local.retention.ms, or take it out."
             ),
         ),
-        (
-            {"group.coordinator.rebalance.protocols": "consumer,share"},
-            (
-                "kafka.config sets group.coordinator.rebalance.protocols to 'consumer,share',"
-                " and Kafka takes some of classic, consumer, share, streams, and classic "
-                "among them, so that no broker would start; correct it."
-            ),
-        ),
     ],
 )
 def test_settings_with_which_no_broker_starts_are_one_sentence(
@@ -195,42 +160,12 @@ def test_settings_with_which_no_broker_starts_are_one_sentence(
     assert found(kafka={"config": config}) == [sentence]
 
 
-@every_case(
-    ("config", "words"),
-    [
-        ({"queued.max.request.bytes": 100}, "socket.request.max.bytes is 104857600 where nothing"),
-        ({"group.consumer.heartbeat.interval.ms": 20_000}, "group.consumer.max.heartbeat.inter"),
-        ({"group.share.record.lock.duration.ms": 70_000}, "group.share.max.record.lock.duration"),
-        ({"group.share.max.share.sessions": 199}, "group.share.max.size is 200 where nothing"),
-        ({"group.streams.num.standby.replicas": 3}, "group.streams.max.standby.replicas is 2"),
-        ({"log.cleaner.threads": 0}, "takes 1 to"),
-        ({"socket.send.buffer.bytes": 0}, "takes 1 to 2147483647, or -1"),
-        ({"metrics.recording.level": "loud"}, "takes one of INFO, DEBUG, TRACE"),
-        ({"offsets.topic.segment.bytes": 1000}, "takes 1048576 to"),
-        ({"max.connections.per.ip.overrides": "h"}, "takes ADDRESS:NUMBER with commas between"),
-        ({"group.share.assignors": "uniform"}, "takes simple or the full name of one class"),
-        ({"replica.selector.class": ""}, "takes the full name of a class"),
-    ],
-)
-def test_what_is_refused_is_held_against_kafkas_limits_and_defaults(
-    config: dict[str, Any], words: str
-) -> None:
-    (sentence,) = found(kafka={"config": config})
-    assert words in sentence
-
-
 @pytest.mark.parametrize(
     ("of_topic", "of_brokers", "words"),
     [
-        ({"min.compaction.lag.ms": 9}, {"log.cleaner.max.compaction.lag.ms": 8}, "lag.ms 8, and"),
         ({}, {"log.cleanup.policy": "compact"}, "beside cleanup.policy compact"),
         ({"local.retention.ms": 60_001}, {"log.retention.minutes": 1}, "by retention.ms 60000"),
         ({"retention.bytes": 5}, {"log.local.retention.bytes": 6}, "local.retention.bytes 6"),
-        (
-            {"remote.log.copy.disable": True, "local.retention.ms": 5},
-            {},
-            "has to be that too under remote.log.copy.disable",
-        ),
     ],
 )
 def test_what_a_topic_does_not_set_it_has_of_the_brokers(
@@ -280,7 +215,43 @@ def test_what_kafka_ignores_or_loses_records_by_is_doubted(
     assert words in doubt
 
 
-def test_no_setting_of_kafkas_own_is_taken_for_a_misspelling_of_another() -> None:
-    known = dict.fromkeys(sorted(kafka_settings.OTHERS), "1")
-    doubts = contradictions.doubts(parse(description(kafka={"config": known})))
-    assert [each for each in doubts if "did you mean" in each] == []
+@every_case(
+    ("setting", "value", "words"),
+    [
+        ("inter.worker.key.ttl.ms", -1, "takes 0 to 2147483647, so that no worker would start"),
+        ("offset.storage.partitions", 0, "takes 1 to 2147483647, or -1"),
+        ("status.storage.replication.factor", 0, "takes 1 to 32767, or -1"),
+        ("offset.flush.interval.ms", "1m", "takes a whole number"),
+        ("exactly.once.source.support", "yes", "one of DISABLED, ENABLED, PREPARING"),
+        ("metrics.recording.level", "TRACE", "one of INFO, DEBUG"),
+        ("topic.creation.enable", "no", "one of true, false"),
+        ("acks", "2", "one of all, -1, 0, 1"),
+        ("status.storage.segment.bytes", 1024, "takes 1048576 to"),
+        ("producer.batch.size", -1, "so that connectors' tasks would not start"),
+        ("consumer.max.poll.records", 0, "takes 1 to"),
+        ("admin.retries", -1, "takes 0 to"),
+        ("status.storage.replication.factor", 99, "could never make that topic"),
+        ("heartbeat.interval.ms", 10_000, "session.timeout.ms is 10000 where nothing is said"),
+        ("session.timeout.ms", 5000, "the brokers take 6000 to 1800000"),
+        ("producer.delivery.timeout.ms", 30_004, "30000 together, 30005"),
+        ("consumer.heartbeat.interval.ms", 45_000, "no sink's task would start"),
+    ],
+)
+def test_what_kafka_connect_refuses_is_a_sentence(setting: str, value: object, words: str) -> None:
+    (sentence,) = found(connect={"config": {setting: value}})
+    assert sentence.startswith("connect.config")
+    assert words in sentence
+
+
+@every_case(
+    "config",
+    [
+        {"session.timeout.ms": 45_000, "heartbeat.interval.ms": 44_999},
+        {"offset.storage.partitions": -1, "status.storage.replication.factor": -1},
+        {"exactly.once.source.support": "ENABLED", "connect.protocol": "sessioned"},
+        {"producer.delivery.timeout.ms": 30_005, "consumer.max.poll.records": 1},
+        {"key.converter.schemas.enable": False, "my.extension.setting": "x"},
+    ],
+)
+def test_what_kafka_connect_takes_is_taken(config: dict[str, Any]) -> None:
+    assert found(connect={"config": config}) == []
