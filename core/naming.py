@@ -43,6 +43,7 @@ ROLL_ANNOTATION = "strimzi.io/manual-rolling-update"
 DELETE_POD_ANNOTATION = "strimzi.io/delete-pod-and-pvc"
 # The operator's release, Deployment and ServiceAccount, and who it says manages its objects.
 STRIMZI_OPERATOR = "strimzi-cluster-operator"
+OPERATOR_LABELS = {"strimzi.io/kind": "cluster-operator"}
 # A namespace with this label has its pods' readiness held back until the load balancer agrees.
 READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 # A pod with this label may be evicted beside others of its party; its value names the incident.

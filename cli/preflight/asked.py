@@ -135,8 +135,20 @@ _COUNTS: Mapping[str, Callable[[AccountClients], float]] = {
 
 
 def concurrency(asked: AccountClients) -> Concurrency:
-    limit = asked.client("lambda").get_account_settings()["AccountLimit"]
-    return Concurrency(limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"])
+    client = asked.client("lambda")
+    limit = client.get_account_settings()["AccountLimit"]
+    webhook = naming.function(asked.needs.prefix, "webhook")
+    try:
+        own = client.get_function_concurrency(FunctionName=webhook)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            raise
+        own = {}
+    return Concurrency(
+        limit["ConcurrentExecutions"],
+        limit["UnreservedConcurrentExecutions"],
+        own.get("ReservedConcurrentExecutions", 0),
+    )
 
 
 def kubernetes(asked: AccountClients) -> dict[str, str]:

@@ -37,7 +37,9 @@ class ExistingNetwork(Frozen):
     vpc_id: VpcId
     """The VPC."""
     private_subnet_ids: dict[ZoneName, SubnetId]
-    """Availability zone -> the private subnet whose nodes, volumes and targets live there."""
+    """Availability zone -> the private subnet whose nodes, volumes, targets and interfaces of the
+    control plane live there.
+    """
     private_route_table_ids: tuple[RouteTableId, ...] = ()
     """Where the gateway endpoints of S3 and DynamoDB are entered; none named, none made."""
 

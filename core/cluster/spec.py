@@ -143,11 +143,11 @@ class ClusterSpec(Frozen):
     """Tags on everything, beside the project's own; thirty at most, as the narrowest of what
     carries them takes them. Objects in S3 carry none.
     """
-    webhook_concurrency: Annotated[int, Field(ge=0, le=100)] = 0
-    """How many calls of the public webhook run at once, taken out of the account's limit for all
-    functions, so that strangers who call its URL cannot stop the others. 0: as many as that limit
-    allows. AWS wants 10 left for the others, and a new account has 10 in all; `preflight` says when
-    there is room for 5.
+    webhook_concurrency: Annotated[int, Field(ge=0, le=100)] = 5
+    """How many calls of the public webhook run at once. They are reserved out of the account's
+    limit for all functions, so that strangers who call its URL cannot stop the others. 0 reserves
+    none: strangers may then take all of the limit. AWS keeps 100 unreserved, and a new account has
+    10 in all: there `preflight` refuses until this is 0 or the limit is raised.
     """
     encryption_key: KmsKeyArn | None = None
     """The KMS key of every volume, by ARN, in this region; without it, the account's default key

@@ -105,6 +105,8 @@ class Concurrency:
 
     limit: int
     unreserved: int
+    # By the environment's own webhook already.
+    reserved: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,9 @@ from core.regions import WITHOUT_EKS, refusal
 from core.unknown import Unknown, entry, of
 from core.words import listing
 
-# Lambda: reserving may not leave fewer than this unreserved, and functions share what is left.
-LEAST_UNRESERVED = 10
-# NTH sends one report for a node, and one that is turned away is no loss.
-ENOUGH_FOR_THE_WEBHOOK = 5
+# Lambda: reserving may not leave fewer than this unreserved, or than all of a smaller limit: an
+# account with 10 or 50 in all is refused every reservation.
+LEAST_UNRESERVED = 100
 # Who must be able to use a customer's key for volumes: Auto Scaling's service-linked role, by which
 # instances start.
 AUTO_SCALING = "AWSServiceRoleForAutoScaling"
@@ -189,38 +188,28 @@ def _concurrency(needs: Needs, account: Account) -> Iterator[AccountFinding]:
     found, reserved = account.concurrency, needs.reserved_concurrency
     if isinstance(found, Unknown):
         yield _unknown(part, found)
-    elif reserved and account.stands is False and found.unreserved - reserved < LEAST_UNRESERVED:
-        most = max(0, found.unreserved - LEAST_UNRESERVED)
-        remedy = f"{most} or less" if most else "0, which reserves none"
+        return
+    left = min(LEAST_UNRESERVED, found.limit)
+    room = max(0, found.unreserved + found.reserved - left)
+    counted = f"{found.unreserved} of Lambda's {found.limit} concurrent executions are unreserved"
+    risk = (
+        f"strangers who call the webhook's public URL can take all {found.unreserved} and stop the "
+        f"functions that hold nodes"
+    )
+    more = "ask for more of 'Concurrent executions' (lambda) in Service Quotas"
+    if reserved > room:
+        remedy = f"set it to {room} or less" if room else f"set it to 0, with which {risk}"
         yield _no(
             part,
-            f"webhook_concurrency reserves {reserved} of {found.unreserved} unreserved executions, "
-            f"and AWS leaves no fewer than {LEAST_UNRESERVED}; "
-            f"set it to {remedy}, or ask for more of 'Concurrent executions' (lambda) in Service "
-            f"Quotas.",
+            f"webhook_concurrency is {reserved} and the account has room for {room}: {counted}, "
+            f"and AWS keeps {left} so; {more}, or {remedy}.",
         )
-    elif found.unreserved < LEAST_UNRESERVED:
-        yield _no(
-            part,
-            f"{found.unreserved} of Lambda's {found.limit} concurrent executions are unreserved "
-            f"and {LEAST_UNRESERVED} is the least AWS leaves; release a reservation, or ask for "
-            f"more of 'Concurrent executions' (lambda) in Service Quotas.",
-        )
-    elif found.unreserved == LEAST_UNRESERVED:
+    elif not reserved:
+        remedy = f"reserve some, since there is room for {room}" if room else more
         yield AccountFinding(
             part,
             Consequence.NOTICE,
-            f"Only {found.unreserved} concurrent executions are unreserved: our functions share "
-            f"them with every other of the account, and none can be reserved; ask for more of "
-            f"'Concurrent executions' (lambda) in Service Quotas.",
-        )
-    elif not reserved and found.unreserved >= LEAST_UNRESERVED + ENOUGH_FOR_THE_WEBHOOK:
-        yield AccountFinding(
-            part,
-            Consequence.NOTICE,
-            f"webhook_concurrency is 0: strangers who call the webhook's public URL can take all "
-            f"{found.unreserved} unreserved executions, and stop the functions that hold nodes; "
-            f"set it to {ENOUGH_FOR_THE_WEBHOOK}, for which there is room.",
+            f"webhook_concurrency is 0 and {counted}: {risk}; {remedy}.",
         )
 
 

@@ -103,7 +103,7 @@ def operator_monitor(name: str, spec: ClusterSpec, opts: pulumi.ResourceOptions)
         kind="PodMonitor",
         metadata={"name": naming.STRIMZI_OPERATOR, "namespace": spec.strimzi.namespace},
         spec={
-            "selector": {"matchLabels": {"strimzi.io/kind": "cluster-operator"}},
+            "selector": {"matchLabels": naming.OPERATOR_LABELS},
             "podMetricsEndpoints": [{"port": "http", "path": "/metrics"}],
         },
         opts=opts,

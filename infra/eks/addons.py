@@ -21,8 +21,8 @@ from infra.tags import Tags
 from infra.versions import ADDONS
 
 NAMESPACE = "kube-system"
-VOLUME_DRIVER = "aws-ebs-csi-driver"
-BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
+VOLUME_DRIVER, NETWORK_PLUGIN = "aws-ebs-csi-driver", "vpc-cni"
+BEFORE_NODES = (NETWORK_PLUGIN, "kube-proxy", "eks-pod-identity-agent")
 # The agent writes what is wrong with a machine on its Node (core.incidents.sickness).
 AFTER_NODES = ("coredns", VOLUME_DRIVER, "snapshot-controller", NODE_MONITORING)
 
@@ -37,7 +37,7 @@ class PodRole:
 
 
 POD_ROLES = {
-    "vpc-cni": PodRole("vpc-cni", "aws-node", "AmazonEKS_CNI_Policy"),
+    NETWORK_PLUGIN: PodRole("vpc-cni", "aws-node", "AmazonEKS_CNI_Policy"),
     # V2 touches volumes alone that carry the driver's own tag.
     VOLUME_DRIVER: PodRole("ebs-csi", "ebs-csi-controller-sa", "AmazonEBSCSIDriverPolicyV2"),
 }
@@ -50,6 +50,9 @@ def addon_names(*, node_monitoring: bool) -> tuple[str, ...]:
 
 def configuration(addon: str, region: str, volume_tags: Mapping[str, str]) -> dict[str, Any] | None:
     """Return what an add-on is told beyond its defaults."""
+    if addon == NETWORK_PLUGIN:
+        # Without it NetworkPolicies are objects that nothing enforces.
+        return {"enableNetworkPolicy": "true"}
     if addon != VOLUME_DRIVER:
         return None
     return {

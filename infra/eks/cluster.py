@@ -35,6 +35,7 @@ NODE_POLICIES = {
 class ClusterArgs:
     spec: ClusterSpec
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    control_plane_subnet_ids: Mapping[str, pulumi.Input[str]]
     account: iam.Account
 
 
@@ -118,7 +119,7 @@ class EksCluster(pulumi.ComponentResource):
                 authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
             ),
             vpc_config=aws.eks.ClusterVpcConfigArgs(
-                subnet_ids=list(self._args.private_subnet_ids.values()),
+                subnet_ids=list(self._args.control_plane_subnet_ids.values()),
                 endpoint_private_access=True,
                 endpoint_public_access=bool(callers),
                 public_access_cidrs=callers or None,
@@ -138,7 +139,8 @@ class EksCluster(pulumi.ComponentResource):
                 parent=self,
                 depends_on=[*attachments, logs],
                 # EKS takes no other set of zones later (network-reqs.html): in a zone that is
-                # added nodes stand, and the control plane has no interface.
+                # added nodes stand, and the control plane has no interface. An older cluster is
+                # moved to the control plane's subnets by hand (docs/how-to/eviction-gate.md).
                 ignore_changes=["vpcConfig.subnetIds"],
             ),
         )

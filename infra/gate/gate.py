@@ -27,6 +27,7 @@ from infra.functions.kept import keep, short
 from infra.functions.settings import Late, settings
 from infra.gate.definition import GATE, NAMESPACE
 from infra.gate.webhook import PORT, webhooks
+from infra.network import policy
 
 TYPE = "stillwater:infra:EvictionGate"
 REPLICAS = 2
@@ -41,7 +42,10 @@ class EvictionGateArgs:
 
 
 class EvictionGate(pulumi.ComponentResource):
-    """A Deployment, a Service and a ValidatingWebhookConfiguration, and the least they may do."""
+    """A Deployment, a Service and a ValidatingWebhookConfiguration, and the least they may do.
+
+    A NetworkPolicy admits the control plane to the pods and nobody else.
+    """
 
     def __init__(
         self, name: str, args: EvictionGateArgs, opts: pulumi.ResourceOptions | None = None
@@ -107,6 +111,8 @@ class EvictionGate(pulumi.ComponentResource):
             spec=ports,
             opts=child,
         )
+        asking = policy.control_plane(cluster.eks_cluster, pulumi.InvokeOptions(parent=self))
+        policy.admit(f"{name}-admitted", metadata, labels, {PORT: asking}, child)
         variables: dict[str, pulumi.Input[str]] = {
             SETTINGS: told.apply(short),
             KEPT: kept.key,

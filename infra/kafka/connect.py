@@ -15,9 +15,12 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from core import naming
 from core.cluster import ClusterSpec, Connect, Probe
 from core.cluster.rights import Client, connect_acls
+from core.constants import CONNECT_REST_PORT
+from core.health.kafka_metrics import PORT as METRICS_PORT
 from infra.alerts.metrics import CONNECT_ALLOW, metrics_config, pod_monitor
 from infra.kafka.cluster import internal_bootstrap, probe
 from infra.kafka.topics import user_spec
+from infra.network import policy
 from infra.versions import STRIMZI_API
 
 TYPE = "stillwater:infra:Connect"
@@ -61,6 +64,7 @@ class ConnectCluster(pulumi.ComponentResource):
                 opts=child,
             )
             before.append(user)
+        before.append(_admitted(f"{name}-admitted", spec, self))
         CustomResource(
             f"{name}-workers",
             api_version=STRIMZI_API,
@@ -84,6 +88,27 @@ class ConnectCluster(pulumi.ComponentResource):
         if spec.metrics.prometheus_operator:
             pod_monitor(f"{name}-pod-monitor", spec, naming.connect(spec.name), STRIMZI_KIND, child)
         self.register_outputs({})
+
+
+def _labels(spec: ClusterSpec) -> dict[str, str]:
+    return {naming.CLUSTER_LABEL: naming.connect(spec.name), "strimzi.io/kind": STRIMZI_KIND}
+
+
+def _admitted(name: str, spec: ClusterSpec, parent: pulumi.Resource) -> pulumi.Resource:
+    """Admit to the REST port workers, the operator, and λ health, who asks by the API server.
+
+    Strimzi's own policy knows nothing of the API server, and an operator may be set to make none.
+    """
+    workers = {"podSelector": {"matchLabels": _labels(spec)}}
+    operator = {"namespaceSelector": {}, "podSelector": {"matchLabels": naming.OPERATOR_LABELS}}
+    asking = policy.control_plane(spec.prefix, pulumi.InvokeOptions(parent=parent))
+    return policy.admit(
+        name,
+        {"name": f"{naming.connect(spec.name)}-admitted", "namespace": spec.kubernetes.namespace},
+        _labels(spec),
+        {CONNECT_REST_PORT: [workers, operator, *asking], METRICS_PORT: []},
+        pulumi.ResourceOptions(parent=parent),
+    )
 
 
 def connect_spec(spec: ClusterSpec, connect: Connect) -> dict[str, Any]:
@@ -164,8 +189,7 @@ def _default_config(spec: ClusterSpec) -> dict[str, str | int | bool]:
 
 
 def _pod_template(spec: ClusterSpec, connect: Connect) -> dict[str, Any]:
-    name = naming.connect(spec.name)
-    mine = {"matchLabels": {naming.CLUSTER_LABEL: name, "strimzi.io/kind": STRIMZI_KIND}}
+    mine = {"matchLabels": _labels(spec)}
     return {
         "terminationGracePeriodSeconds": connect.grace_seconds,
         "topologySpreadConstraints": [

@@ -25,6 +25,8 @@ class Site:
 
     vpc_id: pulumi.Input[str]
     private_subnet_ids: Mapping[str, pulumi.Input[str]]
+    # Of somebody else's network: the private ones, which the control plane shares with pods.
+    control_plane_subnet_ids: Mapping[str, pulumi.Input[str]]
     # Keyed by what does not change: a zone of ours, the id of a given table.
     route_table_ids: Mapping[str, pulumi.Input[str]]
 
@@ -38,11 +40,11 @@ def site(
         problems = list(_problems(existing, spec.network.blocks, provider))
         if problems:
             raise InvalidInput(problems)
+        private = {zone: existing.private_subnet_ids[zone] for zone in spec.availability_zones}
         return Site(
             vpc_id=existing.vpc_id,
-            private_subnet_ids={
-                zone: existing.private_subnet_ids[zone] for zone in spec.availability_zones
-            },
+            private_subnet_ids=private,
+            control_plane_subnet_ids=private,
             route_table_ids={each: each for each in existing.private_route_table_ids},
         )
     network = Network(
@@ -59,6 +61,7 @@ def site(
     return Site(
         vpc_id=network.vpc_id,
         private_subnet_ids=network.private_subnet_ids,
+        control_plane_subnet_ids=network.control_plane_subnet_ids,
         route_table_ids=network.private_route_table_ids,
     )
 

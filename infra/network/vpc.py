@@ -1,7 +1,9 @@
-"""The VPC: one private and one public subnet per availability zone.
+"""The VPC: three subnets per availability zone: private, public, and the control plane's.
 
 Nodes and functions live in the private subnets. The public ones hold one NAT gateway per zone, so
 that nodes can pull images and reach AWS, and a zone that fails takes nobody else's way out with it.
+The control plane's network interfaces have subnets of their own, which lead nowhere: so a
+NetworkPolicy can admit the API server and no pod.
 Addresses follow the zone's letter, not its place in a list: adding a zone moves no other.
 """
 
@@ -20,6 +22,8 @@ from infra.tags import Tags
 
 TYPE = "stillwater:infra:Network"
 PUBLIC_BITS = ZONE_BITS + 4
+# EKS asks for 6 addresses in each, and AWS keeps 5 for itself (EKS network requirements).
+CONTROL_PLANE_PREFIX = 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +32,24 @@ class ZoneBlocks:
 
     private: str
     public: str
+    control_plane: str
 
 
 def zone_blocks(vpc_cidr: str, zone: str) -> ZoneBlocks:
     """Return the subnets of a zone: the first half of its eighth is private, the end public.
 
+    The control plane's is the beginning of the second half.
+
     >>> zone_blocks("10.40.0.0/16", "us-east-1b")
-    ZoneBlocks(private='10.40.32.0/20', public='10.40.62.0/23')
+    ZoneBlocks(private='10.40.32.0/20', public='10.40.62.0/23', control_plane='10.40.48.0/28')
     """
     vpc = ipaddress.IPv4Network(vpc_cidr)
     slots = list(vpc.subnets(ZONE_BITS))
     slot = ZONE_LETTERS.index(naming.zone_suffix(zone))
-    private = next(slots[slot].subnets(PRIVATE_BITS - ZONE_BITS))
+    private, rest = slots[slot].subnets(PRIVATE_BITS - ZONE_BITS)
     public = list(slots[slot].subnets(PUBLIC_BITS - ZONE_BITS))[-1]
-    return ZoneBlocks(str(private), str(public))
+    control_plane = next(rest.subnets(new_prefix=CONTROL_PLANE_PREFIX))
+    return ZoneBlocks(str(private), str(public), str(control_plane))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +66,7 @@ class Network(pulumi.ComponentResource):
 
     vpc_id: pulumi.Output[str]
     private_subnet_ids: Mapping[str, pulumi.Output[str]]
+    control_plane_subnet_ids: Mapping[str, pulumi.Output[str]]
     private_route_table_ids: Mapping[str, pulumi.Output[str]]
 
     def __init__(
@@ -71,13 +80,16 @@ class Network(pulumi.ComponentResource):
         routes = self._public_routes(vpc)
         way_out = self._way_out(vpc, routes)
         private: dict[str, pulumi.Output[str]] = {}
+        control_plane: dict[str, pulumi.Output[str]] = {}
         tables: dict[str, pulumi.Output[str]] = {}
         for zone in args.availability_zones:
             blocks = zone_blocks(args.vpc_cidr, zone)
             nat = self._public_side(zone, vpc, blocks.public, routes, way_out)
             private[zone], tables[zone] = self._private_side(zone, vpc, blocks.private, nat)
+            control_plane[zone] = self._control_planes(zone, vpc, blocks.control_plane)
         self.vpc_id = vpc.id
         self.private_subnet_ids = private
+        self.control_plane_subnet_ids = control_plane
         self.private_route_table_ids = tables
         self.register_outputs({"vpc_id": self.vpc_id, "private_subnet_ids": private})
 
@@ -161,6 +173,17 @@ class Network(pulumi.ComponentResource):
             # stays attached while an address is in use.
             opts=pulumi.ResourceOptions(parent=self, depends_on=[association, way_out]),
         )
+
+    def _control_planes(self, zone: str, vpc: aws.ec2.Vpc, block: str) -> pulumi.Output[str]:
+        # Without a route table of its own it has the VPC's main one, which leads nowhere else.
+        return aws.ec2.Subnet(
+            f"{self._name}-{zone}-control-plane",
+            vpc_id=vpc.id,
+            availability_zone=zone,
+            cidr_block=block,
+            tags=self._tags(f"control-plane-{naming.zone_suffix(zone)}"),
+            opts=self._child,
+        ).id
 
     def _private_side(
         self, zone: str, vpc: aws.ec2.Vpc, block: str, nat: aws.ec2.NatGateway

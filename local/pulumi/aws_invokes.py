@@ -135,6 +135,7 @@ def _eks_cluster(aws: Aws, arguments: Properties) -> Properties:
         "arn": found["arn"],
         "endpoint": found["endpoint"],
         "certificateAuthorities": [{"data": found["certificateAuthority"]["data"]}],
+        "vpcConfig": {"subnetIds": found["resourcesVpcConfig"]["subnetIds"]},
         "status": found.get("status", "ACTIVE"),
         "version": found.get("version", ""),
     }

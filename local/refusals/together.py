@@ -21,9 +21,10 @@ from local.refusals.once import UNIQUE
 from local.refusals.refusal import Refusal, Wanted
 
 Finder = Callable[[Sequence[Wanted]], Iterator[Refusal]]
-# A new account's limit of functions that run at once, and what must stay unreserved of it.
-CONCURRENCY_OF_A_NEW_ACCOUNT = 10
-UNRESERVED_LEAST = 10
+# Lambda's default limit of functions that run at once, and what must stay unreserved of it. A new
+# account has fewer and may reserve none, which preflight says before anything is made.
+CONCURRENCY = 1000
+UNRESERVED_LEAST = 100
 _IPV6_OF_A_VPC = ("assignGeneratedIpv6CidrBlock", "ipv6CidrBlock", "ipv6IpamPoolId")
 
 
@@ -130,8 +131,8 @@ def inline_policies_of_a_role(everything: Sequence[Wanted]) -> Iterator[Refusal]
 
 @limit(LAMBDA_QUOTAS)
 def reserved_concurrency(everything: Sequence[Wanted]) -> Iterator[Refusal]:
-    """What is reserved leaves ten, and a new account has ten."""
-    left = CONCURRENCY_OF_A_NEW_ACCOUNT
+    """What is reserved leaves a hundred."""
+    left = CONCURRENCY
     for each in of(everything, "lambda/function:Function"):
         reserved = each.inputs.get("reservedConcurrentExecutions")
         if reserved is None or int(reserved) < 0:

@@ -26,12 +26,16 @@ def build(layer: Layer) -> None:
     cluster = EksCluster(
         "cluster",
         ClusterArgs(
-            spec=spec, private_subnet_ids=network.private_subnet_ids, account=layer.account
+            spec=spec,
+            private_subnet_ids=network.private_subnet_ids,
+            control_plane_subnet_ids=network.control_plane_subnet_ids,
+            account=layer.account,
         ),
         opts=layer.on_aws,
     )
     pulumi.export("vpc_id", network.vpc_id)
     pulumi.export("private_subnet_ids", dict(network.private_subnet_ids))
+    pulumi.export("control_plane_subnet_ids", dict(network.control_plane_subnet_ids))
     pulumi.export("eks_cluster_name", cluster.name)
     pulumi.export("eks_endpoint", cluster.endpoint)
     pulumi.export("eks_ca", cluster.ca)

@@ -27,6 +27,12 @@ REGION = "us-east-1"
 EXISTING_VPC = "vpc-0123456789abcdef0"
 ENDPOINT = "https://eks.example"
 CA = "LS0tLS1CRUdJTg=="
+# The subnets that EKS says a cluster's control plane is in.
+CONTROL_PLANE = {
+    "subnet-control-plane-a": "10.40.16.0/28",
+    "subnet-control-plane-b": "10.40.48.0/28",
+}
+CONTROL_PLANE_IPV6 = "2600:1f13:e61:d000::/64"
 # Where others check the form of an id or an ARN: definitions of Kubernetes kinds, IAM's linter.
 ID_PREFIXES = {"aws:ec2/subnet:Subnet": "subnet-"}
 ARNS = {
@@ -269,6 +275,7 @@ class _Mocks(mocks.Mocks):
             "aws:eks/getCluster:getCluster": {
                 "endpoint": ENDPOINT,
                 "certificateAuthorities": [{"data": CA}],
+                "vpcConfig": {"subnetIds": list(CONTROL_PLANE)},
             },
             "aws:ssm/getParameter:getParameter": {"value": "ami-0123456789abcdef0"},
             "aws:secretsmanager/getRandomPassword:getRandomPassword": {
@@ -283,7 +290,10 @@ class _Mocks(mocks.Mocks):
             },
             "aws:ec2/getSubnet:getSubnet": {
                 "vpcId": EXISTING_VPC,
-                "cidrBlock": "10.40.16.0/20",
+                "ipv6CidrBlock": CONTROL_PLANE_IPV6
+                if args.args.get("id") == "subnet-control-plane-b"
+                else "",
+                "cidrBlock": CONTROL_PLANE.get(str(args.args.get("id")), "10.40.16.0/20"),
                 "availabilityZone": f"{REGION}{str(args.args.get('id'))[-1]}",
             },
         }

@@ -209,3 +209,9 @@ def test_extended_support_is_paid_for_by_who_asks_for_it_alone(
     recorded = run_layer("foundation", description(kubernetes=said))
     cluster = recorded.one("eks/cluster:Cluster").inputs
     assert cluster["upgradePolicy"] == {"supportType": support}
+
+
+def test_network_policies_are_enforced(layers: dict[str, Recorded]) -> None:
+    plugin = layers["foundation"].one("eks/addon:Addon", "cluster-addon-vpc-cni").inputs
+    # The add-on's schema wants text.
+    assert json.loads(plugin["configurationValues"]) == {"enableNetworkPolicy": "true"}

@@ -10,6 +10,7 @@ from core.cluster.rights import connect_acls
 from core.timing import FACTS
 from infra.kafka.connect import connect_spec
 from tests.unit.infra.programs import run_changed, spec
+from tests.unit.infra.recording import CONTROL_PLANE, CONTROL_PLANE_IPV6
 
 ANONYMOUS = {"authentication": "none", "anonymous_clients": True}
 
@@ -125,3 +126,29 @@ def test_an_operator_that_makes_budgets_is_told_of_the_workers() -> None:
 
 def test_without_connect_in_the_description_there_is_none(layers: dict[str, Any]) -> None:
     assert layers["kafka"].of("kafka.strimzi.io/v1:KafkaConnect") == []
+
+
+def test_workers_the_operator_and_the_control_plane_alone_reach_the_rest_port(cache: None) -> None:
+    layer = run_changed("kafka", connect={})
+    admitted = layer.one("networking.k8s.io/v1:NetworkPolicy", "connect-admitted")
+    assert admitted.inputs["metadata"]["namespace"] == "kafka"
+    spec = admitted.inputs["spec"]
+    workers = {
+        "matchLabels": {"strimzi.io/cluster": "orders-connect", "strimzi.io/kind": "KafkaConnect"}
+    }
+    assert (spec["podSelector"], spec["policyTypes"]) == (workers, ["Ingress"])
+    rest, metrics = spec["ingress"]
+    assert [port["port"] for port in rest["ports"]] == [8083]
+    assert rest["from"] == [
+        {"podSelector": workers},
+        {
+            "namespaceSelector": {},
+            "podSelector": {"matchLabels": {"strimzi.io/kind": "cluster-operator"}},
+        },
+        # λ health asks through the API server.
+        *({"ipBlock": {"cidr": cidr}} for cidr in (*CONTROL_PLANE.values(), CONTROL_PLANE_IPV6)),
+    ]
+    # Prometheus may be anywhere.
+    assert metrics == {"ports": [{"port": 9404, "protocol": "TCP"}]}
+    # Before the first worker.
+    assert "connect-admitted" in layer.one("kafka.strimzi.io/v1:KafkaConnect").depends_on

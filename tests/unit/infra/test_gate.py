@@ -10,7 +10,7 @@ from core import cluster as clusters
 from core.errors import InvalidInput
 from core.gate.whom import CLEANERS
 from tests.unit.infra.programs import description, run_changed, run_layers
-from tests.unit.infra.recording import Recorded
+from tests.unit.infra.recording import CONTROL_PLANE, CONTROL_PLANE_IPV6, Recorded
 
 RBAC = "rbac.authorization.k8s.io/v1:"
 IMAGE = "registry.example/stillwater-gate:1.4"
@@ -92,3 +92,23 @@ def test_without_it_nothing_of_it_is_made(cache: None) -> None:
 def test_an_image_without_a_version_is_refused_in_a_sentence(image: str) -> None:
     with pytest.raises(InvalidInput, match="names no version"):
         clusters.parse(description(eviction_gate={"image": image}))
+
+
+def test_the_control_plane_alone_reaches_the_gate(operations: Recorded) -> None:
+    admitted = operations.one("networking.k8s.io/v1:NetworkPolicy", "gate-admitted").inputs
+    pods = operations.one("apps/v1:Deployment", "gate-deployment").inputs
+    assert admitted["metadata"]["namespace"] == pods["metadata"]["namespace"]
+    assert admitted["spec"] == {
+        "podSelector": pods["spec"]["selector"],
+        # Without a word about Egress it stays open.
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {
+                "from": [
+                    {"ipBlock": {"cidr": cidr}}
+                    for cidr in (*CONTROL_PLANE.values(), CONTROL_PLANE_IPV6)
+                ],
+                "ports": [{"port": 8443, "protocol": "TCP"}],
+            }
+        ],
+    }

@@ -17,7 +17,9 @@ from tests.unit.infra.recording import Recorded
 def test_subnets_lie_in_the_vpc_and_never_overlap(prefix: int, number: int) -> None:
     vpc = ipaddress.IPv4Network(f"10.{number}.0.0/{prefix}")
     blocks = [zone_blocks(str(vpc), f"us-east-1{letter}") for letter in "abcdefgh"]
-    subnets = [ipaddress.IPv4Network(b) for z in blocks for b in (z.private, z.public)]
+    subnets = [
+        ipaddress.IPv4Network(b) for z in blocks for b in (z.private, z.public, z.control_plane)
+    ]
     assert all(subnet.subnet_of(vpc) for subnet in subnets)
     assert not any(a.overlaps(b) for a, b in combinations(subnets, 2))
 
@@ -54,3 +56,22 @@ def test_a_nat_gateway_is_made_after_its_way_out_and_goes_before_it(
     for zone in ZONES:
         gateway = foundation.one("ec2/natGateway:NatGateway", f"network-{zone}-nat")
         assert way_out.name in gateway.depends_on
+
+
+def test_the_control_plane_has_subnets_of_its_own_that_lead_nowhere(
+    layers: dict[str, Recorded],
+) -> None:
+    foundation = layers["foundation"]
+    control_plane = foundation.one("eks/cluster:Cluster").inputs["vpcConfig"]["subnetIds"]
+    assert control_plane == [f"subnet-network-{zone}-control-plane" for zone in ZONES]
+    routed = foundation.of("ec2/routeTableAssociation:RouteTableAssociation")
+    nodes = foundation.of("eks/nodeGroup:NodeGroup")
+    lived_in = [subnet for each in nodes for subnet in each.inputs["subnetIds"]]
+    assert not {*control_plane} & {*lived_in, *(each.inputs["subnetId"] for each in routed)}
+    for zone in ZONES:
+        subnet = foundation.one("ec2/subnet:Subnet", f"network-{zone}-control-plane").inputs
+        assert subnet["availabilityZone"] == zone
+        # EKS asks for six addresses; AWS keeps five of each subnet.
+        assert ipaddress.IPv4Network(subnet["cidrBlock"]).num_addresses - 5 >= 6
+        # The load balancer controller places balancers by such tags.
+        assert not any(tag.startswith("kubernetes.io/") for tag in subnet["tags"])

@@ -128,19 +128,19 @@ def test_the_webhooks_url_is_public_and_only_its_own_function_behind_it(platform
     assert invoke["invokedViaFunctionUrl"] is True
 
 
-def test_a_new_account_has_nothing_to_reserve_for_the_webhook(platform: Recorded) -> None:
+def test_strangers_make_five_of_the_webhook_run_at_the_most(platform: Recorded) -> None:
     function = platform.one(FUNCTION, "webhook-function-function").inputs
-    assert "reservedConcurrentExecutions" not in function
+    assert function["reservedConcurrentExecutions"] == 5
     assert function["timeout"] <= 5
 
 
-def test_strangers_can_make_only_so_many_of_it_run_as_the_spec_says(
+def test_where_the_account_has_no_room_nothing_is_reserved(
     layers: dict[str, Recorded],
 ) -> None:
     references = {"test-foundation": layers["foundation"].outputs}
-    limited = run_layer("platform", description(webhook_concurrency=5), references)
-    function = limited.one(FUNCTION, "webhook-function-function").inputs
-    assert function["reservedConcurrentExecutions"] == 5
+    without = run_layer("platform", description(webhook_concurrency=0), references)
+    function = without.one(FUNCTION, "webhook-function-function").inputs
+    assert "reservedConcurrentExecutions" not in function
 
 
 def test_the_webhook_writes_incidents_and_what_it_ignored(platform: Recorded) -> None:

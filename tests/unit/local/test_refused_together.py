@@ -99,9 +99,9 @@ TOGETHER = [
         id="two inline policies of 6,000 characters",
     ),
     pytest.param(
-        several(LAMBDA, 1, name="webhook", reservedConcurrentExecutions=5),
+        several(LAMBDA, 1, name="webhook", reservedConcurrentExecutions=901),
         "InvalidParameterValueException",
-        id="reserved concurrency in a new account",
+        id="reserved concurrency beyond what must be left",
     ),
     pytest.param(
         [

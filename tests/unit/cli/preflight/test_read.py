@@ -226,8 +226,9 @@ WHO = {"Arn": "arn:aws:sts::111122223333:assumed-role/deployer/ann", "Account": 
 ANSWERS: dict[str, Any] = {
     "sts.get_caller_identity": WHO,
     "lambda.get_account_settings": {
-        "AccountLimit": {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+        "AccountLimit": {"ConcurrentExecutions": 105, "UnreservedConcurrentExecutions": 100}
     },
+    "lambda.get_function_concurrency": {"ReservedConcurrentExecutions": 5},
     "eks.describe_cluster_versions": {
         "clusterVersions": [{"clusterVersion": "1.35", "versionStatus": "STANDARD_SUPPORT"}]
     },
@@ -266,7 +267,9 @@ ANSWERS: dict[str, Any] = {
 
 def test_what_an_account_says_is_read_as_aws_documents_it() -> None:
     _, account = read(FakeAws(ANSWERS))
-    assert account.concurrency == Concurrency(10, 10)
+    assert account.concurrency == Concurrency(105, 100, 5)
+    gone = {"lambda.get_function_concurrency": refusal("ResourceNotFoundException")}
+    assert read(FakeAws({**ANSWERS, **gone}))[1].concurrency == Concurrency(105, 100, 0)
     assert account.kubernetes == {"1.35": "STANDARD_SUPPORT"}
     assert account.quotas["vpcs"] == 8.0
     assert isinstance(account.quotas["nlbs"], Unknown)

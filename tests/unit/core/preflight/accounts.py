@@ -24,6 +24,7 @@ NEEDS = Needs(
     zones=ZONES,
     instance_types={"r7g.xlarge": frozenset(ZONES), "m7i.large": frozenset(ZONES)},
     quotas=dict.fromkeys(QUOTAS, 3.0),
+    reserved_concurrency=5,
     network=NeededNetwork(
         vpc="vpc-0a",
         blocks=("10.40.0.0/16",),
@@ -65,7 +66,7 @@ GOOD = Account(
     vpc=StandingVpc(blocks=frozenset({"10.40.0.0/16"})),
     quotas=dict.fromkeys(QUOTAS, 10.0),
     used=dict.fromkeys(QUOTAS, 1.0),
-    concurrency=Concurrency(1000, 14),
+    concurrency=Concurrency(1000, 1000),
     kubernetes={"1.35": "STANDARD_SUPPORT", "1.34": "STANDARD_SUPPORT"},
     addons={addon: frozenset({version}) for addon, version in NEEDS.addons.items()},
     addon_schemas={"aws-ebs-csi-driver": SCHEMA},

@@ -253,10 +253,9 @@ def test_an_environment_that_stands_has_its_names_and_its_share_already() -> Non
     "account",
     [
         changed_account(kubernetes={"1.35": "EXTENDED_SUPPORT"}),
-        changed_account(concurrency=Concurrency(10, 10)),
         changed_account(vpc=replace(VPC, blocks=frozenset({"10.50.0.0/16"}))),
     ],
-    ids=["extended support", "a new account", "another block"],
+    ids=["extended support", "another block"],
 )
 def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
     (found,) = findings(NEEDS, account)
@@ -265,23 +264,31 @@ def test_what_works_and_costs_something_is_a_notice(account: Account) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reserved", "unreserved", "remedy"),
+    ("reserved", "found", "sentence"),
     [
-        (5, 14, "set it to 4 or less"),
-        (1, 10, "set it to 0, which reserves none"),
-        (5, 15, None),
-        (0, 15, "webhook_concurrency is 0: strangers"),
-        (0, 14, None),
+        (5, Concurrency(1000, 105), None),
+        (5, Concurrency(1000, 104), "room for 4: 104 of Lambda's 1000"),
+        (5, Concurrency(1000, 104), "or set it to 4 or less"),
+        # A later `up` finds its own reservation, and takes none beside it.
+        (5, Concurrency(1000, 100, reserved=5), None),
+        (9, Concurrency(1000, 100, reserved=5), "room for 5"),
+        # New accounts: AWS refuses every reservation, whatever the limit is.
+        (5, Concurrency(10, 10), "room for 0: 10 of Lambda's 10"),
+        (1, Concurrency(50, 50), "AWS keeps 50 so"),
+        (5, Concurrency(10, 10), "or set it to 0, with which strangers"),
+        (0, Concurrency(10, 10), "webhook_concurrency is 0 and 10 of Lambda's 10"),
+        (0, Concurrency(10, 10), "'Concurrent executions' (lambda)"),
+        (0, Concurrency(1000, 1000), "reserve some, since there is room for 900"),
     ],
 )
-def test_what_the_webhook_reserves_leaves_ten(
-    reserved: int, unreserved: int, remedy: str | None
+def test_what_the_webhook_reserves_leaves_what_aws_keeps(
+    reserved: int, found: Concurrency, sentence: str | None
 ) -> None:
     needs = replace(NEEDS, reserved_concurrency=reserved)
-    account = changed_account(concurrency=Concurrency(1000, unreserved))
-    found = [each.sentence for each in findings(needs, account)]
-    assert [remedy in each for each in found if remedy] == [True] * bool(remedy)
-    assert bool(found) == bool(remedy)
+    said = findings(needs, changed_account(concurrency=found))
+    assert [sentence in each.sentence for each in said if sentence] == [True] * bool(sentence)
+    kinds = [Consequence.REFUSED if reserved else Consequence.NOTICE] * bool(sentence)
+    assert [each.kind for each in said] == kinds
 
 
 def test_a_customers_key_with_a_grant_is_as_good() -> None:

@@ -1,0 +1,49 @@
+"""NetworkPolicies: who may open a connection to pods that obey whoever reaches them.
+
+A policy that selects a pod closes its other ports. The kubelet's probes come from the pod's own
+node and pass every policy (Kubernetes, "What you can't do with network policies";
+aws-network-policy-agent#65).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as k8s
+
+
+def control_plane(eks_cluster: str, opts: pulumi.InvokeOptions) -> list[dict[str, Any]]:
+    """Return the subnets that the API server calls from, as peers: those the cluster has now.
+
+    In a cluster of IPv6 it calls from their other block, and IPv4's rules mean nothing there.
+    """
+    vpc = aws.eks.get_cluster(name=eks_cluster, opts=opts).vpc_config
+    subnets = [aws.ec2.get_subnet(id=subnet, opts=opts) for subnet in sorted(vpc.subnet_ids)]
+    blocks = [each for s in subnets for each in (s.cidr_block, s.ipv6_cidr_block) if each]
+    return [{"ipBlock": {"cidr": block}} for block in blocks]
+
+
+def admit(
+    name: str,
+    metadata: Mapping[str, Any],
+    pods: Mapping[str, str],
+    ports: Mapping[int, Sequence[Mapping[str, Any]]],
+    opts: pulumi.ResourceOptions,
+) -> k8s.networking.v1.NetworkPolicy:
+    """Admit to each port of the pods its peers alone, or everybody where it has none."""
+    spec: Any = {
+        "podSelector": {"matchLabels": pods},
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {
+                **({"from": list(peers)} if peers else {}),
+                "ports": [{"port": port, "protocol": "TCP"}],
+            }
+            for port, peers in ports.items()
+        ],
+    }
+    described: Any = metadata
+    return k8s.networking.v1.NetworkPolicy(name, metadata=described, spec=spec, opts=opts)
