@@ -1,7 +1,8 @@
-"""Lists what a survey reads of AWS: one definition, of which the reference and a test follow.
+"""Lists what a survey reads, and of Kubernetes what it leaves unread: one definition each.
 
-Every call reads, and none takes a resource to which it could be narrowed before the cluster is
-known; all of them are in AWS's own policy ReadOnlyAccess but for AWS Health's.
+The reference, the page and tests follow. Every call of AWS's reads, and none takes a resource to
+which it could be narrowed before the cluster is known; all of them are in AWS's own policy
+ReadOnlyAccess but for AWS Health's.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ READS: Mapping[str, str] = {
     "ecr:DescribePullThroughCacheRules": "whether ECR fetches those that are not",
     "iam:GetInstanceProfile": "which role a template's machines have",
     "eks:ListAccessEntries": "whether the cluster knows that role",
+    "eks:DescribeAccessEntry": "whether it knows the role that is there, or one before it",
     "kms:DescribeKey": "whether the keys of disks are enabled",
     "kms:GetKeyPolicy": "whether Auto Scaling may use a key that a template names",
     "kms:ListGrants": "the same, by grants",
@@ -58,4 +60,99 @@ READS: Mapping[str, str] = {
     "events:ListRuleNamesByTarget": "the rules that send to that queue",
     "events:DescribeRule": "what these rules match",
     "events:ListTargetsByRule": "a rule's role, where the queue's policy lets EventBridge not send",
+}
+
+# Kind that is read of Kubernetes -> its fields that are not looked at and could keep a broker away,
+# each with how. A field that is neither read nor named here fails a test, and so does one that is
+# both. A kind without such a field is listed all the same: the caller needs the right to list it.
+KUBERNETES: Mapping[str, Mapping[str, str]] = {
+    "pods": {
+        "serviceAccountName": "without that account no pod is created",
+        "priorityClassName": "without that class no pod is created",
+        "runtimeClassName": "without that class no pod is created",
+        "imagePullSecrets": "without that Secret a new node cannot fetch a private image",
+        "schedulingGates": "a pod with a gate waits until somebody opens it",
+        "schedulingGroup": "a pod waits until its whole group fits",
+        "resourceClaims": "a pod waits for a device that its node lacks",
+        "activeDeadlineSeconds": "the kubelet ends the pod when that time is over",
+        "dnsPolicy": "a broker may not find the others by name",
+        "dnsConfig": "a broker may not find the others by name",
+        "hostUsers": "false needs a node and volumes that map users",
+        "os": "a pod waits for a node of that operating system",
+    },
+    "nodes": {},
+    "csinodes": {},
+    "volumeattachments": {},
+    "persistentvolumes": {
+        "accessModes": "one for a single pod keeps a second pod of the same claim waiting",
+        "claimRef": "a volume that another claim holds is not bound again",
+        "mountOptions": "an option that the file system refuses keeps the pod from mounting",
+        "volumeAttributesClassName": "a class that is gone stops a change of the volume",
+        "volumeMode": "a block device is no directory for Kafka's logs",
+    },
+    "persistentvolumeclaims": {
+        "accessModes": "ReadWriteOncePod keeps a second pod waiting",
+        "volumeAttributesClassName": "a class that is gone stops a change of the volume",
+        "volumeMode": "a block device is no directory for Kafka's logs",
+    },
+    "storageclasses": {
+        "allowedTopologies": "the volume of a new broker may be made in none of its zones",
+        "mountOptions": "an option that the file system refuses keeps a new broker from mounting",
+        "reclaimPolicy": "the volume of a new broker may be deleted with its claim",
+    },
+    "poddisruptionbudgets": {},
+    "resourcequotas": {},
+    "limitranges": {
+        "max of cpu, min, maxLimitRequestRatio": "a pod beyond them is not created again",
+    },
+    "namespaces": {},
+    "services": {
+        "publishNotReadyAddresses": "without it brokers that start may not find each other",
+        "ports": "a port that is gone cuts clients of every broker",
+    },
+    "configmaps": {},
+    "deployments": {"paused": "a changed controller is not rolled out"},
+    "daemonsets": {},
+    "statefulsets": {"podManagementPolicy": "OrderedReady brings pods back one after the other"},
+    "cronjobs": {},
+    "horizontalpodautoscalers": {},
+    "roles": {},
+    "rolebindings": {},
+    "clusterroles": {},
+    "clusterrolebindings": {},
+    "secrets": {"data": "of Secrets the metadata of Helm's releases alone is read"},
+    "validatingwebhookconfigurations": {
+        "timeoutSeconds": "one that answers late refuses as one that does not answer",
+    },
+    "mutatingwebhookconfigurations": {
+        "timeoutSeconds": "one that answers late refuses as one that does not answer",
+        "what it changes": "a changed pod may ask for what no node has",
+    },
+    "validatingadmissionpolicies": {"expressions": "what they deny is not evaluated"},
+    "validatingadmissionpolicybindings": {},
+    "kafkas": {
+        "spec.clientsCa, its end": "Strimzi keeps it in a Secret, and renews it where it made it",
+        "spec.maintenanceTimeWindows": "certificates are renewed and pods rolled in these alone",
+        "spec.kafka.template": "what it adds to pods is seen in pods that run, and not before",
+        "spec.kafka.authorization": "a server that it asks and that is away refuses every client",
+    },
+    "kafkanodepools": {"spec.template": "what it adds is seen in pods that run, and not before"},
+    "kafkatopics": {},
+    "kafkarebalances": {},
+    "strimzipodsets": {"spec.pods": "what they add is seen in pods that run, and not before"},
+    "kafkaclusters": {"spec": "of another operator's Kafka only pods are judged"},
+    "clonesets": {},
+    "rollouts": {},
+    "nodepools": {
+        "spec.template.spec.startupTaints": "one that nobody removes keeps a new node from pods",
+    },
+    "ec2nodeclasses": {
+        "spec.role": "a role that the cluster does not know keeps new nodes from joining",
+        "spec.userData": "a script that fails keeps new nodes from joining",
+    },
+    "nodeclasses": {"spec.role": "a role that the cluster does not know keeps nodes from joining"},
+    "targetgroupbindings": {
+        "spec.networking": "security groups without its rules let no health check in",
+        "spec.vpcID": "a target group of another VPC takes no pod",
+    },
 }

@@ -74,6 +74,7 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
     template(**parts, **encrypted, IamInstanceProfile={"Name": "nodes"})(world)
     world.around.cluster["accessConfig"] = {"authenticationMode": "API"}
+    world.roles, world.entries = {"nodes": "shop-nodes"}, ["shop-nodes"]
     world.profiles["web"] = []
     of_ecr("ImageNotFoundException")(world)
     world.routes["a"].pop()
