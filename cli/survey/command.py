@@ -53,7 +53,7 @@ from core.errors import StillwaterError
 from core.survey.facts import Surveyed, every_kafka
 from core.survey.finding import Finding, Weight, exit_code
 from core.survey.judge import findings
-from core.survey.rights import KUBERNETES
+from core.survey.rights import UNREAD
 from core.unknown import Unknown, mapping_of, of
 from infra.eks.access import connect, files
 from infra.eks.api import Api
@@ -253,7 +253,7 @@ def as_json(done: Survey) -> str:
         "context": done.context,
         "kafkas": done.kafkas,
         "findings": found,
-        "not_looked_at": KUBERNETES,
+        "not_looked_at": UNREAD,
     }
     return json.dumps({"exit_code": done.exit_code, **shown}, indent=2, ensure_ascii=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
@@ -17,6 +17,8 @@ from infra.eks.api import Api
 
 GONE = "NoSuchEntity"
 AWS_AUTH = "/api/v1/namespaces/kube-system/configmaps/aws-auth"
+# The type of access entries that are not of machines.
+PEOPLES = "STANDARD"
 # Of EKS's authentication modes, the one without access entries, and the one without aws-auth.
 CONFIG_MAP, ENTRIES = "CONFIG_MAP", "API"
 
@@ -45,19 +47,29 @@ def admitted_roles(
 ) -> dict[str, float | None]:
     """Return which wanted roles a cluster knows: aws-auth knows none by its path.
 
-    Where an access entry and aws-auth name a role, EKS goes by the entry.
+    Where an access entry and aws-auth name a role, EKS goes by the entry. One of people's type
+    lets no node join.
     """
     mode = plane.authentication or CONFIG_MAP
     mapped = [] if mode == ENTRIES else [arn.rpartition("/")[2] for arn in _mapped(api)]
     entries = {} if mode == CONFIG_MAP else dict(_entries(eks, plane.name, wanted))
-    return {**{name: None for name in mapped if name in wanted}, **entries}
+    return {
+        **{name: None for name in mapped if name in wanted and name not in entries},
+        **{
+            name: entry["createdAt"].timestamp()
+            for name, entry in entries.items()
+            if entry.get("type") != PEOPLES
+        },
+    }
 
 
-def _entries(eks: Any, cluster: str, wanted: Collection[str]) -> Iterator[tuple[str, float]]:
+def _entries(
+    eks: Any, cluster: str, wanted: Collection[str]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for arn in pages(eks, "list_access_entries", "accessEntries", clusterName=cluster):
         if (name := str(arn).rpartition("/")[2]) in wanted:
             answer = eks.describe_access_entry(clusterName=cluster, principalArn=arn)
-            yield name, answer["accessEntry"]["createdAt"].timestamp()
+            yield name, answer["accessEntry"]
 
 
 def _mapped(api: Api) -> Iterator[str]:

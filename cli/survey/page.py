@@ -8,7 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from core.survey.finding import Finding, Weight
-from core.survey.rights import KUBERNETES
+from core.survey.rights import UNREAD
 from core.words import time_said
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _section(weight: Weight, found: list[Finding]) -> str:
 def _not_looked_at() -> str:
     rows = "\n".join(
         f"<tr><td>{escape(kind)}</td><td>{escape(name)}</td><td>{escape(how)}</td></tr>"
-        for kind, fields in KUBERNETES.items()
+        for kind, fields in UNREAD.items()
         for name, how in fields.items()
     )
     return (

@@ -156,3 +156,76 @@ KUBERNETES: Mapping[str, Mapping[str, str]] = {
         "spec.vpcID": "a target group of another VPC takes no pod",
     },
 }
+
+# The same of AWS: action -> fields of its answer that are not looked at.
+AWS_UNREAD: Mapping[str, Mapping[str, str]] = {
+    "autoscaling:DescribeAutoScalingGroups": {
+        "AvailabilityZoneImpairmentPolicy": "a zonal shift may end machines of that zone",
+        "CapacityRebalance": "spot machines are ended before AWS takes them back",
+        "CapacityReservationSpecification": "a group of a reservation alone starts none beside it",
+        "Context": "a service of AWS's may look after the group",
+        "DefaultInstanceWarmup": "a replacement counts only after that time",
+        "HealthCheckGracePeriod": "too short a one ends a machine that still starts",
+        "NewInstancesProtectedFromScaleIn": "a replacement may be scaled in again",
+        "Operator": "another service manages the group and may change it",
+        "TerminationPolicies": "a function of yours may choose what is scaled in",
+    },
+    "autoscaling:DescribeLifecycleHooks": {"GlobalTimeout": "heartbeats end at that time"},
+    "ec2:DescribeInstances": {
+        "BlockDeviceMappings": "a volume that somebody attached by hand takes a slot",
+        "MaintenanceOptions": "automatic recovery may be off, and a reboot moves the machine",
+        "NetworkInterfaces": "an interface more takes a slot of a volume",
+        "Operator": "another service manages the machine and may end it",
+        "Placement": "a dedicated host or placement group may have no room for a replacement",
+        "SecurityGroups": "rules that are gone keep brokers from each other",
+        "StateReason": "why a machine ends is not said",
+    },
+    "ec2:DescribeLaunchTemplateVersions": {
+        "DisableApiTermination": "a group cannot end such a machine",
+        "HibernationOptions": "a machine that hibernates is no replacement",
+        "InstanceInitiatedShutdownBehavior": "a shutdown from inside may terminate the machine",
+        "InstanceRequirements": "the next machine may be too small for a broker",
+        "InstanceType": "the next machine may be too small for a broker",
+        "NetworkPerformanceOptions": "a weighting may leave too little for EBS",
+        "PrivateDnsNameOptions": "the next node's name may be one that nobody looks for",
+        "UserData": "a script that fails keeps new nodes from joining",
+    },
+    "ec2:DescribeSubnets": {
+        "BlockPublicAccessStates": "what it blocks keeps a node from its images",
+        "State": "a subnet that is not available starts no machine",
+    },
+    "ec2:DescribeVolumes": {
+        "AvailabilityZone": "a broker waits for a node of that zone",
+        "Iops": "too few slow a broker that copies its replicas back",
+        "Throughput": "too little slows a broker that copies its replicas back",
+        "VolumeInitializationRate": "a volume of a snapshot is slow until it is filled",
+    },
+    "eks:DescribeAccessEntry": {
+        "username": "one that is not the node's name lets it not join",
+    },
+    "eks:DescribeCluster": {
+        "computeConfig": "Auto Mode without its role starts no node",
+        "controlPlaneScalingConfig": "a small control plane answers a storm of pods late",
+        "encryptionConfig": "a key that is disabled keeps Secrets from being read",
+        "roleArn": "without that role EKS tends no network interface",
+    },
+    "eks:DescribeNodegroup": {
+        "nodeRole": "a role that is gone keeps new nodes from joining",
+        "releaseVersion": "an image that is withdrawn starts no node",
+        "subnets": "a subnet that is gone starts no node",
+        "taints": "a taint that brokers do not tolerate keeps them from new nodes",
+        "warmPoolConfig": "nodes may come back stopped",
+    },
+    "elasticloadbalancing:DescribeTargetGroups": {
+        "HealthCheckEnabled": "without a check no target is healthy to the readiness gate",
+        "HealthCheckPort": "a check of a port that no broker opens keeps its gate closed",
+        "HealthCheckProtocol": "a check that brokers do not answer keeps their gates closed",
+        "HealthCheckIntervalSeconds": "a long one opens a gate late",
+        "HealthyThresholdCount": "a high one opens a gate late",
+        "IpAddressType": "one of the other family takes no pod",
+        "TargetType": "another one than the binding's takes no pod",
+        "VpcId": "a target group of another VPC takes no pod",
+    },
+}
+# What a reader of a survey is shown: of what nothing was said.
+UNREAD = {kind: fields for kind, fields in {**KUBERNETES, **AWS_UNREAD}.items() if fields}

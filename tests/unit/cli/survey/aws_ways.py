@@ -47,7 +47,7 @@ class AwsWays:
         self.roles: dict[str, str] = {}
         self.entries: list[str] = []
         self.role_made = datetime(2026, 3, 1, tzinfo=UTC)
-        self.entry_made = datetime(2026, 3, 2, tzinfo=UTC)
+        self.entry: Item = {"createdAt": datetime(2026, 3, 2, tzinfo=UTC), "type": "EC2_LINUX"}
         self.profiles: dict[str, list[Item]] = {}
 
     def describe_route_tables(self, **_: Any) -> Item:
@@ -131,7 +131,7 @@ class AwsWays:
 
     def describe_access_entry(self, *, clusterName: str, principalArn: str) -> Item:  # noqa: N803
         assert clusterName == "shop"
-        return {"accessEntry": {"principalArn": principalArn, "createdAt": self.entry_made}}
+        return {"accessEntry": {"principalArn": principalArn, **self.entry}}
 
     def list_fargate_profiles(self, **_: Any) -> Item:
         return {"fargateProfileNames": list(self.profiles)}

@@ -11,21 +11,23 @@ from typing import Any
 
 import pulumi_kubernetes as k8s
 import pytest
+from botocore import xform_name
 
 from cli.survey import command
 from cli.survey.trust import ends
-from core.survey.rights import KUBERNETES
+from core.survey.rights import AWS_UNREAD, KUBERNETES, UNREAD
 from tests.every_case import every_case
 from tests.unit.certificates import issue
 from tests.unit.cli.survey import worlds
 from tests.unit.cli.survey.around import CLUSTER
 from tests.unit.cli.survey.further_changes import role
 from tests.unit.cli.survey.hidden_changes import Change, container_of, handler
-from tests.unit.cli.survey.machines import own_groups
+from tests.unit.cli.survey.machines import managed, own_groups
 from tests.unit.cli.survey.manifests import Item, meta
 from tests.unit.cli.survey.others import changed, checks, every, kafka_spec, own, surveyed
 from tests.unit.cli.survey.test_around import behind, both
 from tests.unit.cli.survey.test_left_over_dangers import AHEAD, asked_for_pods
+from tests.unit.cli.survey.test_rights import Recorded, operations
 from tests.unit.cli.survey.traced import Traced
 from tests.unit.cli.survey.worlds import World, bare
 
@@ -171,6 +173,15 @@ FOUND: dict[str, tuple[Change, set[str]]] = {
         set(),
     ),
     "an access entry older than its role": (made_again, {"node-role-older"}),
+    "an access entry of people's type": (
+        both(
+            role(
+                "shop-nodes", mode="API_AND_CONFIG_MAP", known=("shop-nodes",), mapped="shop-nodes"
+            ),
+            lambda world: world.entry.update(type="STANDARD"),
+        ),
+        {"node-role"},
+    ),
     "an idle node with a slot": (spare(taken=1), set()),
     "an idle node without a slot": (spare(taken=2), {"node-takes-none"}),
     "an idle node without EBS's driver": (spare(driver=None), {"node-takes-none"}),
@@ -300,6 +311,58 @@ HARMLESS = {
 }
 
 
+# Action -> the client, and where the objects of its answer stand.
+ANSWERS = {
+    "autoscaling:DescribeAutoScalingGroups": ("autoscaling", "AutoScalingGroups"),
+    "autoscaling:DescribeLifecycleHooks": ("autoscaling", "LifecycleHooks"),
+    "ec2:DescribeInstances": ("ec2", "Reservations.Instances"),
+    "ec2:DescribeLaunchTemplateVersions": ("ec2", "LaunchTemplateVersions.LaunchTemplateData"),
+    "ec2:DescribeSubnets": ("ec2", "Subnets"),
+    "ec2:DescribeVolumes": ("ec2", "Volumes"),
+    "eks:DescribeAccessEntry": ("eks", "accessEntry"),
+    "eks:DescribeCluster": ("eks", "cluster"),
+    "eks:DescribeNodegroup": ("eks", "nodegroup"),
+    "elasticloadbalancing:DescribeTargetGroups": ("elbv2", "TargetGroups"),
+}
+# Names, times and numbers that AWS keeps of a thing, and what no machine of Kafka's has.
+HARMLESS_ANSWERS = {
+    "autoscaling:DescribeAutoScalingGroups": "AutoScalingGroupARN AvailabilityZoneDistribution "
+    "AvailabilityZoneIds CreatedTime DefaultCooldown DeletionProtection EnabledMetrics "
+    # By the health check's type; and sizes beside the wished one.
+    "LoadBalancerNames TargetGroupARNs TrafficSources MinSize PredictedCapacity WarmPoolSize",
+    "autoscaling:DescribeLifecycleHooks": "AutoScalingGroupName NotificationMetadata RoleARN",
+    "ec2:DescribeInstances": "AmiLaunchIndex Architecture BootMode CapacityBlockId "
+    "CapacityReservationId CapacityReservationSpecification ClientToken CurrentInstanceBootMode "
+    "EbsOptimized ElasticGpuAssociations ElasticInferenceAcceleratorAssociations EnaSupport "
+    "EnclaveOptions HibernationOptions Hypervisor IamInstanceProfile ImageId Ipv6Address KernelId "
+    "KeyName LaunchTime Licenses Monitoring NetworkPerformanceOptions Platform PlatformDetails "
+    "PrivateDnsNameOptions PrivateIpAddress ProductCodes PublicDnsName PublicIpAddress RamdiskId "
+    "RootDeviceName RootDeviceType SecondaryInterfaces SourceDestCheck SpotInstanceRequestId "
+    "SriovNetSupport StateTransitionReason TpmSupport UsageOperation UsageOperationUpdateTime "
+    "VirtualizationType VpcId",
+    "ec2:DescribeLaunchTemplateVersions": "CpuOptions CreditSpecification DisableApiStop "
+    "EbsOptimized ElasticGpuSpecifications ElasticInferenceAccelerators EnclaveOptions KernelId "
+    "LicenseSpecifications MaintenanceOptions Monitoring Operator RamDiskId SecondaryInterfaces "
+    "TagSpecifications",
+    "ec2:DescribeSubnets": "AssignIpv6AddressOnCreation CidrBlock CustomerOwnedIpv4Pool "
+    "DefaultForAz EnableDns64 EnableLniAtDeviceIndex Ipv6CidrBlockAssociationSet "
+    "MapCustomerOwnedIpOnLaunch MapPublicIpOnLaunch OutpostArn OwnerId "
+    "PrivateDnsNameOptionsOnLaunch SubnetArn Tags Type",
+    "ec2:DescribeVolumes": "AvailabilityZoneId CreateTime Encrypted FastRestored Operator "
+    "OutpostArn OwnerId SnapshotId SourceVolumeId SseType Tags VolumeArn",
+    "eks:DescribeAccessEntry": "accessEntryArn clusterName kubernetesGroups modifiedAt "
+    "principalArn tags",
+    "eks:DescribeCluster": "certificateAuthority clientRequestToken connectorConfig createdAt "
+    "deletionProtection endpoint id identity kubeApiServerConfig kubeControllerManagerConfig "
+    "kubeSchedulerConfig logging outpostConfig platformVersion remoteNetworkConfig storageConfig "
+    "tags zonalShiftConfig",
+    "eks:DescribeNodegroup": "amiType clusterName createdAt diskSize instanceTypes labels "
+    "launchTemplate modifiedAt nodegroupArn remoteAccess resources scalingConfig tags version",
+    "elasticloadbalancing:DescribeTargetGroups": "HealthCheckPath HealthCheckTimeoutSeconds "
+    "Matcher Port ProtocolVersion TargetControlPort UnhealthyThresholdCount",
+}
+
+
 def _fields(shape: Callable[..., Any]) -> set[str]:
     def written(name: str) -> str:
         camel = re.sub(r"_(.)", lambda found: found[1].upper(), name)
@@ -352,6 +415,51 @@ def test_each_field_that_a_survey_does_not_ask_for_is_named_or_keeps_no_broker_a
         assert not stale, f"{kind}: read, and named as not looked at: {sorted(stale)}"
 
 
+def _fields_of_answer(service: str, call: str, path: str) -> set[str]:
+    """Return the fields that botocore's model gives an answer's objects."""
+    shape = operations(service)[call].output_shape
+    for part in path.split("."):
+        shape = shape.members[part]
+        shape = shape.member if shape.type_name == "list" else shape
+    return set(shape.members)
+
+
+def _answered(*surveys: World) -> dict[str, set[str]]:
+    """Return by action the fields of AWS's answers that surveys ask for."""
+    asked: dict[str, set[str]] = defaultdict(set)
+
+    class Noted(Recorded):
+        def _checked(self, call: str, answer: Callable[..., Any]) -> Callable[..., Any]:
+            note = asked[call]
+
+            def ask(**given: Any) -> Any:
+                found = answer(**given)
+                pages = found if isinstance(found, list) else [found]
+                traced = [Traced(page, note) for page in pages]
+                return traced if isinstance(found, list) else traced[0]
+
+            return ask
+
+    for world in surveys:
+        command.read(world, lambda service, _, w=world: Noted(w, service, set()), None, CLUSTER)
+    return asked
+
+
+def test_each_field_of_awss_answers_is_read_or_named_or_keeps_no_broker_away() -> None:
+    world = _full()
+    role("shop-nodes", mode="API", known=("shop-nodes",))(world)
+    asked = _answered(world, managed(bare()))
+    for action, (service, path) in ANSWERS.items():
+        call = xform_name(action.partition(":")[2])
+        read = {e[len(path) + 1 :].partition(".")[0] for e in asked[call] if e.startswith(path)}
+        named = set(AWS_UNREAD[action])
+        silent = _fields_of_answer(service, call, path) - read - named
+        silent -= set(HARMLESS_ANSWERS[action].split())
+        assert not silent, f"{action}: neither read nor named in AWS_UNREAD: {sorted(silent)}"
+        assert not read & named, f"{action}: read, and named: {sorted(read & named)}"
+    assert set(ANSWERS) == set(AWS_UNREAD)
+
+
 def test_every_kind_that_a_survey_reads_is_listed_with_what_it_leaves_unread() -> None:
     world = _full()
     role("shop-nodes", mode="CONFIG_MAP", mapped="shop-nodes")(world)
@@ -364,5 +472,5 @@ def test_the_page_names_what_was_not_looked_at() -> None:
     from cli.survey.page import render  # noqa: PLC0415
 
     page = render(command.Survey("shop", (), []), 0.0)
-    for fields in KUBERNETES.values():
+    for fields in UNREAD.values():
         assert all(f"<td>{name}</td>" in page for name in fields)

@@ -26,7 +26,7 @@ IAM = {
 
 
 @cache
-def _operations(service: str) -> dict[str, Any]:
+def operations(service: str) -> dict[str, Any]:
     model = get_session().get_service_model(service)
     return {xform_name(name): model.operation_model(name) for name in model.operation_names}
 
@@ -46,7 +46,7 @@ class Recorded:
 
     def _checked(self, call: str, answer: Callable[..., Any]) -> Callable[..., Any]:
         def ask(**given: Any) -> Any:
-            operation = _operations(self._service)[call]
+            operation = operations(self._service)[call]
             report = ParamValidator().validate(given, operation.input_shape)
             assert not report.has_errors(), report.generate_report()
             prefix = IAM.get(self._service, self._service)
