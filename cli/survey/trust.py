@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 from core.window import clock
 from infra.eks.api import Object
@@ -29,14 +29,14 @@ def ends(pems: Iterable[str]) -> list[float]:
         except binascii.Error:
             continue
         if validity is not None:
-            found.append(_moment(validity[3], validity[4]))
+            found.append(_moment(validity[3] or validity[4]))
     return found
 
 
-def _moment(short: bytes | None, long: bytes | None) -> float:
+def _moment(written: bytes) -> float:
     # RFC 5280: years of two digits are those from 1950 on.
-    written = long.decode() if long else f"{19 if short[:2] >= b'50' else 20}{short.decode()}"
-    return datetime.strptime(written, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+    century = b"" if len(written) == 14 else b"20" if written < b"5" else b"19"
+    return datetime.strptime(f"{(century + written).decode()}+0000", "%Y%m%d%H%M%S%z").timestamp()
 
 
 def trusted_until(config: Object) -> float | None:

@@ -228,4 +228,6 @@ AWS_UNREAD: Mapping[str, Mapping[str, str]] = {
     },
 }
 # What a reader of a survey is shown: of what nothing was said.
-UNREAD = {kind: fields for kind, fields in {**KUBERNETES, **AWS_UNREAD}.items() if fields}
+UNREAD: Mapping[str, Mapping[str, str]] = {
+    kind: fields for kind, fields in {**KUBERNETES, **AWS_UNREAD}.items() if fields
+}

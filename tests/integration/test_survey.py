@@ -368,7 +368,7 @@ def test_what_an_auditor_may_not_list_is_said_and_nothing_is_made_of_it(
         each for each in found["findings"] if 'cannot list resource "nodes"' in each["evidence"]
     )
     assert unread["subject"] == (
-        "nodes, idle nodes, instances, statuses, group of, groups, templates, node roles, "
+        "nodes, idle nodes, slots, instances, statuses, group of, groups, templates, node roles, "
         "scale ins, refreshes, managed node groups, subnets, ways out, vpc endpoints, "
         "machine quotas"
     )
