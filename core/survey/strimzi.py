@@ -128,7 +128,11 @@ def certificates(seen: Surveyed) -> Iterator[Finding]:
         for name, end in kafka.authority_ends.items():
             # Strimzi has the first half of its time to renew, maintenance windows included.
             days = kafka.renewal_days / 2 if ours else RENEWED_BEFORE_DAYS
-            remedy = f"{renewed}: see its log" if ours else "renew it (docs: custom CA) and roll"
+            remedy = (
+                f"{renewed}: see its log"
+                if ours
+                else "renew it as Strimzi documents for CAs of your own"
+            )
             yield from _ending(kafka, f"the authority of listener {name}", end, days, remedy, seen)
         for name, end in kafka.own_certificate_ends.items():
             remedy = "renew it in the Secret that brokerCertChainAndKey names"
