@@ -13,7 +13,7 @@ from core.cluster.adopted_kafka import AdoptedKafka
 from core.cluster.adoption import Adoption, Level
 from core.cluster.adoption_plan import LEAVING, TOUCHES
 from core.cluster.meanings import meanings
-from core.survey.rights import READS
+from core.survey.rights import AWS_UNREAD, KUBERNETES, READS
 from infra.functions.catalogue import functions
 from infra.functions.definition import Scope
 from infra.gate.definition import GATE
@@ -66,12 +66,26 @@ def _survey_rights() -> Iterator[str]:
     yield "\n## What `stillwater survey` reads of AWS"
     yield (
         "With the caller's own credentials. Each of them may be denied: the survey then says what "
-        "is not known for it, and why. What it reads of Kubernetes stands in "
-        "[its how-to](../how-to/survey.md#what-the-caller-needs)."
+        "is not known for it, and why."
     )
     yield "\n| may | tells |"
     yield "|---|---|"
     yield from (f"| `{action}` | {told} |" for action, told in READS.items())
+    yield "\nOf what these answer, fields that could keep a broker away and are not looked at:"
+    yield "\n| answer of | not looked at | because of it |"
+    yield "|---|---|---|"
+    for action, unread in AWS_UNREAD.items():
+        yield from (f"| `{action}` | `{each}` | {how} |" for each, how in unread.items())
+    yield "\n## What `stillwater survey` reads of Kubernetes"
+    yield (
+        "With `get` and `list` of these kinds, of Secrets the metadata alone. Fields that could "
+        "keep a broker away and are not looked at:"
+    )
+    yield "\n| kind | not looked at | because of it |"
+    yield "|---|---|---|"
+    for kind, unread in KUBERNETES.items():
+        yield from (f"| `{kind}` | {each} | {how} |" for each, how in unread.items())
+        yield from () if unread else (f"| `{kind}` | | |",)
 
 
 def _rights() -> Iterator[str]:

@@ -168,6 +168,17 @@ def service_role(
     return role, attachments
 
 
+def entry_options(role: aws.iam.Role, parent: pulumi.Resource) -> pulumi.ResourceOptions:
+    """Replace an access entry together with its role.
+
+    EKS keeps the role's unique id. A role that is made again has another one, under the same ARN.
+    EKS takes no second entry for one ARN, so the old entry goes first.
+    """
+    return pulumi.ResourceOptions(
+        parent=parent, replacement_trigger=role.unique_id, delete_before_replace=True
+    )
+
+
 def pod_role(
     name: str,
     *,

@@ -72,6 +72,7 @@ def instance(item: Mapping[str, Any]) -> Instance:
         metadata_open=machine_templates.metadata_open(item.get("MetadataOptions") or {}),
         metadata_far=machine_templates.metadata_far(item.get("MetadataOptions") or {}),
         outpost=item.get("OutpostArn"),
+        private_dns_name=str(item.get("PrivateDnsName") or ""),
     )
 
 

@@ -12,7 +12,7 @@ from cli.survey.cluster_name import eks_cluster
 from core.instances import vcpu_quota
 from core.survey.account_facts import ControlPlane, Disk, EncryptionKey, Subnet, VpcEndpoint, WayOut
 from core.survey.kafka_facts import Volume
-from core.survey.node_facts import MachineTemplate, Node, ScalingGroup
+from core.survey.node_facts import MachineTemplate, Node, NodeRole, ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from core.unknown import Unknown, mapping_of
 from infra.eks.api import Api
@@ -153,7 +153,7 @@ def joining_below(
 ) -> dict[str, Any]:
     """Read by which roles the next machines come, and which the cluster knows."""
 
-    def read_roles(found: Mapping[str, tuple[MachineTemplate, ...]]) -> dict[str, str | None]:
+    def read_roles(found: Mapping[str, tuple[MachineTemplate, ...]]) -> dict[str, NodeRole | None]:
         started = _every(found)
         named = any(each.profile for each in started)
         return joining.node_roles(aws("iam"), started) if named else {}
@@ -161,9 +161,10 @@ def joining_below(
     roles = on(templates, read_roles)
 
     # Without a role to look for nobody is asked which the cluster knows.
-    if not mapping_of(roles):
-        return {"node_roles": roles, "admitted_roles": frozenset()}
-    admitted = on(plane, lambda found: joining.admitted_roles(aws("eks"), api, found))
+    wanted = {role.name for role in mapping_of(roles).values() if role}
+    if not wanted:
+        return {"node_roles": roles, "admitted_roles": {}}
+    admitted = on(plane, lambda found: joining.admitted_roles(aws("eks"), api, found, wanted))
     return {"node_roles": roles, "admitted_roles": admitted}
 
 

@@ -53,6 +53,7 @@ from core.errors import StillwaterError
 from core.survey.facts import Surveyed, every_kafka
 from core.survey.finding import Finding, Weight, exit_code
 from core.survey.judge import findings
+from core.survey.rights import UNREAD
 from core.unknown import Unknown, mapping_of, of
 from infra.eks.access import connect, files
 from infra.eks.api import Api
@@ -198,6 +199,7 @@ def read(
         zookeepers=answer_or_reason(zookeeper.zookeepers, api, namespace),
         nodes=nodes,
         idle_nodes=placed if isinstance(placed, Unknown) else placed[2],
+        slots=on(placed, lambda found: machines.slots(api, {*found[0], *found[2]})),
         **machinery,
         **account,
         fargate_profiles=on(
@@ -213,6 +215,7 @@ def read(
         eviction_webhooks=answer_or_reason(webhooks.eviction_webhooks, api, now),
         admission_policies=answer_or_reason(admission.policies, api),
         operators=on(workloads, tools.operators),
+        pending_releases=on(workloads, lambda found: tools.pending_releases(api, found)),
         autoscalers=on(workloads, tools.autoscalers),
         size_scalers=answer_or_reason(ingress.size_scalers, api, namespace),
         evictors=on(workloads, lambda found: tools.evictors([*found, *tools.by_the_clock(api)])),
@@ -246,7 +249,12 @@ def read(
 def as_json(done: Survey) -> str:
     """Return a survey as one JSON object."""
     found = [asdict(each) for each in done.findings]
-    shown = {"context": done.context, "kafkas": done.kafkas, "findings": found}
+    shown = {
+        "context": done.context,
+        "kafkas": done.kafkas,
+        "findings": found,
+        "not_looked_at": UNREAD,
+    }
     return json.dumps({"exit_code": done.exit_code, **shown}, indent=2, ensure_ascii=False)
 
 

@@ -15,6 +15,7 @@ from cli.survey.objects import (
     reason_of,
     status_of,
 )
+from cli.survey.trust import ends
 from core.availability.conditions import Condition, kafka_conditions
 from core.cluster.adopted_names import INSIDE
 from core.quantities import quantity
@@ -34,6 +35,7 @@ from infra.eks.api import Api, Object
 GROUP, POD_SETS = "kafka.strimzi.io", "core.strimzi.io"
 AUTHORITIES = ("clusterCa", "clientsCa")
 # How the functions can say who they are.
+RESIZING = {"NodeResizePending", "NodeResizeInProgress", "FileSystemResizePending"}
 SPOKEN = (None, "tls", "scram-sha-512")
 NETWORK_DRIVERS = (
     *("efs.csi.aws.com", "fsx.csi.aws.com", "fsx.openzfs.csi.aws.com", "s3.csi.aws.com"),
@@ -86,11 +88,32 @@ def _kafka(item: Object) -> Kafka:
             for name in AUTHORITIES
             if (item["spec"].get(name) or {}).get("generateCertificateAuthority") is False
         ),
+        **_certificate_ends(item, spec),
+        renewal_days=int((item["spec"].get("clusterCa") or {}).get("renewalDays") or 30),
         leaving=going(item),
         # Before the first reconciliation there is none.
         unreconciled="observedGeneration" in status_of(item) and not conditions.generation_observed,
         labels=labels(item),
     )
+
+
+def _certificate_ends(item: Object, spec: Object) -> dict[str, dict[str, float | None]]:
+    """Return when the certificates end that Strimzi's status shows of listeners with TLS.
+
+    Of authorities one that still counts is enough; a chain ends with its first certificate.
+    """
+    shown = {str(e.get("name")): e for e in status_of(item).get("listeners") or ()}
+    authority: dict[str, float | None] = {}
+    own: dict[str, float | None] = {}
+    for each in spec.get("listeners") or ():
+        name = str(each["name"])
+        if each.get("tls") and name in shown:
+            found = ends(shown[name].get("certificates") or ())
+            if "brokerCertChainAndKey" in (each.get("configuration") or {}):
+                own[name] = min(found, default=None)
+            else:
+                authority[name] = max(found, default=None)
+    return {"authority_ends": authority, "own_certificate_ends": own}
 
 
 def _told(condition: Condition | None) -> str | None:
@@ -278,6 +301,7 @@ def _volume(
         unknown_driver=None if on_node or driver in {*EBS, *NETWORK_DRIVERS} else _source(disk),
         leaving=any(going(each) for each in (item, volume)),
         stuck=_failed_change(status_of(item)),
+        resizing=_unfinished_resize(status_of(item)),
         driver=IN_TREE_DRIVER if disk.get("awsElasticBlockStore") else driver,
         shared_by=next(
             (title for key, title in NETWORK_SOURCES.items() if disk.get(key)),
@@ -317,6 +341,17 @@ def _failed_change(status: Object) -> str | None:
     # Before these there were conditions alone.
     said += [str(each.get("type")) for each in status.get("conditions") or ()]
     return next((each for each in said if each.endswith(("Infeasible", "ResizeError"))), None)
+
+
+def _unfinished_resize(status: Object) -> str | None:
+    """Return what of a claim's growth waits for its node."""
+    said = [str(each) for each in (status.get("allocatedResourceStatuses") or {}).values()]
+    said += [
+        str(each.get("type"))
+        for each in status.get("conditions") or ()
+        if str(each.get("status")) == "True"
+    ]
+    return next((each for each in said if each in RESIZING), None)
 
 
 def _topology(disk: Object) -> set[str]:

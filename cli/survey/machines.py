@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 
 from cli.survey.listing import custom, items
@@ -18,11 +18,19 @@ from cli.survey.objects import (
     reason_of,
     status_of,
 )
-from core.placement import NODE_NAME, allocatable_of, taints_of
+from core.errors import one_line
+from core.placement import NODE_NAME, VOLUME_SLOTS, allocatable_of, taints_of
 from core.quantities import quantity
 from core.selectors import requirements
 from core.survey.kafka_facts import Pod
-from core.survey.node_facts import Node, NodeBudget, NodeClass, NodePool
+from core.survey.node_facts import (
+    EBS_DRIVERS,
+    Node,
+    NodeBudget,
+    NodeClass,
+    NodePool,
+    VolumeSlots,
+)
 from infra.eks.api import Api, Object
 
 # Before NodePools there were Provisioners.
@@ -61,6 +69,7 @@ CLASSES = (
 )
 # As in use1-az4, which is the same zone in every account; groups and subnets go by names.
 ZONE_ID = re.compile(r"[a-z0-9-]+-az[0-9]+")
+STORAGE = "/apis/storage.k8s.io/v1"
 SINCE_FORCEFUL = "karpenter.sh/v1"
 
 
@@ -83,6 +92,31 @@ def nodes(api: Api, wanted: Iterable[Pod]) -> tuple[dict[str, Node], str | None,
             if region := labels(item).get("topology.kubernetes.io/region"):
                 regions.add(str(region))
     return found, min(regions, default=None), {n: i for n, i in idle.items() if n not in names}
+
+
+def slots(api: Api, names: Collection[str]) -> dict[str, VolumeSlots]:
+    """Return the slots for EBS's volumes of some nodes, by what Kubernetes has attached."""
+    held: dict[str, list[Object]] = {}
+    for item in items(api, STORAGE, "volumeattachments"):
+        if item["spec"]["attacher"] in EBS_DRIVERS:
+            held.setdefault(item["spec"]["nodeName"], []).append(item)
+    return {
+        (name := name_of(item)): VolumeSlots(
+            count=allocatable_of({}, driver)[VOLUME_SLOTS],
+            attached=len(mine := held.get(name, [])),
+            errors=tuple(error for each in mine for error in _attachment_errors(each)),
+        )
+        for item in items(api, STORAGE, "csinodes")
+        for driver in item["spec"].get("drivers") or ()
+        if driver["name"] in EBS_DRIVERS and name_of(item) in names
+    }
+
+
+def _attachment_errors(item: Object) -> Iterator[str]:
+    volume = (item["spec"].get("source") or {}).get("persistentVolumeName")
+    for key in ("attachError", "detachError"):
+        if error := status_of(item).get(key):
+            yield f"{volume}: {one_line(str(error.get('message') or 'no reason is given'))}"
 
 
 def _node(item: Object) -> Node:

@@ -8,6 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING
 
 from core.survey.finding import Finding, Weight
+from core.survey.rights import UNREAD
 from core.words import time_said
 
 if TYPE_CHECKING:
@@ -42,7 +43,9 @@ def render(done: Survey, now: float) -> str:
             f'<li class="{weight.name.lower()}"><b>{len(found)}</b>{weight}</li>'
             for weight, found in groups
         ),
-        sections="\n".join(_section(weight, found) for weight, found in groups),
+        sections="\n".join(
+            [*(_section(weight, found) for weight, found in groups), _not_looked_at()]
+        ),
     )
 
 
@@ -51,6 +54,19 @@ def _section(weight: Weight, found: list[Finding]) -> str:
     return (
         f"<section>\n<h2>{weight.capitalize()}</h2>\n"
         f'<p class="soft">{MEANING[weight]}</p>\n{articles}\n</section>'
+    )
+
+
+def _not_looked_at() -> str:
+    rows = "\n".join(
+        f"<tr><td>{escape(kind)}</td><td>{escape(name)}</td><td>{escape(how)}</td></tr>"
+        for kind, fields in UNREAD.items()
+        for name, how in fields.items()
+    )
+    return (
+        f"<section>\n<h2>Not looked at</h2>\n"
+        f'<p class="soft">Fields that could keep a broker away, of which nothing is said above.</p>'
+        f"\n<table>\n{rows}\n</table>\n</section>"
     )
 
 

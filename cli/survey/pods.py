@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from cli.survey.listing import items
 from cli.survey.objects import (
@@ -42,6 +43,9 @@ OWN_INTERFACE = "vpc.amazonaws.com/pod-eni"
 # Containers of service meshes; as init containers that restart they end after Kafka's.
 PROXIES = ("istio-proxy", "linkerd-proxy")
 PROBES = {"tcpSocket": "port", "exec": "command", "httpGet": "http", "grpc": "grpc"}
+# It asks for a Java process, and has its answer during log recovery too.
+STRIMZIS_LIVENESS = ["/opt/kafka/kafka_liveness.sh"]
+DEFAULT_SCHEDULER = (None, "default-scheduler")
 CONTAINER, HEAP_OPTIONS = "kafka", "KAFKA_HEAP_OPTS"
 
 
@@ -111,6 +115,7 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
             for each in status.get("containerStatuses") or ()
         ),
         priority=int(spec.get("priority") or 0),
+        scheduler=None if (by := spec.get("schedulerName")) in DEFAULT_SCHEDULER else by,
         unrestricted=tuple(sorted(set(_restricted_violations(spec)))),
         unlawful=tuple(sorted(set(_unlawful(spec)))),
         own_interface=any(
@@ -122,7 +127,8 @@ def pod_of(item: Object, main: Object, *, kafka: str, broker: bool, controller: 
         ),
         native_proxy=any(each.get("name") in PROXIES for each in spec.get("initContainers") or ()),
         outside_meshes=_is_outside_meshes(labelled, annotations_of(item)),
-        readiness=_readiness(main),
+        readiness=_asked_by(main.get("readinessProbe")),
+        **_liveness(main),
         pre_stop_seconds=slept,
         pre_stop_odd=odd,
     )
@@ -136,9 +142,20 @@ def _is_outside_meshes(labelled: Mapping[str, str], noted: Mapping[str, str]) ->
     )
 
 
-def _readiness(container: Object) -> str:
-    probe = container.get("readinessProbe") or {}
-    return next((word for key, word in PROBES.items() if probe.get(key) is not None), "none")
+def _asked_by(probe: Object | None) -> str:
+    return next(
+        (word for key, word in PROBES.items() if (probe or {}).get(key) is not None), "none"
+    )
+
+
+def _liveness(container: Object) -> dict[str, Any]:
+    """Return what ends a container that starts: its startup probe, or else its liveness probe."""
+    probe = container.get("startupProbe") or container.get("livenessProbe")
+    if not probe or probe.get("exec", {}).get("command") == STRIMZIS_LIVENESS:
+        return {}
+    threshold, period = int(probe.get("failureThreshold", 3)), int(probe.get("periodSeconds", 10))
+    wait = int(probe.get("initialDelaySeconds", 0)) + period * threshold
+    return {"liveness": _asked_by(probe), "liveness_seconds": wait}
 
 
 def _pre_stop(container: Object) -> tuple[int, bool]:

@@ -6,11 +6,11 @@ anything are left out: of those nothing can be told.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from cli.survey.listing import items
 from cli.survey.objects import labels, name_of, title_of
+from cli.survey.tools import KNOWN
 from core.survey.tool_facts import Evictor
 from infra.eks.api import Api, Object
 
@@ -22,11 +22,6 @@ ENDING: Mapping[str, frozenset[str]] = {
 }
 # Kubernetes' own roles, for people.
 ITS_OWN = "kubernetes.io/bootstrapping"
-# Judged by what they are.
-KNOWN = re.compile(
-    r"node-termination-handler|drain-cleaner|cluster-autoscaler|karpenter/controller|strimzi"
-    r"|aws-load-balancer-controller|aws-ebs-csi-driver"
-)
 Account = tuple[str, str]
 
 

@@ -23,6 +23,7 @@ from core.survey.tool_facts import (
     Evictor,
     LimitRange,
     Operator,
+    PendingRelease,
     Quota,
     TerminationHandler,
 )
@@ -32,7 +33,16 @@ from infra.eks.api import Api, ApiError, Object
 DRAIN_TIMEOUT_SECONDS = 120
 MANAGED_TAG = "aws-node-termination-handler/managed"
 OPERATOR = re.compile(r"strimzi[^/]*(/|-)((cluster|kafka|rhel[0-9]+)-)?operator([:@]|$)")
+# Judged by what they are.
+KNOWN = re.compile(
+    r"node-termination-handler|drain-cleaner|cluster-autoscaler|karpenter/controller|strimzi"
+    r"|aws-load-balancer-controller|aws-ebs-csi-driver"
+)
 OS = "kubernetes.io/os"
+RELEASE = re.compile(r"v?(\d+\.\d+\.\d+).*")
+SECRETS = "/api/v1/secrets"
+PENDING = "owner=helm,status in (pending-install,pending-upgrade,pending-rollback)"
+RELEASE_OF = ("meta.helm.sh/release-namespace", "meta.helm.sh/release-name")
 V1 = "/api/v1"
 FORBIDDEN = 403
 ENFORCED, LEVELS = "pod-security.kubernetes.io/enforce", {"baseline", "restricted"}
@@ -120,6 +130,7 @@ def handlers(found: Iterable[Object]) -> tuple[TerminationHandler, ...]:
             container,
             down=down(item),
             on_host=bool(item["spec"]["template"]["spec"].get("hostNetwork")),
+            version=_release(item, container),
         )
         for item, container in running(found, r"node-termination-handler")
     )
@@ -132,7 +143,16 @@ def down(item: Object) -> bool:
     return bool(wanted) and not status.get("availableReplicas", status.get("numberAvailable", 0))
 
 
-def _handler(title: str, container: Object, *, down: bool, on_host: bool) -> TerminationHandler:
+def _release(item: Object, container: Object) -> str | None:
+    """Return the version that an image's tag names, or its chart's label."""
+    tag = str(container["image"]).partition("@")[0].rpartition("/")[2].partition(":")[2]
+    said = (tag, str(labels(item).get("app.kubernetes.io/version") or ""))
+    return next((found[1] for each in said if (found := RELEASE.fullmatch(each))), None)
+
+
+def _handler(
+    title: str, container: Object, *, down: bool, on_host: bool, version: str | None
+) -> TerminationHandler:
     def number(key: str, default: int, older: str = "") -> int:
         return int(setting(container, key, str(default), older))
 
@@ -153,6 +173,8 @@ def _handler(title: str, container: Object, *, down: bool, on_host: bool) -> Ter
         drains=not switch("CORDON_ONLY", "false") and not switch("DRY_RUN", "false"),
         down=down,
         on_host=on_host,
+        version=version,
+        by_provider_id=switch("USE_PROVIDER_ID", "false"),
         sees_hooks=switch("ENABLE_ASG_LIFECYCLE_DRAINING", "false"),
         taints_out_of_service=switch("ENABLE_OUT_OF_SERVICE_TAINT", "false"),
         refuses=tuple(
@@ -242,6 +264,29 @@ def _watched_namespaces(item: Object, container: Object) -> frozenset[str] | Non
             )
         return _namespaces(str(each.get("value") or ""))
     return None
+
+
+def pending_releases(api: Api, found: Iterable[Object]) -> tuple[PendingRelease, ...]:
+    """Return Helm's releases that did not end: of the Secrets that hold them, the metadata alone.
+
+    A release carries the workloads that name it and are known to a broker's way back.
+    """
+    carried: dict[tuple[str, str], list[str]] = {}
+    for item, _ in running(found, KNOWN):
+        noted = annotations_of(item)
+        where, name = (noted.get(key, "") for key in RELEASE_OF)
+        carried.setdefault((where, name), []).append(title_of(item))
+    listed = api.metadata_list(SECRETS, labelSelector=PENDING)
+    return tuple(
+        PendingRelease(
+            namespace=(where := str(item["metadata"]["namespace"])),
+            name=(name := labels(item)["name"]),
+            status=labels(item)["status"],
+            since=str(item["metadata"].get("creationTimestamp") or "an unknown time"),
+            carries=tuple(sorted(set(carried.get((where, name), ())))),
+        )
+        for item in listed.get("items") or ()
+    )
 
 
 def quotas(api: Api, spaces: Iterable[str]) -> tuple[Quota, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from cli.survey.admission import LEASES, is_asked, steps_of, without
 from cli.survey.listing import items, one
 from cli.survey.objects import is_ready, name_of
-from cli.survey.trust import lapsed_trust
+from cli.survey.trust import lapsed_trust, trusted_until
 from core.selectors import requirements
 from core.survey.tool_facts import EvictionWebhook, PodWebhook
 from infra.eks.api import Api, Object
@@ -36,7 +36,7 @@ def eviction_webhooks(api: Api, now: float) -> tuple[EvictionWebhook, ...]:
 
 
 def pod_webhooks(api: Api, now: float) -> tuple[PodWebhook, ...]:
-    """Return webhooks without which a broker does not move, and which nobody here answers."""
+    """Return webhooks without which a broker does not move: unanswered, outside, or till when."""
     return tuple(
         PodWebhook(
             name=f"{webhook['name']} of {item['metadata']['name']}",
@@ -49,6 +49,7 @@ def pod_webhooks(api: Api, now: float) -> tuple[PodWebhook, ...]:
             of_pods=of_pods,
             pod_steps=pod_steps if alike else frozenset(),
             steps=_steps(api, webhook) if alike else frozenset(),
+            trusted_until=until,
         )
         for kind in KINDS
         for item in items(api, ADMISSION, kind)
@@ -59,8 +60,10 @@ def pod_webhooks(api: Api, now: float) -> tuple[PodWebhook, ...]:
         for of_pods in (is_asked(webhook.get("rules"), "pods", "CREATE"),)
         for pod_steps in (steps_of(webhook.get("rules"), of_pods=True),)
         if of_pods or (alike and (pod_steps or steps_of(webhook.get("rules"))))
+        for until in (trusted_until(webhook.get("clientConfig") or {}),)
         if (why := _silence_reason(api, webhook.get("clientConfig") or {}, now))
         or _outside(webhook)
+        or until
     )
 
 

@@ -19,8 +19,11 @@ from core.survey.finding import (
 )
 from core.survey.kafka_facts import Kafka, OtherKafka, Pod
 from core.unknown import Unknown, mapping_of, of
+from core.window import clock
 
 EBS_DRIVER = "ebs.csi.aws.com"
+# cert-manager and others renew a month before the end; a week before it a person should.
+TRUSTED_DAYS, URGENT_DAYS, DAY_SECONDS = 30, 7, 86_400
 # The strictest of Pod Security's levels; `baseline` is the one before.
 RESTRICTED = "restricted"
 
@@ -89,6 +92,24 @@ def asked_outside(seen: Surveyed) -> Iterator[Finding]:
                     f"judged",
                     "know who keeps it running, or leave Kafka's namespace out of it",
                 )
+
+
+def trust(seen: Surveyed) -> Iterator[Finding]:
+    """Find webhooks that a broker waits for and whose authority ends soon."""
+    for hook in of(seen.pod_webhooks):
+        end, asked = hook.trusted_until, any(hook.asked_of(pod) for pod in of(seen.pods))
+        if hook.unanswered or end is None or not (asked or hook.steps or hook.pod_steps):
+            continue
+        left = (end - seen.read_at) / DAY_SECONDS
+        if left < TRUSTED_DAYS:
+            yield Finding(
+                "trust-ends",
+                Weight.PRODUCER if left < URGENT_DAYS else Weight.ADVICE,
+                f"webhook {hook.name}",
+                f"the last authority of its caBundle ends at {clock(end)}: from then on the API "
+                f"server trusts no answer, and refuses what it asks about (failurePolicy Fail)",
+                "see that whatever made the caBundle renews it in time",
+            )
 
 
 def steps(seen: Surveyed) -> Iterator[Finding]:
@@ -225,6 +246,25 @@ def essentials(seen: Surveyed) -> Iterator[Finding]:
                 f"nobody",
                 "bring it back before any node leaves",
             )
+
+
+def releases(seen: Surveyed) -> Iterator[Finding]:
+    """Find releases of Helm's that were begun and did not end."""
+    for each in of(seen.pending_releases):
+        back = (
+            f"`helm uninstall {each.name} -n {each.namespace}`, then install it again"
+            if each.status == "pending-install"
+            else f"`helm rollback {each.name} -n {each.namespace}`, then upgrade it again"
+        )
+        yield Finding(
+            "release-pending",
+            Weight.PRODUCER if each.carries else Weight.ADVICE,
+            f"Helm release {each.namespace}/{each.name}",
+            f"it is {each.status} since {each.since}: Helm was interrupted, so that "
+            + (f"{listing(each.carries)} may be half changed, and " if each.carries else "")
+            + "every further `helm upgrade` is refused (another operation is in progress)",
+            f"if no Helm runs now: {back}",
+        )
 
 
 def drivers(seen: Surveyed) -> Iterator[Finding]:

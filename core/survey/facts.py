@@ -40,8 +40,10 @@ from core.survey.node_facts import (
     Node,
     NodeClass,
     NodePool,
+    NodeRole,
     ScaleIn,
     ScalingGroup,
+    VolumeSlots,
 )
 from core.survey.tool_facts import (
     AdmissionPolicy,
@@ -58,6 +60,7 @@ from core.survey.tool_facts import (
     Neighbour,
     NodeProvisioner,
     Operator,
+    PendingRelease,
     PodWebhook,
     Quota,
     SizeScaler,
@@ -92,6 +95,8 @@ class Surveyed:
     nodes: Mapping[str, Node] | Unknown
     # Of the labels that pods of Kafka ask for, without one of them.
     idle_nodes: Mapping[str, Node] | Unknown
+    # By the node's name; a node without EBS's driver is not in it.
+    slots: Mapping[str, VolumeSlots] | Unknown
     instances: Mapping[str, Instance] | Unknown
     # Instance id -> what EC2 says beside its description; most are not in it.
     statuses: Mapping[str, MachineStatus] | Unknown
@@ -101,9 +106,10 @@ class Surveyed:
     # By the group's name.
     templates: Mapping[str, tuple[MachineTemplate, ...]] | Unknown
     # Instance profile of a template's -> its role; None: it is gone, or has none.
-    node_roles: Mapping[str, str | None] | Unknown
-    # Roles that the cluster knows, by access entries or aws-auth; asked where there are such.
-    admitted_roles: frozenset[str] | Unknown
+    node_roles: Mapping[str, NodeRole | None] | Unknown
+    # Role that the cluster knows -> when its access entry was made (epoch seconds); None: aws-auth
+    # names it, which goes by the name alone. Asked where there are such.
+    admitted_roles: Mapping[str, float | None] | Unknown
     # By the group's name; a group that nothing shrinks is not in it.
     scale_ins: Mapping[str, tuple[ScaleIn, ...]] | Unknown
     # Group's name -> the state of the instance refresh it is in.
@@ -118,6 +124,7 @@ class Surveyed:
     eviction_webhooks: tuple[EvictionWebhook, ...] | Unknown
     admission_policies: tuple[AdmissionPolicy, ...] | Unknown
     operators: tuple[Operator, ...] | Unknown
+    pending_releases: tuple[PendingRelease, ...] | Unknown
     autoscalers: tuple[Autoscaler, ...] | Unknown
     size_scalers: tuple[SizeScaler, ...] | Unknown
     evictors: tuple[Evictor, ...] | Unknown

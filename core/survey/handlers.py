@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.survey.facts import Surveyed, grace_of, pods_on
-from core.survey.finding import Finding, broker_may_die, listing
+from core.placement import HOST
+from core.survey.facts import Surveyed, grace_of, machine_of, nodes_of, pods_on
+from core.survey.finding import Finding, broker_may_die, listing, not_judged
 from core.survey.node_facts import ScalingGroup
 from core.survey.tool_facts import TerminationHandler, TerminationQueue
 from core.unknown import Unknown, mapping_of, of
+
+# aws-node-termination-handler#940 took the completion out, #999 put it back.
+COMPLETES_NONE = "1.21.0"
 
 
 def handlers(seen: Surveyed) -> Iterator[Finding]:
@@ -98,7 +102,46 @@ def _hearing(
                 f"{listing(untagged)} lack: it drops their messages, and their hooks run out",
                 "put the tag on the groups, propagated at launch, and on the instances they have",
             )
+    yield from _completing(handler)
+    yield from _looking(handler, own, seen)
     yield from _queue(handler, own, seen)
+
+
+def _completing(handler: TerminationHandler) -> Iterator[Finding]:
+    if handler.version is None:
+        yield not_judged(
+            "nth-version",
+            handler.title,
+            f"neither its image nor its label app.kubernetes.io/version names its version: "
+            f"{COMPLETES_NONE} completes no lifecycle hook, and whether it is that one was not "
+            f"judged",
+            "name the version in the image's tag, beside a digest as well",
+        )
+    elif handler.version == COMPLETES_NONE:
+        yield broker_may_die(
+            "nth-completes-none",
+            handler.title,
+            f"version {COMPLETES_NONE} drains a node and completes no lifecycle hook: each one "
+            f"runs out, and its default result decides",
+            "upgrade aws-node-termination-handler to 1.22.0 or newer",
+        )
+
+
+def _looking(
+    handler: TerminationHandler, own: dict[str, ScalingGroup], seen: Surveyed
+) -> Iterator[Finding]:
+    """Find nodes that its lookup does not lead to, such as those named by their instance's id."""
+    held = [node for group in own.values() for node in nodes_of(group, seen)]
+    known = [(node, machine) for node in held if (machine := machine_of(node, seen))]
+    missed = [n.name for n, m in known if not handler.finds(n, m.private_dns_name)]
+    if missed:
+        yield broker_may_die(
+            "nth-lookup",
+            handler.title,
+            f"it looks for a node by EC2's private DNS name, which neither the name nor the label "
+            f"{HOST} of {listing(missed)} has: it finds none of them, and drains none",
+            "set USE_PROVIDER_ID to true (useProviderId of its chart, 1.25.4 or newer)",
+        )
 
 
 def _is_tagged(tag: str, group: ScalingGroup, seen: Surveyed) -> bool:

@@ -5,11 +5,13 @@ Source: EKS's access entries and the ConfigMap aws-auth, by which a node's role 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from core.survey.facts import Surveyed
 from core.survey.finding import Finding, producer_may_stall
+from core.survey.node_facts import NodeRole, ScalingGroup
 from core.unknown import Unknown, mapping_of
+from core.window import clock
 
 
 def roles(seen: Surveyed) -> Iterator[Finding]:
@@ -28,11 +30,27 @@ def roles(seen: Surveyed) -> Iterator[Finding]:
                     f"role: no replacement starts, or it does not join",
                     "name an instance profile with the nodes' role, before any node leaves",
                 )
-            elif not isinstance(seen.admitted_roles, Unknown) and role not in seen.admitted_roles:
-                yield producer_may_stall(
-                    "node-role",
-                    group.title,
-                    f"machines that it starts have role {role}, which neither an access entry nor "
-                    f"aws-auth lets into the cluster: a replacement does not join",
-                    "make an access entry of type EC2_LINUX for that role, or name it in aws-auth",
-                )
+            elif not isinstance(seen.admitted_roles, Unknown):
+                yield from _refused(group, role, seen.admitted_roles)
+
+
+def _refused(
+    group: ScalingGroup, role: NodeRole, admitted: Mapping[str, float | None]
+) -> Iterator[Finding]:
+    if role.name not in admitted:
+        yield producer_may_stall(
+            "node-role",
+            group.title,
+            f"machines that it starts have role {role.name}, which neither an access entry nor "
+            f"aws-auth lets into the cluster: a replacement does not join",
+            "make an access entry of type EC2_LINUX for that role, or name it in aws-auth",
+        )
+    elif (made := admitted[role.name]) is not None and made < role.created:
+        yield producer_may_stall(
+            "node-role-older",
+            group.title,
+            f"the access entry of its machines' role {role.name} was made at {clock(made)}, and "
+            f"the role at {clock(role.created)}: the entry is for a role of that name that is "
+            f"gone, and a replacement does not join",
+            "delete the access entry and make it again for the role that is there",
+        )

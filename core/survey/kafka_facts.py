@@ -67,6 +67,12 @@ class Kafka:
     outside: Outside | None = None
     # Authorities that Strimzi does not make and renew: clusterCa, clientsCa.
     own_authorities: tuple[str, ...] = ()
+    # Listener -> when the first certificate ends that a client needs, in epoch seconds; None: its
+    # status shows no certificate. Those of Strimzi's own authority, and those of somebody else.
+    authority_ends: Mapping[str, float | None] = field(default_factory=dict)
+    own_certificate_ends: Mapping[str, float | None] = field(default_factory=dict)
+    # How long before its end Strimzi renews an authority.
+    renewal_days: int = 30
     # Others that are reached from outside, and ask in a way that the functions do not speak.
     unspoken: tuple[str, ...] = ()
     # Somebody has deleted it.
@@ -189,12 +195,17 @@ class Pod:
     # The kernel has ended its last container for its memory.
     out_of_memory: bool = False
     priority: int = 0
+    # Who places it, where that is not Kubernetes' own scheduler.
+    scheduler: str | None = None
     # What Pod Security's level `restricted` would refuse of it, were it created again.
     unrestricted: tuple[str, ...] = ()
     # And what its level `baseline` would, which `restricted` refuses as well.
     unlawful: tuple[str, ...] = ()
     # What its readiness probe asks: a port, a command, ...; none: it is ready once it runs.
     readiness: str = "none"
+    # What its liveness probe asks, and after how many seconds of refusals the kubelet restarts it.
+    liveness: str = "none"
+    liveness_seconds: int = 0
     # Of its time to stop, how much a preStop hook sleeps; and whether it does what is not known.
     pre_stop_seconds: int = 0
     pre_stop_odd: bool = False
@@ -231,6 +242,8 @@ class Volume:
     leaving: bool = False
     # What of its last change cannot be done.
     stuck: str | None = None
+    # What of its last change waits for a node, in Kubernetes' own word.
+    resizing: str | None = None
     # Of the driver that attaches it, EBS's own also where Kubernetes once had it built in.
     driver: str | None = None
     # EBS's type where the class or its default names one, and the size.

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from fnmatch import fnmatchcase
 
-from core.placement import Amounts, Taint
+from core.placement import UNLIMITED, Amounts, Taint
 from core.selectors import Requirement
+
+# EBS's own driver, and the one that EKS Auto Mode brings.
+EBS_DRIVERS = frozenset({"ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,16 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeSlots:
+    """How many volumes of EBS's driver a node takes, by its CSINode, and how many it has."""
+
+    count: Decimal = UNLIMITED
+    attached: int = 0
+    # What EBS's driver says of attachments that it could not make or end.
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
     """One instance as EC2 describes it."""
 
@@ -56,6 +70,8 @@ class Instance:
     metadata_far: bool = False
     # The ARN of the Outpost it stands in.
     outpost: str | None = None
+    # By which termination handlers look for its node.
+    private_dns_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +119,14 @@ class MachineTemplate:
     keys: tuple[str, ...] = ()
     # The name of the instance profile by which its machines have their role.
     profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRole:
+    """The role of a template's machines, and when IAM made it, in epoch seconds."""
+
+    name: str
+    created: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

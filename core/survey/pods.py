@@ -8,13 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.placement import HOST, KUBERNETES_OWN, NODE_NAME, PodNeeds, barrier, shortage
+from core.placement import (
+    HOST,
+    KUBERNETES_OWN,
+    NODE_NAME,
+    VOLUME_SLOTS,
+    PodNeeds,
+    barrier,
+    shortage,
+)
 from core.survey.facts import Surveyed, every_kafka, node_of, pods_of
-from core.survey.finding import Finding, broker_may_die, listing, producer_may_stall, worth_knowing
+from core.survey.finding import (
+    Finding,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
 from core.survey.kafka_facts import Pod
-from core.survey.node_facts import Node
+from core.survey.node_facts import EBS_DRIVERS, Node, VolumeSlots
 from core.unknown import Unknown, mapping_of, of
 
+# A broker that was killed reads its logs again before it opens a port: minutes for full disks.
+RECOVERY_SECONDS = 600
+NO_LIMIT = VolumeSlots()
 CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
 DELETED_WITH_CLAIM = "strimzi.io/delete-pod-and-pvc"
 ROLLED = "strimzi.io/manual-rolling-update"
@@ -52,6 +70,37 @@ def memory(seen: Surveyed) -> Iterator[Finding]:
                 f"the heap of {listing(full)} (-Xmx) may take all that resources.limits.memory "
                 f"allows: the kernel ends the broker before the heap is full",
                 "leave half of the limit, or a few GiB, to the JVM itself and the page cache",
+            )
+
+
+def liveness(seen: Surveyed) -> Iterator[Finding]:
+    """Find pods that the kubelet restarts before their broker has recovered its logs."""
+    for kafka in every_kafka(seen):
+        brief = [
+            pod
+            for pod in pods_of(seen, kafka)
+            if pod.broker and pod.liveness != "none" and pod.liveness_seconds < RECOVERY_SECONDS
+        ]
+        # A port is opened after log recovery. What a command asks is not known.
+        closed = {p.name: p.liveness_seconds for p in brief if p.liveness != "command"}
+        if closed:
+            yield broker_may_die(
+                "liveness-brief",
+                kafka.title,
+                f"the probes of {listing(closed)} ask a port, which a broker opens after log "
+                f"recovery, and the kubelet restarts it after {min(closed.values())} s: a broker "
+                f"that was killed begins its recovery again and again",
+                f"give them a startupProbe whose periodSeconds x failureThreshold is above "
+                f"{RECOVERY_SECONDS} s",
+            )
+        if asked := [pod.name for pod in brief if pod.liveness == "command"]:
+            yield not_judged(
+                "liveness-command",
+                kafka.title,
+                f"the kubelet restarts {listing(asked)} if a command fails for "
+                f"{min(p.liveness_seconds for p in brief if p.name in asked)} s: whether that "
+                f"command succeeds during log recovery was not judged",
+                f"see that it does, or give them a startupProbe of more than {RECOVERY_SECONDS} s",
             )
 
 
@@ -127,7 +176,7 @@ def idle(seen: Surveyed) -> Iterator[Finding]:
         pods = [
             pod for pod in of(seen.pods) if pod.wants.fits({**node.labels, NODE_NAME: node.name})
         ]
-        said = [_idle_barrier(pod, node) for pod in pods]
+        said = [_idle_barrier(pod, node, seen) for pod in pods]
         if said and all(said):
             barred[name] = said[0]
     if barred:
@@ -141,7 +190,7 @@ def idle(seen: Surveyed) -> Iterator[Finding]:
         )
 
 
-def _idle_barrier(pod: Pod, node: Node) -> str | None:
+def _idle_barrier(pod: Pod, node: Node, seen: Surveyed) -> str | None:
     """Return why a node with nothing of Kafka's could not take a pod, were it otherwise empty."""
     if not node.ready:
         return "is not Ready"
@@ -149,10 +198,43 @@ def _idle_barrier(pod: Pod, node: Node) -> str | None:
         return "is cordoned, or marked to be emptied"
     if node.ailments:
         return f"reports {', '.join(node.ailments)}"
-    asking = PodNeeds(requests=pod.requests)
+    slots = NO_LIMIT if isinstance(seen.slots, Unknown) else seen.slots.get(node.name)
+    if slots is None and _is_on_ebs(pod, seen):
+        return "has no EBS driver in its CSINode"
+    held = slots or NO_LIMIT
+    allocatable = {**node.allocatable, VOLUME_SLOTS: held.count}
     return barrier(node.name, node.labels, node.taints, pod.wants) or shortage(
-        asking, node.allocatable, (), 0
+        PodNeeds(requests=pod.requests), allocatable, (), held.attached
     )
+
+
+def _is_on_ebs(pod: Pod, seen: Surveyed) -> bool:
+    mine = {(pod.namespace, claim) for claim in pod.claims}
+    return any(v.driver in EBS_DRIVERS and (v.namespace, v.claim) in mine for v in of(seen.volumes))
+
+
+def drivers(seen: Surveyed) -> Iterator[Finding]:
+    """Find nodes on which the kubelet knows no EBS driver."""
+    if isinstance(seen.slots, Unknown):
+        return
+    for kafka in every_kafka(seen):
+        pods = [pod for pod in pods_of(seen, kafka) if node_of(pod, seen) and _is_on_ebs(pod, seen)]
+        if gone := {pod.node or "" for pod in pods} - set(seen.slots):
+            yield producer_may_stall(
+                "csi-node",
+                kafka.title,
+                f"the CSINode of {listing(gone)} lists no EBS driver: a pod that restarts there "
+                f"cannot mount its volume",
+                "bring the driver's DaemonSet (ebs-csi-node) back on these nodes",
+            )
+    for name, held in seen.slots.items():
+        for error in held.errors:
+            yield producer_may_stall(
+                "attachment-error",
+                f"node {name}",
+                f"a volume is neither attached to it nor taken from it: {error}",
+                "see `kubectl describe volumeattachment` and the EBS driver's controller",
+            )
 
 
 def _hasty(title: str, pods: list[Pod], seen: Surveyed) -> Iterator[Finding]:
@@ -185,6 +267,20 @@ def interfaces(seen: Surveyed) -> Iterator[Finding]:
                 f"their machine: few types have such (no t3, a large one 9), and a pod waits until "
                 f"the VPC resource controller has made it one",
                 "see that whatever starts the next node chooses types with branch interfaces",
+            )
+
+
+def schedulers(seen: Surveyed) -> Iterator[Finding]:
+    """Name schedulers of somebody's own, without which a pod stays Pending."""
+    for kafka in every_kafka(seen):
+        others = {pod.scheduler for pod in pods_of(seen, kafka) if pod.scheduler}
+        for name in sorted(others):
+            yield not_judged(
+                "scheduler",
+                kafka.title,
+                f"its pods are placed by scheduler {name}, and not by Kubernetes' own: whether it "
+                f"runs, and what it asks of a node, was not judged",
+                "see that it runs before any node leaves, or leave schedulerName out",
             )
 
 

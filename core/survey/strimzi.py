@@ -10,11 +10,22 @@ import re
 from collections.abc import Iterator
 
 from core.survey.facts import Surveyed, of_kafka, pods_of
-from core.survey.finding import Finding, Weight, listing, producer_may_stall, worth_knowing
+from core.survey.finding import (
+    Finding,
+    Weight,
+    broker_may_die,
+    listing,
+    not_judged,
+    producer_may_stall,
+    worth_knowing,
+)
+from core.survey.kafka_facts import Kafka
 from core.survey.tool_facts import Operator
 from core.unknown import Unknown, of
+from core.window import clock
 
 V1, BEFORE_V1 = "v1", "v1beta2"
+RENEWED_BEFORE_DAYS, DAY_SECONDS = 30, 86_400
 FIRST_WITH_V1, FIRST_WITHOUT_BEFORE = (0, 49, 0), (0, 52, 0)
 # Kubernetes says more of its version since 1.33 than an older operator can read.
 FIRST_ON_KUBERNETES, KUBERNETES_MINOR = (0, 45, 1), 33
@@ -105,6 +116,61 @@ def authorities(seen: Surveyed) -> Iterator[Finding]:
                 f"ends a broker that starts is trusted by nobody",
                 "know its last day, and who renews it",
             )
+
+
+def certificates(seen: Surveyed) -> Iterator[Finding]:
+    """Find certificates that end before anybody has renewed them, or whose end is not shown."""
+    for kafka in of(seen.kafkas):
+        ours = "clusterCa" not in kafka.own_authorities
+        renewed = (
+            "Strimzi renews its authority in its next maintenance window, if its operator runs"
+        )
+        for name, end in kafka.authority_ends.items():
+            # Strimzi has the first half of its time to renew, maintenance windows included.
+            days = kafka.renewal_days / 2 if ours else RENEWED_BEFORE_DAYS
+            remedy = (
+                f"{renewed}: see its log"
+                if ours
+                else "renew it as Strimzi documents for CAs of your own"
+            )
+            yield from _ending(kafka, f"the authority of listener {name}", end, days, remedy, seen)
+        for name, end in kafka.own_certificate_ends.items():
+            remedy = "renew it in the Secret that brokerCertChainAndKey names"
+            yield from _ending(
+                kafka, f"the certificate of listener {name}", end, RENEWED_BEFORE_DAYS, remedy, seen
+            )
+        if "clientsCa" in kafka.own_authorities:
+            yield not_judged(
+                "certificate-end",
+                kafka.title,
+                "its clients' authority is one of your own, and stands in a Secret that this "
+                "command does not read: when it ends was not judged",
+                f"`kubectl get secret {kafka.name}-clients-ca-cert -n {kafka.namespace} -o "
+                f"jsonpath='{{.data.ca\\.crt}}' | base64 -d | openssl x509 -enddate -noout` shows "
+                f"it",
+            )
+
+
+def _ending(
+    kafka: Kafka, what: str, end: float | None, days: float, remedy: str, seen: Surveyed
+) -> Iterator[Finding]:
+    if end is None:
+        yield not_judged(
+            "certificate-end",
+            kafka.title,
+            f"status.listeners of the Kafka shows no certificate that can be read: when {what} "
+            f"ends was not judged",
+            "look at the certificate yourself (`openssl s_client` against the listener)",
+        )
+    elif end < seen.read_at + days * DAY_SECONDS:
+        over = end <= seen.read_at
+        yield broker_may_die(
+            "certificate-ends",
+            kafka.title,
+            f"{what} {'has ended' if over else 'ends'} at {clock(end)}, and nobody has renewed "
+            f"it: from then on clients and brokers that connect trust no broker",
+            remedy,
+        )
 
 
 def shrinking(seen: Surveyed) -> Iterator[Finding]:

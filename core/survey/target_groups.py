@@ -34,6 +34,14 @@ def attributes(seen: Surveyed) -> Iterator[Finding]:
             )
             continue
         subject = f"target group {group.name}"
+        if not group.balancers:
+            yield producer_may_stall(
+                "target-group-unused",
+                subject,
+                f"{binding.title} fills it and no load balancer uses it: no client comes in by it, "
+                f"ELB calls its targets `unused`, and the readiness gate of a new pod never opens",
+                "let a listener of a load balancer forward to it, or remove the binding",
+            )
         yield from _draining(group, binding, pods, subject, seen)
         yield from _kept_connections(group, subject)
         if len(pods) == 1 and group.network and not group.cross_zone:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from core.placement import HOST
 from core.selectors import Requirement, selects
 from core.survey.announcements import is_announced
 from core.survey.kafka_facts import Kafka, Pod
+from core.survey.node_facts import Node
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,17 @@ class TerminationHandler:
     sees_hooks: bool = False
     # Its pods are in their machines' own network.
     on_host: bool = False
+    # Of its image, or of its chart's label: 1.25.6; None: neither says.
+    version: str | None = None
+    # It looks for nodes by providerID, and not by EC2's private DNS name.
+    by_provider_id: bool = False
+
+    def finds(self, node: Node, private_dns_name: str) -> bool:
+        """Say whether its lookup leads from an instance to its node."""
+        names = {private_dns_name, private_dns_name.partition(".")[0]}
+        return (
+            self.by_provider_id or node.name in names or node.labels.get(HOST, node.name) in names
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,6 +343,8 @@ class PodWebhook:
     of_pods: bool = True
     pod_steps: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
+    # Until when its certificate's authority is trusted, in epoch seconds; None: nobody can tell.
+    trusted_until: float | None = None
 
     def asked_of(self, pod: Pod) -> bool:
         return (
@@ -338,6 +353,20 @@ class PodWebhook:
             and pod.namespace not in self.leaves_out
             and selects(self.match_labels, self.expressions, pod.labels)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingRelease:
+    """A release of Helm's that was begun and has not ended."""
+
+    namespace: str
+    name: str
+    # pending-install, pending-upgrade or pending-rollback.
+    status: str
+    # When it was begun, as Kubernetes writes it.
+    since: str
+    # What it installs that a broker needs to come back.
+    carries: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

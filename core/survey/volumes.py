@@ -53,6 +53,7 @@ def volumes(seen: Surveyed) -> Iterator[Finding]:
     yield from _shared_volumes(every)
     yield from _leaving(every)
     yield from _stuck_claims(every)
+    yield from _resizing(every)
     yield from _unknown_drivers(every)
     kept = [volume for volume in every if not volume.on_node]
     yield from _reclaimed_volumes(kept)
@@ -106,6 +107,20 @@ def _stuck_claims(every: tuple[Volume, ...]) -> Iterator[Finding]:
                 f"the last change of {volume.title} cannot be done "
                 f"({volume.stuck}): it grows no further, and a disk that fills up stops its broker",
                 "write a size or class in the claim that EBS can give",
+            )
+
+
+def _resizing(every: tuple[Volume, ...]) -> Iterator[Finding]:
+    for volume in every:
+        if volume.resizing:
+            yield producer_may_stall(
+                "claim-resizing",
+                "volumes of Kafka",
+                f"{volume.title} has grown at EBS and says {volume.resizing}: the file system that "
+                f"the broker writes to has its former size until the kubelet of its node has grown "
+                f"it",
+                "see `kubectl describe pvc` and the log of the EBS driver's pod on that node; let "
+                "the node stay until the word is gone, or restart the pod there",
             )
 
 

@@ -119,7 +119,7 @@ class Operations(pulumi.ComponentResource):
         )
         access = [
             FunctionAccess(
-                each, cluster, handlers.functions[each.name].role_arn, below=below, opts=child
+                each, cluster, handlers.functions[each.name].role, below=below, opts=child
             )
             for each in definitions
             if each.name in NAMES

@@ -27,6 +27,7 @@ Object = dict[str, Any]
 Token = str | Callable[[], str] | None
 
 METADATA_ALONE = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = METADATA_ALONE.replace("Metadata;", "MetadataList;")
 CONNECT_TIMEOUT_SECONDS = 5.0
 READ_TIMEOUT_SECONDS = 30.0
 # What priority and fairness turns away (429), or a server that starts (503), is asked again, after
@@ -128,6 +129,10 @@ class Api:
     def metadata(self, path: str) -> Object:
         """Return an object's metadata alone: what a Secret holds does not leave the server."""
         return self._request("GET", path, None, {}, accept=METADATA_ALONE)
+
+    def metadata_list(self, path: str, **query: object) -> Object:
+        """Return the metadata alone of what a listing holds, for the same reason."""
+        return self._request("GET", path, None, query, accept=METADATA_LIST)
 
     def post(self, path: str, body: Mapping[str, Any], **query: object) -> Object:
         return self._request("POST", path, body, query)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pulumi
+import pulumi_aws as aws
 
 from core.cluster.operated import Operated
 from infra.functions.definition import Definition
@@ -44,7 +45,7 @@ class FunctionAccess(pulumi.ComponentResource):
         self,
         definition: Definition,
         cluster: Operated,
-        role_arn: pulumi.Input[str],
+        role: aws.iam.Role,
         *,
         below: str = "",
         opts: pulumi.ResourceOptions | None = None,
@@ -52,7 +53,7 @@ class FunctionAccess(pulumi.ComponentResource):
         known = NAMES[definition.name]
         names = replace(known, component=f"{below}{known.component}")
         super().__init__(names.type, names.component, None, opts)
-        grant(names, definition, cluster, role_arn, parent=self)
+        grant(names, definition, cluster, role, parent=self)
         self.register_outputs({})
 
 
@@ -60,7 +61,7 @@ def grant(
     names: Names,
     definition: Definition,
     cluster: Operated,
-    role_arn: pulumi.Input[str],
+    role: aws.iam.Role,
     *,
     parent: pulumi.Resource,
 ) -> None:
@@ -72,7 +73,7 @@ def grant(
     group = RbacGroup(name=called, role=called.replace(":", "-"), parent=parent)
     for limit in rights.limits:
         group.limit(f"{name}-{limit.resource}-limit", limit)
-    group.enter(f"{name}-{names.entry}", cluster.eks_cluster, role_arn)
+    group.enter(f"{name}-{names.entry}", cluster.eks_cluster, role)
     if rights.everywhere:
         group.everywhere(f"{name}-{names.everywhere}", rights.everywhere)
     for short, (namespace, rules) in rights.elsewhere.items():

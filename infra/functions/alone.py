@@ -35,6 +35,6 @@ class Alone(pulumi.ComponentResource):
         self.function = shared.function(f"{name}-function", definition, told, kept, self)
         if role not in NAMES:
             names = Names(type="", component=name)
-            grant(names, definition, cluster, self.function.role_arn, parent=self)
+            grant(names, definition, cluster, self.function.role, parent=self)
         wake(name, definition, cluster.prefix, self.function, self)
         self.register_outputs({"name": self.function.name})

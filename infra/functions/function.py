@@ -77,7 +77,7 @@ class LambdaFunction(pulumi.ComponentResource):
 
     arn: pulumi.Output[str]
     name: pulumi.Output[str]
-    role_arn: pulumi.Output[str]
+    role: aws.iam.Role
     # What must exist before anything may invoke the function.
     ready: aws.lambda_.Function
 
@@ -127,7 +127,7 @@ class LambdaFunction(pulumi.ComponentResource):
             # Lambda checks its right to make network interfaces when it creates the function.
             opts=pulumi.ResourceOptions(parent=self, depends_on=first),
         )
-        self.arn, self.name, self.role_arn = function.arn, function.name, role.arn
+        self.arn, self.name, self.role = function.arn, function.name, role
         self.ready = function
         self.register_outputs({"arn": self.arn, "name": self.name})
 

@@ -17,6 +17,7 @@ import pulumi_kubernetes as k8s
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from core.cluster.operated import Operated
+from infra import iam
 
 API_GROUP = "rbac.authorization.k8s.io"
 
@@ -129,15 +130,15 @@ class RbacGroup:
     role: str
     parent: pulumi.Resource
 
-    def enter(self, name: str, eks_cluster: str, role_arn: pulumi.Input[str]) -> None:
+    def enter(self, name: str, eks_cluster: str, role: aws.iam.Role) -> None:
         """Let an AWS role into the cluster as a member of the group."""
         aws.eks.AccessEntry(
             name,
             cluster_name=eks_cluster,
-            principal_arn=role_arn,
+            principal_arn=role.arn,
             type="STANDARD",
             kubernetes_groups=[self.name],
-            opts=pulumi.ResourceOptions(parent=self.parent),
+            opts=iam.entry_options(role, self.parent),
         )
 
     def everywhere(self, name: str, rules: Sequence[PolicyRule]) -> None:

@@ -66,7 +66,7 @@ class EvictionGate(pulumi.ComponentResource):
             parent=self,
         )
         permission = iam.allow(f"{name}-policy", role, GATE.may(args.scope), self)
-        grant(Names(type="", component=name), GATE, cluster, role.arn, parent=self)
+        grant(Names(type="", component=name), GATE, cluster, role, parent=self)
         deployment = self._deployment(operators, [association, permission])
         self._webhooks(operators, deployment)
         self.register_outputs({})

@@ -35,6 +35,6 @@ def node_identity(
         cluster_name=eks_cluster,
         principal_arn=role.arn,
         type="EC2_LINUX",
-        opts=child,
+        opts=iam.entry_options(role, parent),
     )
     return profile, [*attachments, entry]

@@ -77,7 +77,7 @@ def build(layer: Layer) -> None:
     alone = {each.name: Alone(each, shared, opts=layer.on_both) for each in ALONE}
     functions = {**handlers.functions, **{name: each.function for name, each in alone.items()}}
     access = {
-        each.name: FunctionAccess(each, cluster, functions[each.name].role_arn, opts=layer.on_both)
+        each.name: FunctionAccess(each, cluster, functions[each.name].role, opts=layer.on_both)
         for each in (*LOOP, *ALONE)
         if each.name in NAMES
     }

@@ -254,7 +254,7 @@ def make_volumes(twin: Twin, names: Iterable[str]) -> dict[str, str]:
 
 
 def make_target_group(twin: Twin, subnet: str, attributes: Mapping[str, str]) -> str:
-    """Make a target group of brokers in a subnet's VPC; return its ARN."""
+    """Make a target group of brokers in a subnet's VPC, behind a balancer; return its ARN."""
     (found,) = twin.aws("ec2").describe_subnets(SubnetIds=[subnet])["Subnets"]
     balancing = twin.aws("elbv2")
     made = balancing.create_target_group(
@@ -263,6 +263,13 @@ def make_target_group(twin: Twin, subnet: str, attributes: Mapping[str, str]) ->
     arn = str(made["TargetGroups"][0]["TargetGroupArn"])
     said = [{"Key": key, "Value": value} for key, value in attributes.items()]
     balancing.modify_target_group_attributes(TargetGroupArn=arn, Attributes=said)
+    balancer = balancing.create_load_balancer(Name="boot", Type="network", Subnets=[subnet])
+    balancing.create_listener(
+        LoadBalancerArn=balancer["LoadBalancers"][0]["LoadBalancerArn"],
+        Protocol="TCP",
+        Port=9094,
+        DefaultActions=[{"Type": "forward", "TargetGroupArn": arn}],
+    )
     return arn
 
 

@@ -72,6 +72,8 @@ class Resource:
     protect: bool
     retain_on_delete: bool
     delete_before_replace: bool
+    # What the engine replaces it for, beside its own inputs.
+    replacement_trigger: Any
 
     @property
     def policy(self) -> dict[str, Any]:
@@ -229,6 +231,7 @@ def _resource(request: Any, mock_urn: str, qualified: str, inputs: Mapping[str, 
         protect=bool(request.protect),
         retain_on_delete=bool(request.retainOnDelete),
         delete_before_replace=bool(request.deleteBeforeReplace),
+        replacement_trigger=request.replacement_trigger.string_value,
     )
 
 
@@ -314,6 +317,7 @@ def _computed(args: mocks.MockResourceArgs) -> dict[str, Any]:
         },
         "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 1},
         "aws:kms/key:Key": {"keyId": f"{own_name}-key"},
+        "aws:iam/role:Role": {"uniqueId": f"AROA-{own_name}"},
         "aws:eks/cluster:Cluster": {
             "endpoint": ENDPOINT,
             "certificateAuthority": {"data": CA},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -45,6 +46,8 @@ class AwsWays:
         # Instance profile -> its role; and roles that have an access entry.
         self.roles: dict[str, str] = {}
         self.entries: list[str] = []
+        self.role_made = datetime(2026, 3, 1, tzinfo=UTC)
+        self.entry: Item = {"createdAt": datetime(2026, 3, 2, tzinfo=UTC), "type": "EC2_LINUX"}
         self.profiles: dict[str, list[Item]] = {}
 
     def describe_route_tables(self, **_: Any) -> Item:
@@ -118,12 +121,17 @@ class AwsWays:
         if InstanceProfileName not in self.roles:
             error = {"Error": {"Code": "NoSuchEntity", "Message": "no"}}
             raise ClientError(error, "GetInstanceProfile")
-        return {"InstanceProfile": {"Roles": [{"RoleName": self.roles[InstanceProfileName]}]}}
+        role = {"RoleName": self.roles[InstanceProfileName], "CreateDate": self.role_made}
+        return {"InstanceProfile": {"Roles": [role]}}
 
     def list_access_entries(self, **_: Any) -> Item:
         return {
             "accessEntries": [f"arn:aws:iam::111122223333:role/{each}" for each in self.entries]
         }
+
+    def describe_access_entry(self, *, clusterName: str, principalArn: str) -> Item:  # noqa: N803
+        assert clusterName == "shop"
+        return {"accessEntry": {"principalArn": principalArn, **self.entry}}
 
     def list_fargate_profiles(self, **_: Any) -> Item:
         return {"fargateProfileNames": list(self.profiles)}

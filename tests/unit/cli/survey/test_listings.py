@@ -16,10 +16,10 @@ def test_a_listing_whose_pages_expire_is_begun_anew() -> None:
     world = own()
     answer = world._request
 
-    def request(method: str, path: str, body: Any, query: dict[str, Any]) -> Any:
+    def request(method: str, path: str, body: Any, query: dict[str, Any], **named: Any) -> Any:
         if "continue" in query:
             raise ApiError(410, "Expired", "the continue parameter is too old")
-        whole = answer(method, path, body, query)
+        whole = answer(method, path, body, query, **named)
         if path.endswith("/nodes") and "limit" in query:
             return {"items": whole["items"][:2], "metadata": {"continue": "next"}}
         return whole
@@ -32,8 +32,8 @@ def test_a_listing_without_end_ends() -> None:
     world = own()
     answer = world._request
 
-    def request(method: str, path: str, body: Any, query: dict[str, Any]) -> Any:
-        found = answer(method, path, body, query)
+    def request(method: str, path: str, body: Any, query: dict[str, Any], **named: Any) -> Any:
+        found = answer(method, path, body, query, **named)
         return {**found, "metadata": {"continue": "same"}} if path.endswith("/nodes") else found
 
     world._request = request  # type: ignore[method-assign]

@@ -26,7 +26,7 @@ IAM = {
 
 
 @cache
-def _operations(service: str) -> dict[str, Any]:
+def operations(service: str) -> dict[str, Any]:
     model = get_session().get_service_model(service)
     return {xform_name(name): model.operation_model(name) for name in model.operation_names}
 
@@ -46,7 +46,7 @@ class Recorded:
 
     def _checked(self, call: str, answer: Callable[..., Any]) -> Callable[..., Any]:
         def ask(**given: Any) -> Any:
-            operation = _operations(self._service)[call]
+            operation = operations(self._service)[call]
             report = ParamValidator().validate(given, operation.input_shape)
             assert not report.has_errors(), report.generate_report()
             prefix = IAM.get(self._service, self._service)
@@ -74,6 +74,7 @@ def test_a_survey_calls_what_its_rights_list_and_nothing_else() -> None:
     encrypted = {"BlockDeviceMappings": [{"Ebs": {"KmsKeyId": "alias/mine"}}]}
     template(**parts, **encrypted, IamInstanceProfile={"Name": "nodes"})(world)
     world.around.cluster["accessConfig"] = {"authenticationMode": "API"}
+    world.roles, world.entries = {"nodes": "shop-nodes"}, ["shop-nodes"]
     world.profiles["web"] = []
     of_ecr("ImageNotFoundException")(world)
     world.routes["a"].pop()

@@ -248,7 +248,15 @@ def node(world: World, name: str, zone: str, instance: str) -> None:
         "InstanceType": "r7g.large",
         "CpuOptions": {"CoreCount": 2, "ThreadsPerCore": 1},
         "SubnetId": f"subnet-{zone[-1]}",
+        "PrivateDnsName": f"{name}.eu-north-1.compute.internal",
     }
+    driver = {
+        "name": "ebs.csi.aws.com",
+        "nodeID": instance,
+        "topologyKeys": ["topology.ebs.csi.aws.com/zone"],
+        "allocatable": {"count": 25},
+    }
+    world.add("csinodes", {"metadata": meta(name), "spec": {"drivers": [driver]}})
 
 
 def claim(world: World, name: str, namespace: str) -> None:

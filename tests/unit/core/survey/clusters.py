@@ -14,7 +14,7 @@ from core.survey.account_facts import (
 from core.survey.balancing import GATE_LABEL
 from core.survey.facts import Surveyed
 from core.survey.kafka_facts import Kafka, KafkaListener, KafkaPool, Pod, Volume
-from core.survey.node_facts import Instance, Node, ScalingGroup, TerminationHook
+from core.survey.node_facts import Instance, Node, ScalingGroup, TerminationHook, VolumeSlots
 from core.survey.tool_facts import (
     Balanced,
     BalancerController,
@@ -46,6 +46,8 @@ HANDLER = TerminationHandler(
     drain_timeout_seconds=600,
     queue_url="https://sqs/theirs",
     asks_for_tag="drain-me",
+    version="1.25.6",
+    by_provider_id=True,
 )
 QUEUE = TerminationQueue(arn="arn:theirs", kept_seconds=1800, patterns=({},))
 INSTANCE = Instance(
@@ -130,13 +132,14 @@ GOOD = Surveyed(
     zookeepers=(),
     nodes={f"ip-10-0-0-{index}": node(index) for index in range(3)},
     idle_nodes={},
+    slots={f"ip-10-0-0-{index}": VolumeSlots() for index in (0, 1, 2, 9)},
     instances={f"i-{index}": INSTANCE for index in range(3)},
     group_of={f"i-{index}": f"kafka-{index}" for index in range(3)},
     groups={f"kafka-{index}": group(index) for index in range(3)},
     statuses={},
     templates={},
     node_roles={},
-    admitted_roles=frozenset(),
+    admitted_roles={},
     scale_ins={},
     refreshes={},
     managed_node_groups={},
@@ -147,6 +150,7 @@ GOOD = Surveyed(
     eviction_webhooks=(EvictionWebhook(name="a-gate-of-theirs"),),
     admission_policies=(),
     operators=(OPERATOR,),
+    pending_releases=(),
     autoscalers=(),
     size_scalers=(),
     evictors=(),
@@ -172,7 +176,9 @@ GOOD = Surveyed(
     volume_controllers=(VolumeController(title="kube-system/ebs-csi-controller"),),
     ingress_controllers=(),
     balancer_controllers=(BalancerController(title="kube-system/lbc", version="v3.5.0"),),
-    target_groups={"brokers": TargetGroup(name="brokers", ends_deregistered=True)},
+    target_groups={
+        "brokers": TargetGroup(name="brokers", balancers=("arn",), ends_deregistered=True)
+    },
     subnets={
         f"subnet-{index}": Subnet(zone=zone, zone_id=f"eun1-az{index}", free_addresses=250)
         for index, zone in enumerate(ZONES)
