@@ -34,7 +34,7 @@ MOST_ENVIRONMENTS = 3
 PRINCIPAL = "lambda.amazonaws.com"
 
 
-class TooManyRequests(LambdaClientError):
+class TooManyRequests(LambdaClientError):  # type: ignore[misc]  # moto has no types
     """More calls at once than the function's reserved concurrency."""
 
     code = 429
