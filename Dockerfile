@@ -1,9 +1,10 @@
 # The command line with all it calls: docker build --tag stillwater . (after `make release`), then
 #   docker run --rm -it --user "$(id -u)" -v "$PWD:/stack" -v "$HOME/.aws:/home/stillwater/.aws:ro" stillwater preview prod
 # in a directory that `stillwater init` wrote. Spark and the twin are not in it.
+# Images by their content: replace tag and digest together. Pulumi's has a tag alone: add the digest
+# that `docker buildx imagetools inspect docker.io/pulumi/pulumi-base:TAG` prints.
 ARG PULUMI=3.272.0
-ARG AWS_CLI=2.31.30
-# Python 3.13's slim image, by its content: replace tag and digest together.
+ARG AWS_CLI=2.31.30@sha256:6c9314d8dd18bcfd11c509e00ea39016c4fb978e42e86df1e4dfd17038b10b78
 ARG PYTHON=3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 FROM docker.io/pulumi/pulumi-base:${PULUMI} AS pulumi
 FROM public.ecr.aws/aws-cli/aws-cli:${AWS_CLI} AS aws

@@ -69,12 +69,14 @@ twin-unit: $(STAMP) ## Unit tests of the twin: no sockets
 	@$(UNIT) $(TWIN)
 
 .PHONY: check
-check: $(STAMP) ## Format, lint, types, import contracts, dead code
+check: $(STAMP) ## Format, lint, types, import contracts, dead code, workflows, Dockerfile
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/vulture
+	@$(BIN)/zizmor --offline --quiet . cli/project/templates/workflow.yaml
+	@$(BIN)/hadolint Dockerfile
 
 .PHONY: format
 format: $(STAMP) ## Format the code

@@ -49,6 +49,8 @@ READINESS_GATE_LABEL = "elbv2.k8s.aws/pod-readiness-gate-inject"
 # A pod with this label may be evicted beside others of its party; its value names the incident.
 MAY_LEAVE_LABEL = "stillwater.dev/may-leave"
 # What else our functions write on objects of Kubernetes: admission lets λ tick change no more.
+# On the budget over those who stay; written again, it is counted again.
+COUNTED_ANNOTATION = "stillwater.dev/counted"
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"
 SPARE_ANNOTATIONS = (
     "cluster-autoscaler.kubernetes.io/scale-down-disabled",

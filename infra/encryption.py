@@ -4,6 +4,9 @@ A volume encrypted under a customer's key whose user has none fails where nobody
 ends with Client.InternalError seconds after its launch, the claim stays pending. Source: Amazon EC2
 Auto Scaling, "Required KMS key policy for use with encrypted volumes"; aws-ebs-csi-driver,
 docs/install.md.
+
+A grant knows no condition `kms:GrantIsForAWSResource`, which policies know. Whoever holds one with
+CreateGrant may hand on these operations of this key, and no others.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ POLICY_VERSION = "2012-10-17"
 ANY_RESOURCE: tuple[str, ...] = ("*",)
 # No page of AWS's says that these name an account when they assume a role. They take roles of
 # their caller's account alone.
-_NAMES_NO_ACCOUNT = {"ec2.amazonaws.com", "lambda.amazonaws.com"}
+NAMES_NO_ACCOUNT = {"ec2.amazonaws.com", "lambda.amazonaws.com"}
+# Nor that this one names its application: it names the account.
+NAMES_NO_SOURCE = {*NAMES_NO_ACCOUNT, "emr-serverless.amazonaws.com"}
 POD_ACTIONS = ("sts:AssumeRole", "sts:TagSession")
 
 
@@ -109,17 +111,30 @@ def only_over_tls(
 
 
 def trust(
-    service: str, parent: pulumi.Resource, *, actions: str | Sequence[str] = "sts:AssumeRole"
+    service: str,
+    parent: pulumi.Resource,
+    *,
+    source: str | None = None,
+    tags: Mapping[str, pulumi.Input[str]] | None = None,
+    actions: str | Sequence[str] = "sts:AssumeRole",
 ) -> pulumi.Output[str]:
-    """Return the trust policy of an AWS service, which acts for this account alone."""
+    """Return the trust policy of an AWS service, which acts for this account alone.
+
+    `source` is the service's resource for which it may act, `tags` those of the session it makes.
+    """
     statement: dict[str, Any] = {
         "Effect": "Allow",
         "Principal": {"Service": service},
         "Action": actions,
     }
-    if service not in _NAMES_NO_ACCOUNT:
-        account_id = aws.get_caller_identity(opts=pulumi.InvokeOptions(parent=parent)).account_id
-        statement["Condition"] = {"StringEquals": {"aws:SourceAccount": account_id}}
+    if service not in NAMES_NO_ACCOUNT:
+        account = Account.current(pulumi.InvokeOptions(parent=parent))
+        equal: dict[str, pulumi.Input[str]] = {"aws:SourceAccount": account.account_id}
+        equal |= {f"aws:RequestTag/{key}": value for key, value in (tags or {}).items()}
+        statement["Condition"] = {"StringEquals": equal}
+        if source is not None:
+            arn = account.arn(service.partition(".")[0], source)
+            statement["Condition"]["ArnLike"] = {"aws:SourceArn": arn}
     return document([statement])
 
 
@@ -148,6 +163,7 @@ def service_role(
     service: str,
     managed_policies: Mapping[str, str],
     parent: pulumi.Resource,
+    source: str | None = None,
 ) -> tuple[aws.iam.Role, list[pulumi.Resource]]:
     """Create a role for an AWS service with AWS's own policies, keyed by a short name.
 
@@ -155,7 +171,8 @@ def service_role(
     leaks network interfaces when its role loses its policies first.
     """
     opts = pulumi.ResourceOptions(parent=parent)
-    role = aws.iam.Role(name, name=role_name, assume_role_policy=trust(service, parent), opts=opts)
+    trusted = trust(service, parent, source=source)
+    role = aws.iam.Role(name, name=role_name, assume_role_policy=trusted, opts=opts)
     attachments: list[pulumi.Resource] = [
         aws.iam.RolePolicyAttachment(
             f"{name}-{key}",
@@ -188,14 +205,20 @@ def pod_role(
     service_account: str,
     parent: pulumi.Resource,
 ) -> tuple[aws.iam.Role, aws.eks.PodIdentityAssociation]:
-    """Create a role that the pods of one service account assume through EKS Pod Identity."""
+    """Create a role that the pods of one service account assume through EKS Pod Identity.
+
+    An association that somebody makes for another account's pods does not get the role's sessions:
+    Pod Identity tags each with where its pod runs (Amazon EKS, "Create IAM role with trust policy
+    required by EKS Pod Identity").
+    """
     opts = pulumi.ResourceOptions(parent=parent)
-    role = aws.iam.Role(
-        name,
-        name=role_name,
-        assume_role_policy=trust("pods.eks.amazonaws.com", parent, actions=POD_ACTIONS),
-        opts=opts,
-    )
+    tags = {
+        "eks-cluster-name": eks_cluster,
+        "kubernetes-namespace": namespace,
+        "kubernetes-service-account": service_account,
+    }
+    trusted = trust("pods.eks.amazonaws.com", parent, tags=tags, actions=POD_ACTIONS)
+    role = aws.iam.Role(name, name=role_name, assume_role_policy=trusted, opts=opts)
     association = aws.eks.PodIdentityAssociation(
         f"{name}-association",
         cluster_name=eks_cluster,

@@ -13,6 +13,7 @@ from core.incidents.nodeclaims import DO_NOT_DISRUPT, takes_pods
 from core.incidents.observation import BudgetView, NodeView, PodView
 from core.naming import (
     CLUSTER_LABEL,
+    COUNTED_ANNOTATION,
     EBS_CSI_DRIVER,
     MAY_LEAVE_LABEL,
     NODE_POOL_LABEL,
@@ -44,8 +45,6 @@ OUT_OF_SERVICE = {
 
 # Of a kubelet's own words.
 LONGEST_SAID = 200
-# On that budget; written anew, it is counted anew.
-COUNTED_ANNOTATION = "stillwater.dev/counted"
 # Of the budget over those who stay (infra.kafka.budgets).
 _UNLABELLED = {"key": MAY_LEAVE_LABEL, "operator": "DoesNotExist"}
 # Written by the EKS node monitoring agent, where it is installed; False is a machine in trouble.

@@ -199,7 +199,10 @@ class ReportJob(pulumi.ComponentResource):
         role = aws.iam.Role(
             f"{self._name}-schedule-role",
             name=f"{args.prefix}-report-schedule",
-            assume_role_policy=iam.trust("scheduler.amazonaws.com", self),
+            # The schedule's group: AWS warns against naming the schedule itself.
+            assume_role_policy=iam.trust(
+                "scheduler.amazonaws.com", self, source="schedule-group/default"
+            ),
             opts=self._child,
         )
         runs = pulumi.Output.concat(args.application_arn, "/jobruns/*")

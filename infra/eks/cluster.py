@@ -96,6 +96,7 @@ class EksCluster(pulumi.ComponentResource):
             f"{self._name}-role",
             role_name=f"{self._spec.prefix}-eks",
             service="eks.amazonaws.com",
+            source=f"cluster/{self._spec.prefix}",
             managed_policies={"cluster": "AmazonEKSClusterPolicy"},
             parent=self,
         )

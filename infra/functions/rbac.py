@@ -44,10 +44,13 @@ class PolicyRule:
 class WriteLimit:
     """What of one kind of object a group may change; everything else of it stays as it was.
 
+    A right to patch a kind without one has its reason in tests/unit/infra/test_rights.py.
+
     RBAC lets who may patch a pod change its image, and who may patch a node take every taint away.
     """
 
-    resource: str  # of the core API
+    resource: str
+    api_group: str = ""
     labels: Sequence[str] = ()
     annotations: Sequence[str] = ()
     # CEL over `object` and `oldObject`, each with the sentence of its refusal.
@@ -66,8 +69,8 @@ class WriteLimit:
             "matchConstraints": {
                 "resourceRules": [
                     {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
+                        "apiGroups": [self.api_group],
+                        "apiVersions": ["*"],
                         "operations": ["UPDATE"],
                         "resources": [self.resource],
                     }
@@ -84,6 +87,14 @@ class WriteLimit:
 
 
 _KEPT = ("finalizers", "ownerReferences")
+
+
+def only_in_spec(field_name: str, writer: str) -> tuple[str, str]:
+    """Return the condition that one field of an object's spec changes and no other does."""
+    ours = f"k == {_text(field_name)} || "
+    kept = f"object.spec.all(k, {ours}(k in oldObject.spec && object.spec[k] == oldObject.spec[k]))"
+    there = f"oldObject.spec.all(k, {ours}k in object.spec)"
+    return f"{kept} && {there}", f"{writer} writes {field_name} alone."
 
 
 def _text(value: Any) -> str:

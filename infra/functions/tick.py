@@ -170,6 +170,12 @@ def tick_limits() -> list[rbac.WriteLimit]:
             labels=[naming.MAY_LEAVE_LABEL],
             spec=[("object.spec == oldObject.spec", "It marks pods, and changes none.")],
         ),
+        rbac.WriteLimit(
+            resource="poddisruptionbudgets",
+            api_group="policy",
+            annotations=[naming.COUNTED_ANNOTATION],
+            spec=[("object.spec == oldObject.spec", "It has budgets counted, and changes none.")],
+        ),
     ]
 
 

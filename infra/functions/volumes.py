@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cluster.operated import Operated
+from core.incidents.levels import OWN
 from core.settings.volumes import VolumesSettings
 from infra import iam
 from infra.functions import prometheus, rbac
@@ -62,7 +63,18 @@ def _rights(cluster: Operated) -> rbac.Rights:
         ],
         inside=inside,
         elsewhere=elsewhere,
+        limits=volumes_limits() if "patch" in pools and cluster.level == OWN else (),
     )
+
+
+def volumes_limits() -> list[rbac.WriteLimit]:
+    return [
+        rbac.WriteLimit(
+            resource="kafkanodepools",
+            api_group="kafka.strimzi.io",
+            spec=[rbac.only_in_spec("storage", "The function of the volumes")],
+        )
+    ]
 
 
 VOLUMES = Definition(

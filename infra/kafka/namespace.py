@@ -13,8 +13,9 @@ import pulumi
 import pulumi_kubernetes as k8s
 
 TYPE = "stillwater:infra:KafkaNamespace"
-# Strimzi's operator makes its pods by the restricted standard (infra.charts.strimzi). Enforced, it
-# would refuse a broker that starts again under an older operator.
+# Our operator makes its pods by the restricted standard (infra.charts.strimzi). Enforced, that
+# standard would refuse a broker that stops before an upgraded operator has described it again, and
+# one whose operator is the user's own.
 POD_SECURITY = {
     f"pod-security.kubernetes.io/{mode}": standard
     for mode, standard in (("enforce", "baseline"), ("audit", "restricted"), ("warn", "restricted"))

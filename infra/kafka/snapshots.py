@@ -50,6 +50,7 @@ class SnapshotResources(pulumi.ComponentResource):
             f"{self._name}-role",
             role_name=f"{self._prefix}-snapshots",
             service="dlm.amazonaws.com",
+            source="policy/*",  # the schedule's id comes after its role
             managed_policies={},
             parent=self,
         )

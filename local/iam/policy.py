@@ -84,8 +84,17 @@ def decide(request: PolicyRequest, policies: Policies) -> PolicyVerdict:
     return PolicyVerdict(allowed=True)
 
 
-def trusts(trust: Document, service: str, role_arn: str, *actions: str) -> bool:
-    """Say whether a role's trust policy lets an AWS service make sessions of it by every action."""
+def trusts(
+    trust: Document,
+    service: str,
+    role_arn: str,
+    *actions: str,
+    tags: Mapping[str, str] | None = None,
+) -> bool:
+    """Say whether a role's trust policy lets an AWS service make sessions of it by every action.
+
+    `tags` are those the service gives the session.
+    """
     account = role_arn.split(":")[4]
     principal = Principal(arn=f"arn:aws:iam::{account}:{service}", account=account, service=service)
     requests = [
@@ -93,7 +102,10 @@ def trusts(trust: Document, service: str, role_arn: str, *actions: str) -> bool:
             action=action,
             resource=role_arn,
             principal=principal,
-            context={"aws:sourceaccount": (account,)},
+            context={
+                "aws:sourceaccount": (account,),
+                **{f"aws:requesttag/{key}": (value,) for key, value in (tags or {}).items()},
+            },
         )
         for action in actions
     ]

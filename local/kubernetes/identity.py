@@ -42,7 +42,7 @@ def pod_credentials(
     """
     role = _role(place, cluster, namespace, service_account)
     if role:
-        return _session(place, role, f"eks-{namespace}-{service_account}"[:64])
+        return _session(place, role, cluster, namespace, service_account)
     if is_enforced():
         LOG.info("%s/%s has no Pod Identity association.", namespace, service_account)
         return {}
@@ -78,27 +78,41 @@ class AsDriver:
             clusters = client("eks", self._place).list_clusters()["clusters"]
         except CloudError:
             return
-        role = self._role_in(clusters) if clusters else ITSELF
+        cluster, role = self._role_in(clusters) if clusters else ("", ITSELF)
         if role == self._acts_as:
             return
-        session = _session(self._place, role, "ebs-csi") if role not in (ITSELF, "") else {}
+        session = (
+            _session(self._place, role, cluster, DRIVER_NAMESPACE, DRIVER_ACCOUNT)
+            if role not in (ITSELF, "")
+            else {}
+        )
         # Without a session it is asked for again at the next look.
         self._acts_as = role if session or role == ITSELF else ""
         self._client = client("ec2", self._place, session) if self._acts_as else None
 
-    def _role_in(self, clusters: Iterable[str]) -> str:
-        found = (_role(self._place, each, DRIVER_NAMESPACE, DRIVER_ACCOUNT) for each in clusters)
-        return next((role for role in found if role), "")
+    def _role_in(self, clusters: Iterable[str]) -> tuple[str, str]:
+        found = (
+            (each, _role(self._place, each, DRIVER_NAMESPACE, DRIVER_ACCOUNT)) for each in clusters
+        )
+        return next(((each, role) for each, role in found if role), ("", ""))
 
 
-def _session(place: Place, role: str, name: str) -> dict[str, str]:
+def _session(
+    place: Place, role: str, cluster: str, namespace: str, service_account: str
+) -> dict[str, str]:
     """Return credentials of a role, or none where its trust policy does not give them."""
     try:
         found = client("iam", place).get_role(RoleName=role.rpartition("/")[2])["Role"]
         trust = found["AssumeRolePolicyDocument"]
-        if not trusts(trust, POD_IDENTITY, role, *POD_IDENTITY_ACTIONS):
+        tags = {
+            "eks-cluster-name": cluster,
+            "kubernetes-namespace": namespace,
+            "kubernetes-service-account": service_account,
+        }
+        if not trusts(trust, POD_IDENTITY, role, *POD_IDENTITY_ACTIONS, tags=tags):
             LOG.error("The role %s does not let %s assume and tag it.", role, POD_IDENTITY)
             return {}
+        name = f"eks-{namespace}-{service_account}"[:64]
         issued = client("sts", place).assume_role(RoleArn=role, RoleSessionName=name)["Credentials"]
     except CloudError as error:
         LOG.warning("The role %s could not be assumed: %s", role, error)

@@ -1,4 +1,4 @@
-"""Admission on the real API server: λ tick marks nodes and pods, and changes nothing else."""
+"""Admission on the real API server: functions write their own fields and no others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 from core import naming
 from infra.functions.rbac import WriteLimit
 from infra.functions.tick import tick_limits
+from infra.functions.volumes import volumes_limits
+from local.kubernetes import crds
 from local.kubernetes.client import Api, ApiError
 from local.twin import Twin
 from tests.integration.waiting import until
@@ -21,20 +23,32 @@ ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NODE, PODS = f"/api/v1/nodes/{NAME}", "/api/v1/namespaces/default/pods"
 POD = f"{PODS}/{NAME}"
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+BUDGET = f"{BUDGETS}/{NAME}"
+POOLS = "/apis/kafka.strimzi.io/v1/namespaces/default/kafkanodepools"
+POOL, DEFINITION = f"{POOLS}/{NAME}", "kafkanodepools.kafka.strimzi.io"
+STORAGE: dict[str, Any] = {
+    "type": "jbod",
+    "volumes": [{"id": 0, "type": "persistent-claim", "size": "1Gi"}],
+}
 TAINT = {"key": "dedicated", "value": "kafka", "effect": "NoSchedule"}
 GONE = {"key": naming.OUT_OF_SERVICE_TAINT, "value": "nodeshutdown", "effect": "NoExecute"}
 
 
 @pytest.fixture
 def tick(twin: Twin) -> Iterator[Api]:
-    """A client of a group that may patch every node and pod, within tick's limits."""
+    """A client of a group that may patch every object here, within tick's and volumes' limits."""
     made: list[str] = []
 
     def post(path: str, body: Mapping[str, Any], name: str = NAME) -> None:
         twin.api.post(path, {"metadata": {"name": name}, **body})
         made.append(f"{path}/{name}")
 
-    rules = [{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "patch"]}]
+    limits = [*tick_limits(), *volumes_limits()]
+    rules = [
+        {"apiGroups": [each.api_group], "resources": [each.resource], "verbs": ["get", "patch"]}
+        for each in limits
+    ]
     post(f"{RBAC}/clusterroles", {"rules": rules})
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": GROUP}
@@ -47,7 +61,14 @@ def tick(twin: Twin) -> Iterator[Api]:
     containers = [{"name": "kafka", "image": "kafka:4"}]
     quiet = {"schedulerName": "nobody", "automountServiceAccountToken": False}
     post(PODS, {"spec": {**quiet, "containers": containers}})
-    for limit in tick_limits():
+    selector = {"matchLabels": {"limit": "test"}}
+    post(BUDGETS, {"spec": {"maxUnavailable": 1, "selector": selector}})
+    crds.install(twin.api)
+    served = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{DEFINITION}"
+    until(lambda: "acceptedNames" in twin.api.get(served).get("status", {}), "it is served")
+    pool = {"apiVersion": "kafka.strimzi.io/v1", "kind": "KafkaNodePool"}
+    post(POOLS, {**pool, "spec": {"replicas": 1, "roles": ["broker"], "storage": STORAGE}})
+    for limit in limits:
         _install(post, limit)
     client = Api(twin.api.server, None)
     client._pool = twin.api._pool
@@ -55,7 +76,7 @@ def tick(twin: Twin) -> Iterator[Api]:
     client._headers = lambda: {**twin.api._headers(), **headers}  # type: ignore[method-assign]
     try:
         # A policy holds a moment after it is written.
-        for path in (NODE, POD):
+        for path in (NODE, POD, BUDGET, POOL):
             until(lambda at=path: _refused(client, at, _another()), "it holds")
         yield client
     finally:
@@ -97,6 +118,12 @@ def test_the_tick_writes_its_own_marks(tick: Api) -> None:
     tick.merge(NODE, {"spec": {"taints": [TAINT]}, "metadata": unmarked})
     tick.merge(POD, {"metadata": {"labels": {naming.MAY_LEAVE_LABEL: "i-0a"}}})
     tick.merge(POD, {"metadata": {"labels": {naming.MAY_LEAVE_LABEL: None}}})
+    tick.merge(BUDGET, {"metadata": {"annotations": {naming.COUNTED_ANNOTATION: "0a"}}})
+
+
+def test_the_volumes_function_writes_storage(tick: Api) -> None:
+    larger = {**STORAGE["volumes"][0], "size": "2Gi"}
+    tick.merge(POOL, {"spec": {"storage": {**STORAGE, "volumes": [larger]}}})
 
 
 @pytest.mark.parametrize(
@@ -113,6 +140,12 @@ def test_the_tick_writes_its_own_marks(tick: Api) -> None:
         (POD, {"spec": {"containers": [{"name": "kafka", "image": "attacker:1"}]}}),
         (POD, {"metadata": {"labels": {"strimzi.io/cluster": "orders"}}}),
         (POD, {"metadata": {"annotations": {"a": "b"}}}),
+        (BUDGET, {"spec": {"maxUnavailable": 3}}),
+        (BUDGET, {"metadata": {"labels": {"a": "b"}}}),
+        (POOL, {"spec": {"replicas": 0}}),
+        (POOL, {"spec": {"roles": ["controller"]}}),
+        (POOL, {"spec": {"resources": {"limits": {"memory": "1Mi"}}}}),
+        (POOL, {"metadata": {"annotations": {"strimzi.io/next-node-ids": "[9]"}}}),
     ],
 )
 def test_whatever_else_is_refused(tick: Api, path: str, change: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-FILE = Path(__file__).with_name("checkov_reasons.yaml")
+FILE = Path(__file__).with_name("reasons.yaml")
 # The check that failed, and the resource it failed for.
 Finding = tuple[str, str]
 

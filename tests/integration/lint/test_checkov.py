@@ -1,8 +1,8 @@
-"""Checkov on what the program provisions, parliament on what it permits: every finding a reason.
+"""Checkov on what the program provisions and on how it is built, parliament on what it permits.
 
-AWS resources are recorded and handed over as a Terraform plan; Kubernetes objects, those of charts
-included, as the files an administrator would apply. Several shapes of cluster are looked at as
-one, so that a reason is used by whichever of them needs it.
+Every finding has a reason, or it is fixed. AWS resources are handed over as a Terraform
+plan; Kubernetes objects, those of charts included, as the files an administrator would apply.
+Several shapes of cluster are looked at as one, so that a reason is used by whichever needs it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,12 @@ pytestmark = pytest.mark.integration
 
 SHOWN = ("certificates", "karpenter with everything")
 POLICIES = ("policy",)
+# What the repository itself is built and checked with; `make check` has two linters more for it.
+BUILT: Mapping[str, Path] = {
+    "dockerfile": linters.REPOSITORY / "Dockerfile",
+    "github_actions": linters.REPOSITORY / ".github" / "workflows" / "nightly.yaml",
+}
+LINTERS = ("terraform_plan", "kubernetes", "parliament", *BUILT)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,7 +59,7 @@ def findings(
         _write(layers, manifests)
     found["kubernetes"] = _failed(manifests, "kubernetes")
     found["parliament"] = _judged(programs, home)
-    return found
+    return found | {framework: _failed(path, framework) for framework, path in BUILT.items()}
 
 
 def _failed(path: Path, framework: str) -> set[reasons.Finding]:
@@ -89,7 +95,7 @@ def _judged(programs: Mapping[str, dict[str, Recorded]], home: Path) -> set[reas
     return found
 
 
-@pytest.mark.parametrize("linter", ["terraform_plan", "kubernetes", "parliament"])
+@pytest.mark.parametrize("linter", LINTERS)
 def test_every_finding_has_a_reason_and_every_reason_a_finding(
     linter: str, findings: Mapping[str, set[reasons.Finding]]
 ) -> None:
@@ -100,7 +106,7 @@ def test_every_finding_has_a_reason_and_every_reason_a_finding(
 
 
 def test_a_reason_is_a_sentence() -> None:
-    for linter in ("terraform_plan", "kubernetes", "parliament"):
+    for linter in LINTERS:
         for check, patterns in reasons.of(linter).items():
             for pattern, reason in patterns.items():
                 assert len(reason) > 20, (check, pattern)

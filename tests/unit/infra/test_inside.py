@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -43,6 +44,15 @@ def test_who_starts_one_names_the_package_that_the_wheel_holds(starter: str) -> 
     said = (REPOSITORY / starter).read_text()
     assert '"-m", "stillwater.inside"' in said
     assert '"-m", "handlers' not in said
+
+
+def test_every_image_but_one_is_named_by_its_content() -> None:
+    text = (REPOSITORY / "Dockerfile").read_text()
+    digests = dict(re.findall(r"^ARG (\w+)=\S+?(@sha256:[0-9a-f]{64})?$", text, re.MULTILINE))
+    built_from = re.findall(r"^FROM \S+:\$\{(\w+)\}", text, re.MULTILINE)
+    assert len(built_from) == text.count("\nFROM ") == 4
+    # Its digest has not been read from the registry yet; the Dockerfile says how.
+    assert {each for each in built_from if not digests[each]} <= {"PULUMI"}
 
 
 def test_what_the_image_copies_is_not_kept_from_its_build() -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import importlib.metadata
 import io
+import json
 import os
 import subprocess
 import sys
@@ -202,3 +203,14 @@ def test_a_release_brings_what_its_wheels_hold_whatever_is_installed(
     assert held["some/a.py"] == b"some/a.py"
     assert {name for name in held if name.startswith("some")} == {"some/a.py"}
     assert "handlers/tick.py" in held
+
+
+@pytest.mark.parametrize("lock", ["requirements.txt", "requirements-gate.txt"])
+def test_the_bill_of_materials_lists_every_locked_package_with_its_hashes(lock: str) -> None:
+    command = [sys.executable, ".ci/sbom.py", lock, "stillwater", "1.0.0"]
+    written = subprocess.run(command, cwd=packaging.ROOT, capture_output=True, check=True).stdout
+    listed = json.loads(written)["components"]
+    text = (packaging.ROOT / lock).read_text()
+    assert {e["name"]: e["version"] for e in listed} == packaging.locked_versions(text)
+    assert sum(len(each["hashes"]) for each in listed) == text.count("--hash=sha256:")
+    assert all(each["purl"].startswith("pkg:pypi/") for each in listed)

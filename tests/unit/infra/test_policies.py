@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import infra
 from infra.buckets import bucket_name
+from infra.iam import NAMES_NO_ACCOUNT, NAMES_NO_SOURCE
 from tests.unit.infra.recording import ACCOUNT, Recorded, Resource
 from tests.unit.infra.variants import EVERYTHING, VARIANTS
 from tests.unit.infra.variants import recorded as recorded_variant
@@ -219,14 +221,38 @@ def test_the_provider_tags_what_it_creates_and_users_cannot_hide_ours(
         assert provider["region"] == "us-east-1"
 
 
-def test_a_service_assumes_our_roles_for_this_account_alone(layers: dict[str, Recorded]) -> None:
-    named = set()
+def test_a_service_assumes_our_roles_for_what_it_names_alone(layers: dict[str, Recorded]) -> None:
+    named: dict[str, set[str]] = {}
     for layer in layers.values():
         for role in layer.of("iam/role:Role"):
             (statement,) = json.loads(role.inputs["assumeRolePolicy"])["Statement"]
-            service = statement["Principal"]["Service"]
-            if service in {"ec2.amazonaws.com", "lambda.amazonaws.com"}:
-                continue
-            named.add(service)
-            assert statement["Condition"] == {"StringEquals": {"aws:SourceAccount": ACCOUNT}}
-    assert {"eks.amazonaws.com", "pods.eks.amazonaws.com", "dlm.amazonaws.com"} <= named
+            service, conditions = statement["Principal"]["Service"], statement.get("Condition", {})
+            equal = dict(conditions.get("StringEquals", {}))
+            if service not in NAMES_NO_ACCOUNT:
+                assert equal.pop("aws:SourceAccount") == ACCOUNT, role.name
+            if service not in NAMES_NO_SOURCE:
+                tags = {key.removeprefix("aws:RequestTag/"): value for key, value in equal.items()}
+                sources = conditions.get("ArnLike", {}).get("aws:SourceArn", tags)
+                assert sources, f"{role.name}: {service} names what it acts for"
+                named.setdefault(service, set()).add(str(sources))
+    ours = f":us-east-1:{ACCOUNT}:"
+    assert named["eks.amazonaws.com"] == {f"arn:aws:eks{ours}cluster/test-orders"}
+    assert named["dlm.amazonaws.com"] == {f"arn:aws:dlm{ours}policy/*"}
+    assert named["scheduler.amazonaws.com"] == {f"arn:aws:scheduler{ours}schedule-group/default"}
+    pods = named["pods.eks.amazonaws.com"]
+    assert all("'eks-cluster-name': 'test-orders'" in each for each in pods)
+    assert len(pods) > 2, "each service account has a role of its own"
+
+
+def test_no_policy_of_ours_lets_keys_be_granted_further(layers: dict[str, Recorded]) -> None:
+    for layer in layers.values():
+        for resource in layer.resources:
+            text = resource.inputs.get("policy")
+            for statement in json.loads(text)["Statement"] if isinstance(text, str) else ():
+                granting = {"kms:CreateGrant", "kms:*"} & set(_listed(statement.get("Action")))
+                root = str(statement.get("Principal", {})).endswith(":root'}")
+                assert not granting or root, (resource.name, statement)
+
+
+def _listed(actions: Any) -> list[str]:
+    return [actions] if isinstance(actions, str) else list(actions or ())

@@ -22,9 +22,11 @@ from tests.every_case import every_case
 from tests.unit.infra import calls
 from tests.unit.infra.recording import ACCOUNT, Recorded
 from tests.unit.infra.rights import CALLS, FUNCTIONS, GROUP, KEY, TAGS, look
+from tests.unit.infra.test_volumes import operations
 from tests.unit.infra.variants import recorded
 
 POLICY = "iam/rolePolicy:RolePolicy"
+RBAC = "rbac.authorization.k8s.io/v1"
 
 
 class Described:
@@ -215,3 +217,30 @@ def test_no_statement_is_there_in_vain(documents: Mapping[str, Any], name: str) 
         left = [each for each in document["Statement"] if each is not statement]
         lacking = {**document, "Statement": left}
         assert any(not judged(lacking, each).allowed for each in requests(name)), statement["Sid"]
+
+
+# Why a right to patch goes without an admission policy; each is of one object by name or of a part.
+UNLIMITED = {
+    "secrets": "The gate's own certificate, by name.",
+    "validatingwebhookconfigurations": "The gate's own, by name; policies do not apply to them.",
+    "evictions/status": "The gate's answer is all that such a status holds.",
+}
+
+
+def test_whoever_may_patch_an_object_is_held_to_fields_of_its_own(cache: None) -> None:
+    patched = set()
+    applying = operations(mode="apply", max_monthly_increase_usd=50)
+    described = [*recorded("certificates").values(), *recorded("karpenter").values(), applying]
+    for layer in described:
+        bound = {
+            each.inputs["spec"]["policyName"]
+            for each in layer.of("admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding")
+            if each.inputs["spec"]["validationActions"] == ["Deny"]
+        }
+        for role in [*layer.of(f"{RBAC}:ClusterRole"), *layer.of(f"{RBAC}:Role")]:
+            for rule in role.inputs["rules"]:
+                if {"patch", "update", "*"} & set(rule["verbs"]):
+                    patched |= set(rule["resources"])
+                    for resource in set(rule["resources"]) - UNLIMITED.keys():
+                        assert f"{role.inputs['metadata']['name']}-{resource}" in bound
+    assert {"nodes", "pods", "poddisruptionbudgets", "kafkanodepools"} <= patched

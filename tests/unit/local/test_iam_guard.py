@@ -167,6 +167,12 @@ def test_a_role_is_assumed_by_whom_its_trust_names(account: Account) -> None:
     # Pod Identity tags its sessions, which is a right of its own.
     actions = ("sts:AssumeRole", "sts:TagSession")
     assert not trusts({"Statement": [trust]}, "lambda.amazonaws.com", role, *actions)
+    key = "aws:RequestTag/kubernetes-service-account"
+    tagged = {**trust, "Action": list(actions), "Condition": {"StringEquals": {key: "nth"}}}
+    for account_name, assumed in {"nth": True, "other": False}.items():
+        tags = {"kubernetes-service-account": account_name}
+        document_ = {"Statement": [tagged]}
+        assert trusts(document_, "lambda.amazonaws.com", role, *actions, tags=tags) is assumed
 
 
 def test_a_role_reads_the_items_whose_keys_it_may_and_no_others(account: Account) -> None:
