@@ -146,10 +146,10 @@ def flooded(url: str, callers: int) -> Iterator[Counter[int]]:
     over = threading.Event()
 
     def call() -> None:
-        request = urllib.request.Request(url, data=b"{}", method="POST")
+        request = urllib.request.Request(url, data=b"{}", method="POST")  # noqa: S310 - the twin's
         while not over.is_set():
             try:
-                with urllib.request.urlopen(request) as answer:
+                with urllib.request.urlopen(request) as answer:  # noqa: S310
                     answers[answer.status] += 1
             except urllib.error.HTTPError as error:
                 answers[error.code] += 1
