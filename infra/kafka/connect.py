@@ -106,7 +106,7 @@ def _admitted(name: str, spec: ClusterSpec, parent: pulumi.Resource) -> pulumi.R
         name,
         {"name": f"{naming.connect(spec.name)}-admitted", "namespace": spec.kubernetes.namespace},
         _labels(spec),
-        {CONNECT_REST_PORT: [workers, operator, *asking], METRICS_PORT: []},
+        {CONNECT_REST_PORT: [workers, operator, *asking], METRICS_PORT: None},
         pulumi.ResourceOptions(parent=parent),
     )
 

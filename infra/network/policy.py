@@ -30,19 +30,21 @@ def admit(
     name: str,
     metadata: Mapping[str, Any],
     pods: Mapping[str, str],
-    ports: Mapping[int, Sequence[Mapping[str, Any]]],
+    ports: Mapping[int, Sequence[Mapping[str, Any]] | None],
     opts: pulumi.ResourceOptions,
 ) -> k8s.networking.v1.NetworkPolicy:
-    """Admit to each port of the pods its peers alone, or everybody where it has none."""
+    """Admit to each port of the pods its peers alone; None admits everybody, no peers nobody."""
     spec: Any = {
         "podSelector": {"matchLabels": pods},
         "policyTypes": ["Ingress"],
         "ingress": [
             {
-                **({"from": list(peers)} if peers else {}),
+                # To Kubernetes an empty list means everybody.
+                **({} if peers is None else {"from": list(peers)}),
                 "ports": [{"port": port, "protocol": "TCP"}],
             }
             for port, peers in ports.items()
+            if peers is None or peers
         ],
     }
     described: Any = metadata

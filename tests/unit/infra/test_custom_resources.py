@@ -30,6 +30,7 @@ ELSEWHERE = {"VolumeSnapshotClass"}
 BUILT_IN = (
     *("core/", "apps/", "policy/", "storage.k8s.io/"),
     *("admissionregistration.k8s.io/", "rbac.authorization.k8s.io/", "helm.sh/"),
+    "networking.k8s.io/",
 )
 SHAPES = ("asg", "certificates", "passwords", "combined")
 

@@ -277,7 +277,8 @@ def test_admission_lets_the_tick_change_what_it_writes_and_nothing_else(
     policies = {
         each.inputs["metadata"]["name"]: each.inputs["spec"] for each in operations.of(kind)
     }
-    assert set(policies) == {"stillwater-handlers-nodes", "stillwater-handlers-pods"}
+    objects = ("nodes", "pods", "poddisruptionbudgets")
+    assert set(policies) == {f"stillwater-handlers-{each}" for each in objects}
     for spec_ in policies.values():
         (condition,) = spec_["matchConditions"]
         assert condition["expression"] == '"stillwater:handlers" in request.userInfo.groups'
