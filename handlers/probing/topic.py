@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import KafkaError, TopicAlreadyExistsError, UnknownBrokerIdError
 
 from core.errors import StillwaterError
 from handlers.probing.attempts import replica_placement
@@ -22,6 +22,7 @@ ASKING_MS = 10_000
 # Longer than Kafka takes to find that a broker is gone, and to let others lead.
 PATIENCE_SECONDS = 60.0
 AGAIN_SECONDS = 1.0
+_PASSING = (TopicAlreadyExistsError, UnknownBrokerIdError)
 
 
 def racks(admin: KafkaAdminClient) -> dict[int, str | None]:
@@ -51,8 +52,9 @@ def ensure_topic(settings: Mapping[str, Any], topic: str, factor: int) -> dict[i
         try:
             return _ensure_once(settings, topic, factor)
         except KafkaError as error:
-            # A topic that exists by now was made by a request whose answer came too late.
-            passes = error.retriable or isinstance(error, TopicAlreadyExistsError)
+            # A topic that exists by now was made by a request whose answer came too late, and a
+            # controller is named before it is listed as a broker.
+            passes = error.retriable or isinstance(error, _PASSING)
             if not passes or time.monotonic() > until:
                 raise StillwaterError(f"Topic {topic} could not be kept: {error!r}.") from None
         time.sleep(AGAIN_SECONDS)

@@ -91,20 +91,25 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def _topics(cluster: Cluster) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
+    names = ("orders", "payments")
+    topics = [NewTopic(n, num_partitions=3, replication_factor=3) for n in names]
     while True:
+        admin = None
         try:
             admin = cluster.root()
             if len(admin.describe_cluster()["brokers"]) == len(NODES):
+                if not set(names) <= set(admin.list_topics()):
+                    admin.create_topics(topics)
+                admin.create_acls([_acl(right) for right in RIGHTS])
                 break
-            admin.close()
         except KafkaError:
+            # A controller is named before it is listed as a broker.
             if time.monotonic() > deadline:
                 raise
+        finally:
+            if admin is not None:
+                admin.close()
         time.sleep(1)
-    names = ("orders", "payments")
-    admin.create_topics([NewTopic(n, num_partitions=3, replication_factor=3) for n in names])
-    admin.create_acls([_acl(right) for right in RIGHTS])
-    admin.close()
     cluster.until(lambda view: len(view.partitions) == 6 and _whole(view))
 
 

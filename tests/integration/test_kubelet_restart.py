@@ -37,6 +37,7 @@ def world(tools: None, machines: None) -> Iterator[World]:
         yield made
 
 
+@pytest.mark.long
 def test_a_kubelet_that_comes_back_starts_its_pods_again_on_the_same_address(
     world: World, tmp_path: Path
 ) -> None:

@@ -166,6 +166,7 @@ STARTING = "The twin: AWS, Kubernetes"
 PROVISIONING = "foundation:"  # said after the first layer; the engine is at the second
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [STARTING, PROVISIONING], ids=["starting", "provisioning"])
 def test_ctrl_c_ends_a_demo_with_a_sentence_and_leaves_nothing(
     start: Callable[..., Run], words: str
@@ -190,6 +191,7 @@ def test_a_demo_that_is_killed_leaves_nothing(start: Callable[..., Run]) -> None
     assert nothing_is_left(demo, homes)
 
 
+@pytest.mark.long
 def test_two_twins_at_once_do_not_collide(start: Callable[..., Run]) -> None:
     first, second = start("-c", TWIN), start("-c", TWIN)
     first.wait_for("number ")

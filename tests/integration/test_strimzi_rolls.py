@@ -172,6 +172,7 @@ def test_a_brokers_setting_restarts_brokers_alone_while_the_kafka_says_ready(
     assert set(roll.fewest_current.values()) <= {0, 1}
 
 
+@pytest.mark.long
 def test_resources_of_a_pool_restart_its_pods_and_show_on_their_pod_set_alone(
     cluster: Cluster, resources: Resources
 ) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from local.processes import start_time_ticks
@@ -80,9 +82,15 @@ def test_calls_beyond_the_reserved_concurrency_are_refused_at_once(cloud: Any) -
         FunctionName=function, ReservedConcurrentExecutions=1
     )
 
+    once = cloud.session.client(
+        "lambda",
+        endpoint_url=cloud.place.url("moto"),
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+
     def call(_: int) -> str:
         try:
-            return str(cloud.invoke(function)[0])
+            return str(json.loads(once.invoke(FunctionName=function)["Payload"].read()))
         except ClientError as error:
             return str(error.response["Error"]["Code"])
 

@@ -91,6 +91,7 @@ def test_both_readers_make_the_same_tables_of_lines_that_are_odd(
     assert any("'NaN' is not a number" in row for row in rows["quarantine"])
 
 
+@pytest.mark.long
 def test_both_readers_make_the_same_tables_of_a_whole_bill(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

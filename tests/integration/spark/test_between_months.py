@@ -72,6 +72,7 @@ def test_83_one_currency_in_two_spellings_is_one(session: SparkSession, tmp_path
     assert came.billed == Decimal("3.75")
 
 
+@pytest.mark.long
 def test_84_months_in_two_currencies_are_told_apart_and_not_compared(
     session: SparkSession, tmp_path: Path
 ) -> None:

@@ -138,6 +138,7 @@ CELLS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(rows=st.lists(CELLS, min_size=1, max_size=40), order=st.randoms())
 def test_any_bills_dollars_are_each_in_one_row_in_whatever_order(

@@ -44,6 +44,7 @@ def data_of(bill: Path, *periods: str) -> list[Path]:
     return [each for period in periods for each in bill.glob(f"data/*={period}/**/*.parquet")]
 
 
+@pytest.mark.long
 def test_a_final_month_is_read_once_and_again_where_aws_restates_it(
     session: SparkSession, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from kafka.errors import (
     KafkaError,
     TopicAlreadyExistsError,
     TopicAuthorizationFailedError,
+    UnknownBrokerIdError,
 )
 
 from core.errors import StillwaterError
@@ -47,8 +48,11 @@ def test_a_probe_that_starts_while_a_broker_is_down_asks_again(ask: Ask) -> None
     assert ask(KafkaConnectionError("111 ECONNREFUSED"), 5) == LEADERS
 
 
-def test_a_topic_that_a_late_answer_had_made_is_looked_at_again(ask: Ask) -> None:
-    assert ask(TopicAlreadyExistsError("stillwater-probe"), 1) == LEADERS
+@pytest.mark.parametrize("error", [TopicAlreadyExistsError("probe"), UnknownBrokerIdError(3)])
+def test_what_a_late_answer_or_an_early_name_refuses_is_looked_at_again(
+    ask: Ask, error: KafkaError
+) -> None:
+    assert ask(error, 1) == LEADERS
 
 
 def test_a_probe_that_nobody_answers_says_so_in_the_end(ask: Ask) -> None:
