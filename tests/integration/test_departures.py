@@ -168,10 +168,9 @@ def flooded(url: str, callers: int) -> Iterator[Counter[int]]:
 @pytest.mark.long
 def test_a_flood_of_the_webhooks_url_holds_up_no_incident(cluster: Cluster) -> None:
     prefix = f"{demo_spec.ENVIRONMENT}-{demo_spec.CLUSTER}"
-    found = cluster.twin.aws("lambda").get_function_url_config(
-        FunctionName=naming.function(prefix, "webhook")
-    )
-    with cluster.under_load() as load, flooded(found["FunctionUrl"], 8) as answers:
+    path = f"{environment.FUNCTION_URL_PATH}{naming.function(prefix, 'webhook')}/"
+    url = f"{cluster.twin.place.url('moto')}{path}"
+    with cluster.under_load() as load, flooded(url, 8) as answers:
         leaving = demo.terminate(cluster.twin, BROKER)
         incident = cluster.released(leaving.instance_id)
         counted = load.finish()
